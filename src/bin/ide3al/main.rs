@@ -1,0 +1,59 @@
+//! The command line: parses arguments, calls the library, prints. No logic of its own.
+//!
+//! Errors go to stderr with exit code 2; a closed pipe ends quietly with 0.
+
+mod analyze;
+mod convert;
+mod domains;
+mod frontier;
+mod learn;
+mod output;
+mod solve;
+
+use clap::{Parser, Subcommand};
+
+/// Exploration without rewards: policies that visit every state evenly, try every action and
+/// mix fast.
+#[derive(Parser)]
+#[command(
+    name = "ide3al",
+    version,
+    max_term_width = 100,
+    after_help = "\
+MODEL is a domain with optional parameters (single-chain, knight-quest:rows=6,columns=6; \
+see 'ide3al domains'), grid:FILE for a text map, or a path to a model file (.json, .npz, .tra)."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Analyze(analyze::Arguments),
+    Convert(convert::Arguments),
+    Domains(domains::Arguments),
+    Frontier(frontier::Arguments),
+    Learn(learn::Arguments),
+    Solve(solve::Arguments),
+}
+
+fn main() -> std::process::ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Command::Analyze(arguments) => analyze::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
+        Command::Domains(arguments) => domains::run(&arguments),
+        Command::Frontier(arguments) => frontier::run(&arguments),
+        Command::Learn(arguments) => learn::run(&arguments),
+        Command::Solve(arguments) => solve::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) if output::is_closed_pipe(&error) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            std::process::ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What is best: the five optimisation problems, stated once, apart from any solver.
+
+use crate::error::{Error, Result};
+use crate::model::Mdp;
+
+/// Which of the five problems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Formulation {
+    /// $\min_{\pi, U} \|U - M(\pi)\|_\infty$, the paper's problem (5).
+    Infinity,
+    /// $\min_{\pi, U} \|U - M(\pi)\|_F$, the paper's problem (6).
+    Frobenius,
+    /// $\min_\pi \sum_t |1 - \sum_s M_{st}|$, the paper's problem (7).
+    ColumnSum,
+    /// $\max_\omega H(\omega)$ over stationary state-action distributions, the paper's (12).
+    Dual,
+    /// $\max_\omega H(d)$, $d$ the state marginal of $\omega$: the paper's (3) made concave.
+    StateEntropy,
+}
+
+impl Formulation {
+    /// All five, in the order of the documentation.
+    pub const ALL: [Formulation; 5] = [
+        Formulation::Infinity,
+        Formulation::Frobenius,
+        Formulation::ColumnSum,
+        Formulation::Dual,
+        Formulation::StateEntropy,
+    ];
+
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Formulation::Infinity => "infinity",
+            Formulation::Frobenius => "frobenius",
+            Formulation::ColumnSum => "column-sum",
+            Formulation::Dual => "dual",
+            Formulation::StateEntropy => "state-entropy",
+        }
+    }
+
+    /// By name; underscores count as hyphens.
+    pub fn from_name(name: &str) -> Result<Self> {
+        let plain = name.replace('_', "-");
+        Formulation::ALL
+            .into_iter()
+            .find(|f| f.name() == plain)
+            .ok_or_else(|| {
+                Error::unknown(
+                    "formulation",
+                    name,
+                    &Formulation::ALL.map(Formulation::name),
+                )
+            })
+    }
+
+    /// Whether the problem has a doubly stochastic target $U$ and so takes `zeta`.
+    pub fn takes_zeta(self) -> bool {
+        matches!(self, Formulation::Infinity | Formulation::Frobenius)
+    }
+
+    /// Whether the objective is an entropy to be maximised rather than a distance to be
+    /// minimised.
+    pub fn maximises(self) -> bool {
+        matches!(self, Formulation::Dual | Formulation::StateEntropy)
+    }
+}
+
+/// One of the five problems with its parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Problem {
+    /// Which.
+    pub formulation: Formulation,
+    /// Least probability of every action: $\pi(a|s) \ge \xi$.
+    pub xi: f64,
+    /// Largest entry of the target $U$; 1 where the formulation has no target.
+    pub zeta: f64,
+}
+
+impl Problem {
+    /// With `xi` = 0 and `zeta` = 1.
+    pub fn new(formulation: Formulation) -> Self {
+        Problem {
+            formulation,
+            xi: 0.0,
+            zeta: 1.0,
+        }
+    }
+
+    /// Checks the parameters against a model: $0 \le \xi \le 1/A_s$ for every state,
+    /// $1/S \le \zeta \le 1$.
+    pub fn validate(&self, mdp: &Mdp) -> Result<()> {
+        let parameter = |name: &str, value: f64, problem: String| Error::Parameter {
+            name: name.to_owned(),
+            value: value.to_string(),
+            problem,
+        };
+        if !(self.xi >= 0.0 && self.xi <= 1.0) {
+            return Err(parameter(
+                "xi",
+                self.xi,
+                "must be a number from 0 to 1 / (number of actions)".into(),
+            ));
+        }
+        for s in 0..mdp.n_states() {
+            let n = mdp.n_actions(s);
+            if self.xi * n as f64 > 1.0 + 1e-12 {
+                return Err(parameter(
+                    "xi",
+                    self.xi,
+                    format!(
+                        "state {} has {n} actions, so xi can be at most {}",
+                        mdp.state_name(s),
+                        1.0 / n as f64
+                    ),
+                ));
+            }
+        }
+        let least = 1.0 / mdp.n_states() as f64;
+        if !(self.zeta >= least * (1.0 - 1e-12) && self.zeta <= 1.0) {
+            return Err(parameter(
+                "zeta",
+                self.zeta,
+                format!("must lie between 1 / (number of states) = {least} and 1"),
+            ));
+        }
+        Ok(())
+    }
+}

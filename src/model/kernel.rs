@@ -1,0 +1,252 @@
+//! Sparse stochastic rows, some of them partly uniform.
+
+use rayon::prelude::*;
+
+/// Rows handed to one parallel task. Fixed, so that results never depend on thread count.
+const CHUNK: usize = 4096;
+
+/// A matrix of probabilities in compressed sparse rows, plus a uniform share per row:
+///
+/// $$K_{ij} = \text{value}_{ij} + \frac{\text{spread}_i}{n}, \qquad n = \text{columns}.$$
+///
+/// `spread` is what lets an estimated model keep "uniform over all states" as one number
+/// instead of $n$; it is empty when no row uses it. Every product costs
+/// $O(\text{nnz} + \text{rows} + n)$.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kernel {
+    columns: usize,
+    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f64>,
+    spread: Vec<f64>,
+}
+
+/// One row of a [`Kernel`].
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// Columns of the stored entries, ascending.
+    pub indices: &'a [u32],
+    /// Stored entries.
+    pub values: &'a [f64],
+    /// Mass spread evenly over all columns.
+    pub spread: f64,
+}
+
+impl<'a> Row<'a> {
+    /// The stored entries as `(column, value)`.
+    pub fn entries(self) -> impl Iterator<Item = (usize, f64)> + 'a {
+        self.indices
+            .iter()
+            .zip(self.values)
+            .map(|(&j, &v)| (j as usize, v))
+    }
+}
+
+impl Kernel {
+    /// Builds from raw compressed rows. `spread` is one number per row, or empty.
+    ///
+    /// # Panics
+    /// If the lengths disagree: this is an internal constructor, input is checked before it.
+    pub(crate) fn from_raw(
+        columns: usize,
+        offsets: Vec<usize>,
+        indices: Vec<u32>,
+        values: Vec<f64>,
+        spread: Vec<f64>,
+    ) -> Self {
+        assert_eq!(offsets.last().copied(), Some(indices.len()));
+        assert_eq!(indices.len(), values.len());
+        assert!(spread.is_empty() || spread.len() + 1 == offsets.len());
+        Kernel {
+            columns,
+            offsets,
+            indices,
+            values,
+            spread,
+        }
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Number of columns.
+    pub fn n_columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of stored entries.
+    pub fn nnz(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Whether some row has a uniform share.
+    pub fn has_spread(&self) -> bool {
+        !self.spread.is_empty()
+    }
+
+    /// Uniform share of each row; empty when no row has one.
+    pub fn spread(&self) -> &[f64] {
+        &self.spread
+    }
+
+    /// Uniform share of row `i`.
+    pub fn spread_of(&self, i: usize) -> f64 {
+        self.spread.get(i).copied().unwrap_or(0.0)
+    }
+
+    /// Offsets of the compressed rows, one more than there are rows.
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
+    /// Columns of all stored entries.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// All stored entries.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Row `i`.
+    pub fn row(&self, i: usize) -> Row<'_> {
+        let range = self.offsets[i]..self.offsets[i + 1];
+        Row {
+            indices: &self.indices[range.clone()],
+            values: &self.values[range],
+            spread: self.spread_of(i),
+        }
+    }
+
+    /// $\text{out}_i = \sum_j K_{ij} v_j$. Rows are shared among threads; the result does
+    /// not depend on how many there are.
+    pub fn times(&self, v: &[f64], out: &mut [f64]) {
+        let mean = if self.has_spread() {
+            v.iter().sum::<f64>() / self.columns as f64
+        } else {
+            0.0
+        };
+        let fill = |first: usize, out: &mut [f64]| {
+            for (k, o) in out.iter_mut().enumerate() {
+                let i = first + k;
+                let range = self.offsets[i]..self.offsets[i + 1];
+                let mut sum = self.spread_of(i) * mean;
+                for (&j, &p) in self.indices[range.clone()].iter().zip(&self.values[range]) {
+                    sum += p * v[j as usize];
+                }
+                *o = sum;
+            }
+        };
+        if self.nnz() < 1 << 16 {
+            fill(0, out);
+        } else {
+            out.par_chunks_mut(CHUNK)
+                .enumerate()
+                .for_each(|(c, chunk)| fill(c * CHUNK, chunk));
+        }
+    }
+
+    /// $\text{out}_j = \sum_i w_i K_{ij}$, by scattering, on one thread. For many large
+    /// products build [`Kernel::transpose`] once and use [`Kernel::times`] on it.
+    pub fn transpose_times(&self, w: &[f64], out: &mut [f64]) {
+        let spread: f64 = self.spread.iter().zip(w).map(|(c, w)| c * w).sum();
+        out.fill(spread / self.columns as f64);
+        for (i, &weight) in w.iter().enumerate() {
+            if weight != 0.0 {
+                let range = self.offsets[i]..self.offsets[i + 1];
+                for (&j, &p) in self.indices[range.clone()].iter().zip(&self.values[range]) {
+                    out[j as usize] += weight * p;
+                }
+            }
+        }
+    }
+
+    /// The transposed *stored* entries; the uniform shares have no sparse transpose and are
+    /// left out (add $\frac1n \sum_i w_i\,\text{spread}_i$ to every entry of a product).
+    #[must_use]
+    pub fn transpose(&self) -> Kernel {
+        let mut offsets = vec![0usize; self.columns + 1];
+        for &j in &self.indices {
+            offsets[j as usize + 1] += 1;
+        }
+        for j in 0..self.columns {
+            offsets[j + 1] += offsets[j];
+        }
+        let mut next = offsets.clone();
+        let mut indices = vec![0u32; self.nnz()];
+        let mut values = vec![0.0; self.nnz()];
+        for i in 0..self.n_rows() {
+            for (j, p) in self.row(i).entries() {
+                let slot = next[j];
+                next[j] += 1;
+                indices[slot] = i as u32;
+                values[slot] = p;
+            }
+        }
+        Kernel {
+            columns: self.n_rows(),
+            offsets,
+            indices,
+            values,
+            spread: Vec::new(),
+        }
+    }
+
+    /// Dense copy, row by row; for small matrices and tests.
+    pub fn to_dense(&self) -> Vec<Vec<f64>> {
+        (0..self.n_rows())
+            .map(|i| {
+                let row = self.row(i);
+                let mut dense = vec![row.spread / self.columns as f64; self.columns];
+                for (j, p) in row.entries() {
+                    dense[j] += p;
+                }
+                dense
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Kernel {
+        Kernel::from_raw(
+            3,
+            vec![0, 2, 2, 3],
+            vec![0, 2, 1],
+            vec![0.25, 0.75, 0.5],
+            vec![0.0, 1.0, 0.5],
+        )
+    }
+
+    #[test]
+    fn products_match_the_dense_matrix() {
+        let kernel = sample();
+        let dense = kernel.to_dense();
+        let v = [1.0, -2.0, 0.5];
+        let mut out = [0.0; 3];
+        kernel.times(&v, &mut out);
+        for i in 0..3 {
+            let expected: f64 = (0..3).map(|j| dense[i][j] * v[j]).sum();
+            assert!((out[i] - expected).abs() < 1e-15);
+        }
+        kernel.transpose_times(&v, &mut out);
+        for j in 0..3 {
+            let expected: f64 = (0..3).map(|i| dense[i][j] * v[i]).sum();
+            assert!((out[j] - expected).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn transposing_twice_returns_the_stored_entries() {
+        let kernel = sample();
+        let twice = kernel.transpose().transpose();
+        assert_eq!(twice.indices(), kernel.indices());
+        assert_eq!(twice.values(), kernel.values());
+    }
+}

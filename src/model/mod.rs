@@ -1,0 +1,20 @@
+//! The world: a finite Markov decision process without rewards, and policies on it.
+//!
+//! [`Mdp`] holds one sparse row $P(\cdot \mid s,a)$ per state-action *pair*; states may have
+//! different numbers of actions. A [`Policy`] is one number per pair. [`Counts`] turns
+//! observed transitions into an estimated [`Mdp`] whose unvisited pairs are uniform rows,
+//! stored as such.
+
+mod counts;
+mod kernel;
+mod layout;
+mod mdp;
+mod policy;
+
+pub mod io;
+
+pub use counts::{Counts, Unvisited};
+pub use kernel::{Kernel, Row};
+pub use layout::Layout;
+pub use mdp::{Mdp, ROW_SUM_TOLERANCE};
+pub use policy::Policy;

@@ -1,0 +1,116 @@
+//! A stationary Markovian policy: one probability per state-action pair.
+
+use super::Mdp;
+use crate::error::{Error, Result};
+
+/// $\pi(a \mid s)$, aligned with the pairs of the [`Mdp`] it was made for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    probabilities: Vec<f64>,
+}
+
+impl Policy {
+    /// Every action of a state equally likely.
+    pub fn uniform(mdp: &Mdp) -> Self {
+        let mut probabilities = Vec::with_capacity(mdp.n_pairs());
+        for s in 0..mdp.n_states() {
+            let n = mdp.n_actions(s);
+            probabilities.extend(std::iter::repeat_n(1.0 / n as f64, n));
+        }
+        Policy { probabilities }
+    }
+
+    /// Checks and takes one probability per pair. Row sums within 1e-9 of one are
+    /// renormalised; anything else is an error that names the state.
+    pub fn new(mdp: &Mdp, mut probabilities: Vec<f64>) -> Result<Self> {
+        if probabilities.len() != mdp.n_pairs() {
+            return Err(Error::Size {
+                what: "policy".into(),
+                expected: format!("{} state-action pairs as in the model", mdp.n_pairs()),
+                found: probabilities.len().to_string(),
+            });
+        }
+        for state in 0..mdp.n_states() {
+            let row = &mut probabilities[mdp.pairs(state)];
+            if let Some(bad) = row.iter().find(|p| !p.is_finite() || **p < 0.0) {
+                return Err(Error::BadPolicy {
+                    state,
+                    problem: format!("{bad} is not a probability"),
+                });
+            }
+            let sum: f64 = row.iter().sum();
+            if (sum - 1.0).abs() > super::ROW_SUM_TOLERANCE {
+                return Err(Error::BadPolicy {
+                    state,
+                    problem: format!("probabilities sum to {sum}"),
+                });
+            }
+            for p in row {
+                *p /= sum;
+            }
+        }
+        Ok(Policy { probabilities })
+    }
+
+    /// From one row per state, each as long as that state has actions.
+    pub fn from_rows(mdp: &Mdp, rows: &[Vec<f64>]) -> Result<Self> {
+        if rows.len() != mdp.n_states() {
+            return Err(Error::Size {
+                what: "policy".into(),
+                expected: format!("{} rows, one per state of the model", mdp.n_states()),
+                found: rows.len().to_string(),
+            });
+        }
+        for (state, row) in rows.iter().enumerate() {
+            if row.len() != mdp.n_actions(state) {
+                return Err(Error::BadPolicy {
+                    state,
+                    problem: format!(
+                        "{} probabilities for {} actions",
+                        row.len(),
+                        mdp.n_actions(state)
+                    ),
+                });
+            }
+        }
+        Policy::new(mdp, rows.concat())
+    }
+
+    /// Takes probabilities that a solver made: negative rounding is cut off and every row
+    /// rescaled to sum to one. A row of zeros becomes uniform.
+    pub(crate) fn cleaned(mdp: &Mdp, mut probabilities: Vec<f64>) -> Self {
+        debug_assert_eq!(probabilities.len(), mdp.n_pairs());
+        for s in 0..mdp.n_states() {
+            let row = &mut probabilities[mdp.pairs(s)];
+            for p in row.iter_mut() {
+                *p = if p.is_finite() { p.max(0.0) } else { 0.0 };
+            }
+            let sum: f64 = row.iter().sum();
+            let n = row.len() as f64;
+            for p in row.iter_mut() {
+                *p = if sum > 0.0 { *p / sum } else { 1.0 / n };
+            }
+        }
+        Policy { probabilities }
+    }
+
+    /// One probability per pair.
+    pub fn probabilities(&self) -> &[f64] {
+        &self.probabilities
+    }
+
+    /// One row per state.
+    pub fn rows(&self, mdp: &Mdp) -> Vec<Vec<f64>> {
+        (0..mdp.n_states())
+            .map(|s| self.probabilities[mdp.pairs(s)].to_vec())
+            .collect()
+    }
+
+    /// $\max_{s,a} |\pi(a|s) - \pi'(a|s)|$.
+    pub fn distance(&self, other: &Policy) -> f64 {
+        self.probabilities
+            .iter()
+            .zip(&other.probabilities)
+            .fold(0.0, |worst, (p, q)| f64::max(worst, (p - q).abs()))
+    }
+}
