@@ -46,7 +46,10 @@ fn check(formulation: Formulation, solver: SolverChoice) {
             }
         }
     }
-    println!("{formulation:?} {solver:?}: worst gap {:e}, worst error {:e}", worst.0, worst.1);
+    println!(
+        "{formulation:?} {solver:?}: worst gap {:e}, worst error {:e}",
+        worst.0, worst.1
+    );
     assert!(worst.0 <= 1e-7 && worst.1 <= 1e-6);
 }
 
@@ -65,4 +68,20 @@ fn frobenius_conic() {
 #[test]
 fn frobenius_structured() {
     check(Formulation::Frobenius, SolverChoice::Structured);
+}
+#[test]
+fn dual_conic() {
+    check(Formulation::Dual, SolverChoice::Conic);
+}
+#[test]
+fn dual_structured() {
+    check(Formulation::Dual, SolverChoice::Structured);
+}
+#[test]
+fn state_entropy_conic() {
+    check(Formulation::StateEntropy, SolverChoice::Conic);
+}
+#[test]
+fn state_entropy_structured() {
+    check(Formulation::StateEntropy, SolverChoice::Structured);
 }
