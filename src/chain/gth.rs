@@ -182,6 +182,7 @@ fn add_multiple(target: &mut [f64], factor: f64, source: &[f64]) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::needless_range_loop)]
 mod tests {
     use super::*;
     use rand::{RngExt, SeedableRng};
