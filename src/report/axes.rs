@@ -94,7 +94,7 @@ fn widen(scale: Scale, low: f64, high: f64, round: bool) -> (f64, f64) {
                 if low > 0.0 && low < 0.4 * high {
                     low = 0.0;
                 }
-                let step = nice_step(high - low, 5);
+                let step = nice_step(high - low, 10);
                 low = (low / step + 1e-9).floor() * step;
                 high = (high / step - 1e-9).ceil() * step;
             }

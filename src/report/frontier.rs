@@ -65,7 +65,11 @@ pub struct Frontier {
 impl Frontier {
     /// Two pictures: entropies and spectral gap from 0 to 1, mixing time on a logarithmic axis.
     pub fn panels(&self) -> Panels {
-        let x = || Axis::linear(self.vary.label());
+        // Both pictures span the same values, even where a mixing time is missing.
+        let parameters = self.points.iter().map(|p| p.parameter);
+        let low = parameters.clone().fold(f64::INFINITY, f64::min);
+        let high = parameters.fold(f64::NEG_INFINITY, f64::max);
+        let x = || Axis::linear(self.vary.label()).with_range(low, high);
         let line = |get: fn(&FrontierPoint) -> f64| -> Vec<Point> {
             self.points
                 .iter()
@@ -95,7 +99,6 @@ impl Frontier {
             Style::Both,
             line(|p| p.spectral_gap),
         );
-        // Before any point at zero steps a logarithmic axis would have nothing to show.
         let mixing = Figure::new(
             "Mixing time",
             x(),
@@ -132,7 +135,7 @@ impl Frontier {
             panels: vec![Panel::Chart(shares), Panel::Chart(mixing)],
             columns: 2,
             caption: format!(
-                "Each mark is one solved policy; all values are exact for the model.{gaps}"
+                "Each mark is one solved policy; all values are computed from the model.{gaps}"
             ),
         }
     }

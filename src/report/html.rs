@@ -113,6 +113,7 @@ impl Table {
                             key: Key::Line {
                                 role: *role,
                                 band: false,
+                                dashed: true,
                             },
                         };
                         write!(
@@ -225,7 +226,10 @@ impl Page {
             }
             self.body.push_str("</ul>");
         }
-        self.body.push_str("<div class=\"grid\">");
+        // Two or four look best in pairs.
+        let pair = matches!(panels.panels.len(), 2 | 4);
+        let class = if pair { "grid pair" } else { "grid" };
+        let _ = write!(self.body, "<div class=\"{class}\">");
         for svg in panels.separate() {
             self.body.push_str(&svg);
             self.body.push('\n');

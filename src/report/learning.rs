@@ -133,7 +133,7 @@ const METRICS: [Metric; 5] = [
     },
     Metric {
         title: "Model error",
-        label: "‖P̂ − P‖, Frobenius norm",
+        label: "Frobenius norm of estimated − true transitions",
         column: "model error",
         share: false,
         get: |p| p.model_error,
@@ -160,10 +160,12 @@ impl LearningReport {
                     .iter()
                     .filter_map(|p| {
                         let value = (metric.get)(p)?;
+                        // None of the quantities can be negative; a symmetric interval may be.
+                        let low = if value.low < 0.0 { 0.0 } else { value.low };
                         Some(Point::with_interval(
                             p.samples as f64,
                             value.mean,
-                            value.low,
+                            low,
                             value.high,
                         ))
                     })
@@ -469,22 +471,17 @@ impl LearningReport {
     }
 }
 
-/// 0.912 ± 0.004.
+/// Mean and half the interval, both to the second digit of the latter: 0.9124 ± 0.0043.
 fn interval_text(value: Interval) -> String {
     let half = (value.high - value.low) / 2.0;
-    if half.is_finite() {
-        format!("{} ± {}", significant(value.mean), significant(half))
-    } else {
-        significant(value.mean)
+    if !(half.is_finite() && value.mean.is_finite()) || half <= 0.0 {
+        return number(value.mean);
     }
-}
-
-fn significant(value: f64) -> String {
-    if value == 0.0 || (1e-2..1e3).contains(&value.abs()) {
-        format!("{value:.4}")
-    } else {
-        number(value)
+    let decimals = (1.0 - half.log10().floor()).clamp(0.0, 9.0) as usize;
+    if decimals > 6 {
+        return format!("{} ± {}", number(value.mean), number(half));
     }
+    format!("{:.decimals$} ± {half:.decimals$}", value.mean)
 }
 
 /// A share axis: up to 1, from 0 unless all values crowd near the top.
@@ -596,6 +593,21 @@ mod tests {
                 .descendants()
                 .all(|n| n.attributes().all(|a| a.name() != "onload"))
         );
+    }
+
+    #[test]
+    fn intervals_are_as_long_as_they_are_sharp() {
+        let text = |mean: f64, half: f64| {
+            interval_text(Interval {
+                mean,
+                low: mean - half,
+                high: mean + half,
+            })
+        };
+        assert_eq!(text(0.912_44, 0.004_321), "0.9124 ± 0.0043");
+        assert_eq!(text(123.456, 12.3), "123 ± 12");
+        assert_eq!(text(0.5, f64::NAN), "0.5");
+        assert_eq!(text(0.5, 0.0), "0.5");
     }
 
     #[test]

@@ -98,7 +98,7 @@ const LOOKS: [Look; 8] = [
     },
     Look {
         light: Rgb(0x50, 0x50, 0x50),
-        dark: Rgb(0x72, 0x72, 0x72),
+        dark: Rgb(0x82, 0x82, 0x82),
         dash: "2 3",
         marker: Marker::Cross,
     },

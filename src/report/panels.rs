@@ -45,7 +45,11 @@ pub struct Panels {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Key {
     /// A line, with its band if it has one.
-    Line { role: Role, band: bool },
+    Line {
+        role: Role,
+        band: bool,
+        dashed: bool,
+    },
     /// A marker alone.
     Points(Role),
     /// A horizontal reference line.
@@ -66,7 +70,7 @@ impl Entry {
     fn draw_sample(&self, canvas: &mut Canvas, x: f64, y: f64) {
         let (from, to, middle) = ((x, y), (x + SAMPLE, y), x + SAMPLE / 2.0);
         match self.key {
-            Key::Line { role, band } => {
+            Key::Line { role, band, dashed } => {
                 if band {
                     let outline = [
                         (x, y - 6.0),
@@ -76,7 +80,8 @@ impl Entry {
                     ];
                     canvas.band(&outline, Ink::Role(role));
                 }
-                canvas.path(&[from, to], Ink::Role(role), 2.0, role.look().dash);
+                let dash = if dashed { role.look().dash } else { "" };
+                canvas.path(&[from, to], Ink::Role(role), 2.0, dash);
                 canvas.marker(middle, y, role, None);
             }
             Key::Points(role) => canvas.marker(middle, y, role, None),
@@ -145,6 +150,7 @@ impl Panel {
                         Style::Points => Key::Points(s.role),
                         Style::Line | Style::Both => Key::Line {
                             role: s.role,
+                            dashed: s.style == Style::Line,
                             band: s.points.iter().any(super::figure::Point::has_interval),
                         },
                     },

@@ -36,7 +36,7 @@ fn header_lines(title: &str, label: &str) -> (Vec<String>, Vec<String>) {
 /// Height that the title and the vertical axis's label take above the drawing area.
 pub(crate) fn header_height(title: &str, label: &str) -> f64 {
     let (title, label) = header_lines(title, label);
-    4.0 + 18.0 * title.len() as f64 + 15.0 * label.len() as f64 + 10.0
+    4.0 + 18.0 * title.len() as f64 + 15.0 * label.len() as f64 + 13.0
 }
 
 /// Title at the top, the vertical axis's label just above the drawing area, unrotated.
@@ -47,7 +47,7 @@ pub(crate) fn draw_header(canvas: &mut Canvas, title: &str, label: &str, header:
         canvas.weighted_text(2.0, y, TITLE, Anchor::Start, Ink::Text, line, true);
     }
     for (i, line) in label.iter().rev().enumerate() {
-        let y = header - 10.0 - 15.0 * i as f64;
+        let y = header - 13.0 - 15.0 * i as f64;
         canvas.text(2.0, y, LABEL, Anchor::Start, Ink::Muted, line);
     }
 }
@@ -259,7 +259,12 @@ fn draw_run(
         }
     } else if run.len() > 1 {
         let path: Vec<(f64, f64)> = run.iter().map(|p| place(p.x, p.y)).collect();
-        canvas.path(&path, ink, 2.0, series.role.look().dash);
+        // Between marks at every point a dash pattern only looks torn.
+        let dash = match series.style {
+            Style::Line => series.role.look().dash,
+            Style::Both | Style::Points => "",
+        };
+        canvas.path(&path, ink, 2.0, dash);
     }
 }
 

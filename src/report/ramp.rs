@@ -41,7 +41,7 @@ pub fn class(index: usize, count: usize) -> Rgb {
     } else {
         index as f64 / (count - 1) as f64
     };
-    ramp(0.15 + 0.75 * share)
+    ramp(0.22 + 0.68 * share)
 }
 
 #[cfg(test)]
