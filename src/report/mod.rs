@@ -15,6 +15,7 @@ pub mod frontier;
 pub mod heat;
 pub mod html;
 pub mod learning;
+mod learning_figures;
 pub mod palette;
 pub mod panels;
 mod plot;
