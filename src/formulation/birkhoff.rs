@@ -273,8 +273,10 @@ impl Projection {
         let mut work = std::mem::replace(&mut self.work, empty_work());
         std::mem::swap(&mut self.work.prefix, &mut work.prefix);
         // right = (1 - columns) - N' (R + delta)^-1 (1 - rows)
+        // a row or column without a free entry has no curvature: it takes a step of order one
+        let damped = |count: f64| if count < 0.5 { 1.0 } else { count + delta };
         for s in 0..n {
-            work.rows[s] = (1.0 - self.row_sums[s]) / (self.columns.counts[s] + delta);
+            work.rows[s] = (1.0 - self.row_sums[s]) / damped(self.columns.counts[s]);
         }
         self.transpose_times(support, &work.rows, &mut work.right);
         for t in 0..n {
@@ -283,7 +285,7 @@ impl Projection {
         let v = &mut work.direction_beta;
         v.fill(0.0);
         work.residual.copy_from_slice(&work.right);
-        let scale = |t: usize, counts: &[f64]| 1.0 / (counts[t] + delta);
+        let scale = |t: usize, counts: &[f64]| 1.0 / damped(counts[t]);
         let mut rho = 0.0;
         for t in 0..n {
             work.conjugate[t] = work.residual[t] * scale(t, &self.rows.counts);
@@ -297,13 +299,12 @@ impl Projection {
             }
             self.times(support, &work.conjugate, &mut work.rows);
             for s in 0..n {
-                work.rows[s] /= self.columns.counts[s] + delta;
+                work.rows[s] /= damped(self.columns.counts[s]);
             }
             self.transpose_times(support, &work.rows, &mut work.product);
             let mut curvature = 0.0;
             for t in 0..n {
-                work.product[t] =
-                    (self.rows.counts[t] + delta) * work.conjugate[t] - work.product[t];
+                work.product[t] = damped(self.rows.counts[t]) * work.conjugate[t] - work.product[t];
                 curvature += work.product[t] * work.conjugate[t];
             }
             if curvature <= 0.0 {
@@ -326,7 +327,7 @@ impl Projection {
         self.times(support, &work.direction_beta, &mut work.rows);
         for s in 0..n {
             work.direction_alpha[s] =
-                (1.0 - self.row_sums[s] - work.rows[s]) / (self.columns.counts[s] + delta);
+                (1.0 - self.row_sums[s] - work.rows[s]) / damped(self.columns.counts[s]);
         }
         std::mem::swap(&mut self.work.prefix, &mut work.prefix);
         self.work = work;

@@ -34,8 +34,10 @@ pub struct DualPoint {
 }
 
 /// Makes `kept` (one number per slot) feasible for the policy whose mass per slot is `mass`:
-/// cuts it to $[0, \min(\zeta, M)]$ and scales down columns that hold more than one.
-pub fn repair(support: &Support, n: usize, zeta: f64, mass: &[f64], kept: &mut [f64]) {
+/// cuts it to $[0, \min(\zeta, M)]$ and scales down columns that hold more than one and blocks
+/// that hold more than they can.
+pub fn repair(support: &Support, blocks: &[Block], zeta: f64, mass: &[f64], kept: &mut [f64]) {
+    let n = support.offsets.len() - 1;
     let mut columns = vec![0.0; n];
     for (k, kept) in kept.iter_mut().enumerate() {
         let cap = mass[k].min(zeta).max(0.0);
@@ -50,6 +52,28 @@ pub fn repair(support: &Support, n: usize, zeta: f64, mass: &[f64], kept: &mut [
         let sum = columns[support.columns[k] as usize];
         if sum > 1.0 {
             *kept /= sum;
+        }
+    }
+    for block in blocks {
+        let inside =
+            |s: usize, k: usize| block.rows[s] && block.columns[support.columns[k] as usize];
+        let mut sum = 0.0;
+        for s in 0..n {
+            for k in support.offsets[s]..support.offsets[s + 1] {
+                if inside(s, k) {
+                    sum += kept[k];
+                }
+            }
+        }
+        if sum > block.right {
+            let factor = block.right.max(0.0) / sum;
+            for s in 0..n {
+                for k in support.offsets[s]..support.offsets[s + 1] {
+                    if inside(s, k) {
+                        kept[k] *= factor;
+                    }
+                }
+            }
         }
     }
 }

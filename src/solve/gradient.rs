@@ -4,9 +4,7 @@
 //! Lipschitz state by state with constant $\lambda_{\max}(P_s P_s^\top)$, because the distance
 //! to a convex set has a 1-Lipschitz gradient and row $s$ of $M$ depends on $\pi_s$ only. So
 //! every state takes its own step size. Nesterov's momentum restarts when it points uphill
-//! (O'Donoghue and Candes 2015).
-
-use std::time::Instant;
+//! (O'Donoghue and Candes 2015). A tie-break adds $\frac w2 \|\pi - \text{uniform}\|^2$.
 
 use super::{Limits, Outcome};
 use crate::formulation::Problem;
@@ -21,6 +19,7 @@ pub(super) fn solve(
     limits: &mut Limits<'_>,
     start: &Policy,
     multipliers: Option<&[f64]>,
+    pull: f64,
 ) -> Outcome {
     let support = Support::new(mdp);
     let mut evaluator = Evaluator::new(mdp, &support, problem.zeta);
@@ -32,7 +31,8 @@ pub(super) fn solve(
             .copy_from_slice(&multipliers[..n]);
         evaluator.projection.beta.copy_from_slice(&multipliers[n..]);
     }
-    let curvatures = evaluator.curvatures();
+    let mut curvatures = evaluator.curvatures();
+    curvatures.iter_mut().for_each(|c| *c += pull);
     let mut x = start.probabilities().to_vec();
     for s in 0..n {
         simplex::project(&mut x[mdp.pairs(s)], problem.xi);
@@ -43,9 +43,25 @@ pub(super) fn solve(
     let mut best: Option<Outcome> = None;
     let mut momentum: f64 = 1.0;
     let mut accuracy = 1e-6;
-    let _ = Instant::now();
+    let mut moved = f64::INFINITY;
     for iteration in 0.. {
-        if iteration % 10 == 0 {
+        if pull > 0.0 {
+            if iteration > 20_000 || (iteration > 0 && moved < 1e-14) {
+                evaluator.project(&x, 1e-13, 200);
+                return Outcome {
+                    policy: x,
+                    objective: f64::NAN,
+                    bound: 0.0,
+                    dual: [
+                        &evaluator.projection.alpha[..],
+                        &evaluator.projection.beta[..],
+                    ]
+                    .concat(),
+                    iterations: iteration,
+                };
+            }
+            accuracy = 1e-13;
+        } else if iteration % 10 == 0 {
             evaluator.project(&x, 1e-12, 100);
             evaluator.descent(&mut descent);
             let found = evaluator.certify(problem.xi, &descent);
@@ -76,14 +92,17 @@ pub(super) fn solve(
         evaluator.project(&y, accuracy, 20);
         evaluator.descent(&mut descent);
         let mut uphill = 0.0;
+        moved = 0.0f64;
         for s in 0..n {
             let pairs = mdp.pairs(s);
             let step = 1.0 / curvatures[s];
+            let uniform = 1.0 / pairs.len() as f64;
             for r in pairs.clone() {
-                next[r] = y[r] + step * descent[r];
+                next[r] = y[r] + step * (descent[r] - pull * (y[r] - uniform));
             }
             simplex::project(&mut next[pairs.clone()], problem.xi);
             for r in pairs {
+                moved = moved.max((next[r] - x[r]).abs());
                 uphill += (y[r] - next[r]) * (next[r] - x[r]) * curvatures[s];
             }
         }

@@ -193,14 +193,36 @@ impl Saddle for Infinity<'_> {
     }
 }
 
-/// A run's result, with what a violated block needs.
-pub(super) struct Run {
-    pub(super) outcome: Outcome,
-    pub(super) block: Option<Block>,
+/// Solves from a policy and, if given, `[rows, columns]` prices; adds blocks until the kept mass
+/// can be completed. `pull` is the tie-break's weight; with one the run goes on until the
+/// iterates stand still.
+pub(super) fn solve(
+    mdp: &Mdp,
+    problem: &Problem,
+    limits: &mut Limits<'_>,
+    start: &Policy,
+    dual: Option<&[f64]>,
+    pull: f64,
+) -> Outcome {
+    let support = Support::filled(mdp);
+    let mut blocks: Vec<Block> = Vec::new();
+    loop {
+        let run = with_blocks(mdp, problem, &support, &blocks, limits, start, dual, pull);
+        match run.block.filter(|b| !blocks.contains(b)) {
+            Some(block) => blocks.push(block),
+            None => return run.outcome,
+        }
+    }
 }
 
-/// Solves with the given blocks from a policy and, if given, `[rows, columns]` prices.
-pub(super) fn solve(
+/// A run's result, with the block it violates if there is one.
+struct Run {
+    outcome: Outcome,
+    block: Option<Block>,
+}
+
+#[allow(clippy::too_many_arguments)]
+fn with_blocks(
     mdp: &Mdp,
     problem: &Problem,
     support: &Support,
@@ -272,7 +294,7 @@ pub(super) fn solve(
     let mut spread = vec![0.0; n];
     full_mass(mdp, support, &policy, &mut mass, &mut spread);
     let mut kept = mass.clone();
-    repair(support, n, problem.zeta, &mass, &mut kept);
+    repair(support, blocks, problem.zeta, &mass, &mut kept);
     let x = [policy, kept.clone()].concat();
     let (columns, caps, first_block) = saddle.places();
     let mut y = vec![0.0; first_block + blocks.len()];
@@ -303,7 +325,7 @@ pub(super) fn solve(
         let policy = &iteration.x[..mdp.n_pairs()];
         full_mass(mdp, support, policy, &mut mass, &mut spread);
         kept.copy_from_slice(&iteration.x[mdp.n_pairs()..]);
-        repair(support, n, problem.zeta, &mass, &mut kept);
+        repair(support, blocks, problem.zeta, &mass, &mut kept);
         let worst = 2.0
             * support
                 .offsets

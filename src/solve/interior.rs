@@ -17,7 +17,7 @@ use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::linalg::solvers::{Llt, Solve};
 use faer::{Accum, Mat, MatRef, Par};
 
-use crate::formulation::Problem;
+use crate::formulation::{Problem, simplex};
 use crate::model::Mdp;
 
 /// Most states this road is meant for.
@@ -28,6 +28,8 @@ pub(super) struct Found {
     pub(super) policy: Vec<f64>,
     pub(super) alpha: Vec<f64>,
     pub(super) beta: Vec<f64>,
+    /// The bound on $\|U - M\|_F$ that the last dual point proves.
+    pub(super) bound: f64,
     pub(super) iterations: usize,
 }
 
@@ -47,17 +49,26 @@ pub(super) fn solve(
     mut stop: impl FnMut(usize) -> bool,
 ) -> Found {
     let mut state = State::new(mdp, problem, pull);
+    let mut found = state.found(problem.xi);
+    let mut bound = 0.0f64;
     let mut best = f64::INFINITY;
     let mut stalled = 0;
     let mut iterations = 0;
     while iterations < 100 && !stop(iterations) {
         let (gap, infeasibility) = state.measure();
-        let merit = gap + infeasibility;
-        if gap <= target && infeasibility <= 1e-11 {
-            break;
+        // only the policy is kept, and U is projected anew: its own infeasibility costs squared
+        let merit = gap + infeasibility * infeasibility;
+        if pull == 0.0 && gap < 1e-6 {
+            bound = bound.max(state.bound(problem));
         }
         stalled = if merit < 0.9 * best { 0 } else { stalled + 1 };
-        best = best.min(merit);
+        if merit < best {
+            best = merit;
+            found = state.found(problem.xi);
+        }
+        if gap <= target && infeasibility <= 1e-5 {
+            break;
+        }
         if stalled > 4 || !merit.is_finite() {
             break;
         }
@@ -66,19 +77,15 @@ pub(super) fn solve(
         }
         iterations += 1;
     }
-    Found {
-        policy: state.p.iter().map(|p| p + problem.xi).collect(),
-        alpha: state.alpha,
-        beta: state.beta,
-        iterations,
-    }
+    found.iterations = iterations;
+    found.bound = bound;
+    found
 }
 
 struct State<'a> {
     mdp: &'a Mdp,
     n: usize,
     xi: f64,
-    zeta: f64,
     /// Whether the cap $\zeta$ can bind.
     capped: bool,
     pull: f64,
@@ -90,6 +97,8 @@ struct State<'a> {
     u: Vec<f64>,
     z: Vec<f64>,
     v: Vec<f64>,
+    /// $\zeta - U$, kept as a variable of its own: near the cap the difference would cancel.
+    room: Vec<f64>,
     d: Vec<f64>,
     g: Vec<f64>,
     /// Right-hand side of the target's equations, then the direction $dU$.
@@ -149,7 +158,6 @@ impl<'a> State<'a> {
             mdp,
             n,
             xi: problem.xi,
-            zeta: problem.zeta,
             capped,
             pull,
             q: vec![0.1; p.len()],
@@ -159,6 +167,7 @@ impl<'a> State<'a> {
             u: vec![1.0 / n as f64; cells],
             z: vec![0.1; cells],
             v: vec![if capped { 0.1 } else { 0.0 }; cells],
+            room: vec![problem.zeta - 1.0 / n as f64; if capped { cells } else { 0 }],
             d: vec![0.0; cells],
             g: vec![0.0; cells],
             du: vec![0.0; cells],
@@ -173,6 +182,48 @@ impl<'a> State<'a> {
             schur: Mat::zeros(n, n),
             mass: vec![0.0; n],
             p,
+        }
+    }
+
+    fn found(&self, xi: f64) -> Found {
+        Found {
+            policy: self.p.iter().map(|p| p + xi).collect(),
+            alpha: self.alpha.clone(),
+            beta: self.beta.clone(),
+            bound: 0.0,
+            iterations: 0,
+        }
+    }
+
+    /// The bound of [`frobenius`](crate::formulation::frobenius) for $G = U - M$ and the
+    /// multipliers at hand; valid whether or not they are optimal.
+    fn bound(&mut self, problem: &Problem) -> f64 {
+        let n = self.n;
+        let (mut value, mut squares) = (0.0, 0.0);
+        for s in 0..n {
+            Self::fill_mass(self.mdp, self.xi, &self.p, s, &mut self.mass);
+            let u = &self.u[s * n..(s + 1) * n];
+            value += self.alpha[s] + self.beta[s];
+            for t in 0..n {
+                let g = u[t] - self.mass[t];
+                self.mass[t] = g;
+                squares += g * g;
+                value += problem.zeta * (g - self.alpha[s] - self.beta[t]).min(0.0);
+            }
+            let mass = &self.mass;
+            let gains = self.mdp.pairs(s).map(|pair| {
+                self.mdp
+                    .row(pair)
+                    .entries()
+                    .map(|(t, x)| x * mass[t])
+                    .sum::<f64>()
+            });
+            value -= simplex::support(gains, problem.xi);
+        }
+        if squares > 0.0 {
+            (value / squares.sqrt()).max(0.0)
+        } else {
+            0.0
         }
     }
 
@@ -211,8 +262,8 @@ impl<'a> State<'a> {
                 columns[t] += u;
             }
             if self.capped {
-                for (u, v) in self.u[row.clone()].iter().zip(&self.v[row]) {
-                    gap += (self.zeta - u) * v;
+                for (room, v) in self.room[row.clone()].iter().zip(&self.v[row]) {
+                    gap += room * v;
                 }
             }
             worst = worst.max(sum.abs());
@@ -271,7 +322,7 @@ impl<'a> State<'a> {
         for i in 0..n * n {
             let mut barrier = self.z[i] / self.u[i];
             if self.capped {
-                barrier += self.v[i] / (self.zeta - self.u[i]);
+                barrier += self.v[i] / self.room[i];
             }
             self.d[i] = 1.0 / (1.0 + barrier);
         }
@@ -423,7 +474,7 @@ impl<'a> State<'a> {
                 let mut r =
                     self.mass[t] - u[t] + alpha + self.beta[t] + self.aim_z[s * n + t] / u[t];
                 if self.capped {
-                    r -= self.aim_v[s * n + t] / (self.zeta - u[t]);
+                    r -= self.aim_v[s * n + t] / self.room[s * n + t];
                 }
                 du[t] = r;
                 sum_u += u[t];
@@ -532,7 +583,7 @@ impl<'a> State<'a> {
             limit(u, du);
             limit(z, (self.aim_z[i] - z * du) / u - z);
             if self.capped {
-                let (room, v) = (self.zeta - u, self.v[i]);
+                let (room, v) = (self.room[i], self.v[i]);
                 limit(room, -du);
                 limit(v, (self.aim_v[i] + v * du) / room - v);
             }
@@ -555,7 +606,7 @@ impl<'a> State<'a> {
             let dz = (self.aim_z[i] - z * du) / u - z;
             gap += (u + size * du) * (z + size * dz);
             if self.capped {
-                let (room, v) = (self.zeta - u, self.v[i]);
+                let (room, v) = (self.room[i], self.v[i]);
                 let dv = (self.aim_v[i] + v * du) / room - v;
                 gap += (room - size * du) * (v + size * dv);
             }
@@ -576,7 +627,7 @@ impl<'a> State<'a> {
             let dz = -z * du / u - z;
             self.aim_z[i] = mu - du * dz;
             if self.capped {
-                let (room, v) = (self.zeta - u, self.v[i]);
+                let (room, v) = (self.room[i], self.v[i]);
                 let dv = v * du / room - v;
                 self.aim_v[i] = mu + du * dv;
             }
@@ -596,8 +647,9 @@ impl<'a> State<'a> {
             let (u, du, z) = (self.u[i], self.du[i], self.z[i]);
             self.z[i] += size * ((self.aim_z[i] - z * du) / u - z);
             if self.capped {
-                let (room, v) = (self.zeta - u, self.v[i]);
+                let (room, v) = (self.room[i], self.v[i]);
                 self.v[i] += size * ((self.aim_v[i] + v * du) / room - v);
+                self.room[i] -= size * du;
             }
             self.u[i] += size * du;
         }

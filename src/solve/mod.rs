@@ -8,6 +8,7 @@ mod interior;
 mod potentials;
 mod roads;
 mod saddle;
+mod tie_break;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -261,6 +262,32 @@ impl<'a> Limits<'a> {
                 Some(other) => other,
             }
         }
+    }
+
+    /// Whether the time is up or the observer wants to stop; for loops between certificates.
+    fn expired(&mut self) -> bool {
+        if self.stopped_early() {
+            return true;
+        }
+        let progress = Progress {
+            iteration: 0,
+            objective: f64::NAN,
+            gap: f64::INFINITY,
+        };
+        if self
+            .time_limit
+            .is_some_and(|limit| self.started.elapsed() >= limit)
+        {
+            self.stopped = Some(Status::TimeLimit);
+        } else if self.observer.on(&progress).is_break() {
+            self.stopped = Some(Status::Interrupted);
+        }
+        self.stopped_early()
+    }
+
+    /// Whether the solve ended for another reason than being done.
+    fn stopped_early(&self) -> bool {
+        !matches!(self.stopped, None | Some(Status::Optimal))
     }
 
     /// Seconds left, for solvers that keep their own clock.

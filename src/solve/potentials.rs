@@ -50,6 +50,15 @@ pub(super) fn solve(
             if (newton.violation() < 1e-3 || !improved || iterations % 20 == 0)
                 && certify(problem, &newton, iterations, &mut best, limits)
             {
+                // convergence is quadratic here: one or two steps more give the policy the
+                // digits that its value already has
+                for _ in 0..3 {
+                    if newton.dense.is_none() || newton.violation() < 1e-13 || !newton.step() {
+                        break;
+                    }
+                    iterations += 1;
+                }
+                certify(problem, &newton, iterations, &mut best, limits);
                 break;
             }
             if !improved || (newton.violation() >= before && before < 1e-13) {
@@ -112,7 +121,7 @@ fn certify(
     let bound = entropy::bound(newton.mdp, problem.formulation, problem.xi, &newton.v);
     let least = best.as_ref().map_or(bound, |b| b.bound.min(bound));
     match best {
-        Some(best) if best.objective > objective => {
+        Some(best) if best.objective > objective + 1e-12 => {
             best.bound = least;
             best.iterations = iterations;
         }

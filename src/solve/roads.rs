@@ -1,5 +1,6 @@
 //! Which solver runs, and how its answer becomes a certified outcome.
 
+use super::tie_break;
 use super::{
     Limits, Options, Outcome, Solution, SolverChoice, TieBreak, conic, gradient, interior,
     potentials,
@@ -8,7 +9,6 @@ use crate::error::Result;
 use crate::formulation::components::components;
 use crate::formulation::frobenius::Evaluator;
 use crate::formulation::support::Support;
-use crate::formulation::transport::Block;
 use crate::formulation::{Formulation, Problem, column_sum, entropy, infinity, simplex};
 use crate::model::{Mdp, Policy};
 
@@ -25,29 +25,34 @@ pub(super) fn solve(
     limits: &mut Limits<'_>,
 ) -> Result<Solved> {
     let conic = options.solver == SolverChoice::Conic;
-    let outcome = match problem.formulation {
-        Formulation::ColumnSum if conic => conic_column_sum(mdp, problem, options, limits)?,
-        Formulation::ColumnSum => saddle_column_sum(mdp, problem, options, warm, limits)?,
-        Formulation::Infinity if conic => conic_infinity(mdp, problem, options, limits)?,
-        Formulation::Infinity => saddle_infinity(mdp, problem, options, warm, limits)?,
-        Formulation::Frobenius if conic => conic_frobenius(mdp, problem, options, limits)?,
+    let uniform = Policy::uniform(mdp);
+    let start = warm.map_or(&uniform, |w| &w.policy);
+    let dual = warm.map(|w| w.dual.as_slice());
+    let plain = match problem.formulation {
+        Formulation::ColumnSum if conic => conic_column_sum(mdp, problem, limits)?,
+        Formulation::ColumnSum => super::column_sum::solve(mdp, problem, limits, start, dual, 0.0),
+        Formulation::Infinity if conic => conic_infinity(mdp, problem, limits)?,
+        Formulation::Infinity => super::infinity::solve(mdp, problem, limits, start, dual, 0.0),
+        Formulation::Frobenius if conic => conic_frobenius(mdp, problem, limits)?,
         Formulation::Frobenius if warm.is_none() && interior::applies(mdp, problem) => {
-            interior_frobenius(mdp, problem, options, limits)
+            interior_frobenius(mdp, problem, limits)
         }
-        Formulation::Frobenius => {
-            let uniform = Policy::uniform(mdp);
-            let start = warm.map_or(&uniform, |w| &w.policy);
-            gradient::solve(mdp, problem, limits, start, warm.map(|w| w.dual.as_slice()))
-        }
+        Formulation::Frobenius => gradient::solve(mdp, problem, limits, start, dual, 0.0),
         Formulation::Dual | Formulation::StateEntropy => {
             return entropies(mdp, problem, options, warm, limits);
         }
     };
-    Ok((
-        outcome,
-        if conic { "conic" } else { "structured" },
-        Vec::new(),
-    ))
+    let name = match problem.formulation {
+        _ if conic => "conic",
+        Formulation::ColumnSum | Formulation::Infinity => "primal-dual",
+        _ if warm.is_none() && interior::applies(mdp, problem) => "interior-point",
+        _ => "gradient",
+    };
+    if options.tie_break == TieBreak::None || limits.stopped_early() {
+        return Ok((plain, name, Vec::new()));
+    }
+    let (outcome, notes) = tie_break::apply(mdp, problem, plain, limits);
+    Ok((outcome, name, notes))
 }
 
 /// Moves a solver's policy onto $\Delta_\xi$ exactly.
@@ -58,207 +63,97 @@ fn feasible(mdp: &Mdp, xi: f64, mut policy: Vec<f64>) -> Vec<f64> {
     policy
 }
 
-fn conic_column_sum(
-    mdp: &Mdp,
-    problem: &Problem,
-    options: &Options,
-    limits: &mut Limits<'_>,
-) -> Result<Outcome> {
-    let certified = |policy: Vec<f64>, y: Vec<f64>, iterations: usize| {
-        let policy = feasible(mdp, problem.xi, policy);
-        Outcome {
-            objective: column_sum::objective(mdp, &Policy::cleaned(mdp, policy.clone())),
-            bound: column_sum::bound(mdp, problem.xi, &y).max(0.0),
-            policy,
-            dual: y,
-            iterations,
-        }
-    };
+fn conic_column_sum(mdp: &Mdp, problem: &Problem, limits: &mut Limits<'_>) -> Result<Outcome> {
     let (policy, y, iterations) =
-        conic::column_sum(mdp, problem, 0.0, CONIC_TOLERANCE, limits.seconds_left())?;
-    let plain = certified(policy, y, iterations);
-    if options.tie_break == TieBreak::None {
-        return Ok(plain);
-    }
-    nearest_to_uniform(plain, limits, |weight, limits| {
-        let (policy, y, iterations) =
-            conic::column_sum(mdp, problem, weight, CONIC_TOLERANCE, limits.seconds_left())?;
-        Ok(certified(policy, y, iterations))
+        conic::column_sum(mdp, problem, CONIC_TOLERANCE, limits.seconds_left())?;
+    let policy = feasible(mdp, problem.xi, policy);
+    Ok(Outcome {
+        objective: column_sum::objective(mdp, &Policy::cleaned(mdp, policy.clone())),
+        bound: column_sum::bound(mdp, problem.xi, &y).max(0.0),
+        policy,
+        dual: y,
+        iterations,
     })
 }
 
-fn saddle_column_sum(
-    mdp: &Mdp,
-    problem: &Problem,
-    options: &Options,
-    warm: Option<&Solution>,
-    limits: &mut Limits<'_>,
-) -> Result<Outcome> {
-    let uniform = Policy::uniform(mdp);
-    let start = warm.map_or(&uniform, |w| &w.policy);
-    let dual = warm.map(|w| w.dual.as_slice());
-    let plain = super::column_sum::solve(mdp, problem, limits, start, dual, 0.0);
-    if options.tie_break == TieBreak::None {
-        return Ok(plain);
-    }
-    let dual = plain.dual.clone();
-    nearest_to_uniform(plain, limits, |weight, limits| {
-        Ok(super::column_sum::solve(
-            mdp,
-            problem,
-            limits,
-            &uniform,
-            Some(&dual),
-            weight,
-        ))
-    })
-}
-
-fn saddle_infinity(
-    mdp: &Mdp,
-    problem: &Problem,
-    options: &Options,
-    warm: Option<&Solution>,
-    limits: &mut Limits<'_>,
-) -> Result<Outcome> {
+fn conic_infinity(mdp: &Mdp, problem: &Problem, limits: &mut Limits<'_>) -> Result<Outcome> {
     let support = Support::filled(mdp);
-    let uniform = Policy::uniform(mdp);
-    let start = warm.map_or(&uniform, |w| &w.policy);
-    let mut blocks: Vec<Block> = Vec::new();
-    let mut run = |start: &Policy, dual: Option<&[f64]>, weight: f64, limits: &mut Limits<'_>| {
-        loop {
-            let run = super::infinity::solve(
-                mdp, problem, &support, &blocks, limits, start, dual, weight,
-            );
-            match run.block.filter(|b| !blocks.contains(b)) {
-                Some(block) => blocks.push(block),
-                None => return run.outcome,
-            }
-        }
-    };
-    let plain = run(start, warm.map(|w| w.dual.as_slice()), 0.0, limits);
-    if options.tie_break == TieBreak::None {
-        return Ok(plain);
-    }
-    let dual = plain.dual.clone();
-    nearest_to_uniform(plain, limits, |weight, limits| {
-        Ok(run(&uniform, Some(&dual), weight, limits))
-    })
-}
-
-fn conic_infinity(
-    mdp: &Mdp,
-    problem: &Problem,
-    options: &Options,
-    limits: &mut Limits<'_>,
-) -> Result<Outcome> {
-    let support = Support::filled(mdp);
-    let n = mdp.n_states();
     let mut blocks = Vec::new();
     let mut mass = vec![0.0; support.len()];
-    let mut spread = vec![0.0; n];
-    let mut run = |weight: f64, limits: &mut Limits<'_>| -> Result<Outcome> {
-        loop {
-            let (policy, mut kept, dual, iterations) = conic::infinity(
-                mdp,
-                problem,
-                &support,
-                &blocks,
-                weight,
-                CONIC_TOLERANCE,
-                limits.seconds_left(),
-            )?;
-            let policy = feasible(mdp, problem.xi, policy);
-            support.assemble(mdp, &policy, &mut mass, &mut spread);
-            for s in 0..n {
-                for m in &mut mass[support.offsets[s]..support.offsets[s + 1]] {
-                    *m += spread[s] / n as f64;
-                }
-            }
-            infinity::repair(&support, n, problem.zeta, &mass, &mut kept);
-            let (objective, block) = infinity::objective(&support, problem.zeta, &kept);
-            if let Some(block) = block.filter(|b| !blocks.contains(b)) {
-                blocks.push(block);
-                continue;
-            }
-            return Ok(Outcome {
-                policy,
-                objective,
-                bound: infinity::bound(mdp, &support, problem.xi, problem.zeta, &dual).max(0.0),
-                dual: [dual.rows, dual.columns].concat(),
-                iterations,
-            });
+    let mut spread = vec![0.0; mdp.n_states()];
+    loop {
+        let (policy, mut kept, dual, iterations) = conic::infinity(
+            mdp,
+            problem,
+            &support,
+            &blocks,
+            CONIC_TOLERANCE,
+            limits.seconds_left(),
+        )?;
+        let policy = feasible(mdp, problem.xi, policy);
+        super::infinity::full_mass(mdp, &support, &policy, &mut mass, &mut spread);
+        infinity::repair(&support, &blocks, problem.zeta, &mass, &mut kept);
+        let (objective, block) = infinity::objective(&support, problem.zeta, &kept);
+        if let Some(block) = block.filter(|b| !blocks.contains(b)) {
+            blocks.push(block);
+            continue;
         }
-    };
-    let plain = run(0.0, limits)?;
-    if options.tie_break == TieBreak::None {
-        return Ok(plain);
-    }
-    nearest_to_uniform(plain, limits, run)
-}
-
-fn conic_frobenius(
-    mdp: &Mdp,
-    problem: &Problem,
-    options: &Options,
-    limits: &mut Limits<'_>,
-) -> Result<Outcome> {
-    let support = Support::new(mdp);
-    let mut evaluator = Evaluator::new(mdp, &support, problem.zeta);
-    let mut descent = vec![0.0; mdp.n_pairs()];
-    let mut run = |weight: f64, limits: &mut Limits<'_>| -> Result<Outcome> {
-        let found = conic::frobenius(mdp, problem, weight, CONIC_TOLERANCE, limits.seconds_left())?;
-        let policy = feasible(mdp, problem.xi, found.policy);
-        evaluator.project(&policy, 1e-13, 200);
-        evaluator.descent(&mut descent);
-        let own = evaluator.certify(problem.xi, &descent);
-        Ok(Outcome {
+        return Ok(Outcome {
             policy,
-            objective: own.objective,
-            bound: found.bound.max(own.bound),
-            dual: [
-                &evaluator.projection.alpha[..],
-                &evaluator.projection.beta[..],
-            ]
-            .concat(),
-            iterations: found.iterations,
-        })
-    };
-    let _ = options;
-    run(0.0, limits)
+            objective,
+            bound: infinity::bound(mdp, &support, problem.xi, problem.zeta, &dual).max(0.0),
+            dual: [dual.rows, dual.columns].concat(),
+            iterations,
+        });
+    }
 }
 
-fn interior_frobenius(
+fn conic_frobenius(mdp: &Mdp, problem: &Problem, limits: &mut Limits<'_>) -> Result<Outcome> {
+    let found = conic::frobenius(mdp, problem, CONIC_TOLERANCE, limits.seconds_left())?;
+    let mut outcome = frobenius_value(mdp, problem, feasible(mdp, problem.xi, found.policy), None);
+    outcome.bound = outcome.bound.max(found.bound);
+    outcome.iterations = found.iterations;
+    Ok(outcome)
+}
+
+fn interior_frobenius(mdp: &Mdp, problem: &Problem, limits: &mut Limits<'_>) -> Outcome {
+    let found = interior::solve(mdp, problem, 0.0, 1e-15, |_| limits.expired());
+    let policy = feasible(mdp, problem.xi, found.policy);
+    let multipliers = (&found.alpha[..], &found.beta[..]);
+    let mut outcome = frobenius_value(mdp, problem, policy, Some(multipliers));
+    outcome.bound = outcome.bound.max(found.bound);
+    outcome.iterations = found.iterations;
+    outcome
+}
+
+/// Value of a policy and the bound that its own residual proves.
+pub(super) fn frobenius_value(
     mdp: &Mdp,
     problem: &Problem,
-    options: &Options,
-    limits: &mut Limits<'_>,
+    policy: Vec<f64>,
+    multipliers: Option<(&[f64], &[f64])>,
 ) -> Outcome {
     let support = Support::new(mdp);
     let mut evaluator = Evaluator::new(mdp, &support, problem.zeta);
+    if let Some((alpha, beta)) = multipliers {
+        evaluator.projection.alpha.copy_from_slice(alpha);
+        evaluator.projection.beta.copy_from_slice(beta);
+    }
     let mut descent = vec![0.0; mdp.n_pairs()];
-    let mut run = |pull: f64, target: f64| {
-        let found = interior::solve(mdp, problem, pull, target, |_| false);
-        let policy = feasible(mdp, problem.xi, found.policy);
-        evaluator.projection.alpha.copy_from_slice(&found.alpha);
-        evaluator.projection.beta.copy_from_slice(&found.beta);
-        evaluator.project(&policy, 1e-13, 200);
-        evaluator.descent(&mut descent);
-        let own = evaluator.certify(problem.xi, &descent);
-        Outcome {
-            policy,
-            objective: own.objective,
-            bound: own.bound,
-            dual: [
-                &evaluator.projection.alpha[..],
-                &evaluator.projection.beta[..],
-            ]
-            .concat(),
-            iterations: found.iterations,
-        }
-    };
-    let _ = (options, limits);
-    run(0.0, 1e-14)
+    evaluator.project(&policy, 1e-13, 200);
+    evaluator.descent(&mut descent);
+    let own = evaluator.certify(problem.xi, &descent);
+    Outcome {
+        policy,
+        objective: own.objective,
+        bound: own.bound,
+        dual: [
+            &evaluator.projection.alpha[..],
+            &evaluator.projection.beta[..],
+        ]
+        .concat(),
+        iterations: 0,
+    }
 }
 
 /// Dual and State Entropy, component by component.
@@ -338,34 +233,4 @@ fn entropies(
         ));
     }
     Ok((whole, name, notes))
-}
-
-/// Among the optimal policies of a linear program, the one nearest to uniform.
-///
-/// Adding $\frac{w}{2}\|\pi - u\|^2$ to a linear program returns, for every weight $w$ below
-/// some threshold, exactly the optimal point nearest to $u$ (Mangasarian and Meyer 1979). The
-/// threshold is not known, but whether a weight was small enough is: its answer must itself be
-/// optimal for the linear program, which the certificate of `plain` decides. So weights
-/// fall until it is.
-fn nearest_to_uniform(
-    plain: Outcome,
-    limits: &mut Limits<'_>,
-    mut solve: impl FnMut(f64, &mut Limits<'_>) -> Result<Outcome>,
-) -> Result<Outcome> {
-    let tolerance = (plain.objective - plain.bound).abs() + 1e-9 * (1.0 + plain.objective.abs());
-    let mut weight = 1.0;
-    let mut iterations = plain.iterations;
-    for _ in 0..8 {
-        let mut tried = solve(weight, limits)?;
-        iterations += tried.iterations;
-        if tried.objective <= plain.objective + tolerance {
-            // the dual point of the weighted problem proves less than the plain one
-            tried.bound = tried.bound.max(plain.bound);
-            tried.dual = plain.dual;
-            tried.iterations = iterations;
-            return Ok(tried);
-        }
-        weight *= 0.1;
-    }
-    Ok(plain)
 }

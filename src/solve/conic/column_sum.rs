@@ -1,4 +1,4 @@
-//! Column Sum as a linear program (the paper's appendix), or with a quadratic tie-break.
+//! Column Sum as a linear program (the paper's appendix).
 
 use super::program::Program;
 use crate::error::Result;
@@ -9,13 +9,12 @@ use crate::model::Mdp;
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
-    weight: f64,
     tolerance: f64,
     seconds: f64,
 ) -> Result<(Vec<f64>, Vec<f64>, usize)> {
     let n = mdp.n_states();
     let mut program = Program::default();
-    let policy = super::policy_variables(&mut program, mdp, problem.xi, weight);
+    let policy = super::policy_variables(&mut program, mdp, problem.xi);
     let spread = super::spread_variable(&mut program, mdp, policy);
     let height = program.variables(n, 1.0);
     let columns = super::column_terms(mdp, policy, spread);

@@ -12,17 +12,16 @@ pub(in crate::solve) struct Found {
     pub(in crate::solve) iterations: usize,
 }
 
-/// Minimises $\|U - M(\pi)\|_F$ plus `weight / 2` times the squared distance to uniform.
+/// Minimises $\|U - M(\pi)\|_F$.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
-    weight: f64,
     tolerance: f64,
     seconds: f64,
 ) -> Result<Found> {
     let n = mdp.n_states();
     let mut program = Program::default();
-    let policy = super::policy_variables(&mut program, mdp, problem.xi, weight);
+    let policy = super::policy_variables(&mut program, mdp, problem.xi);
     let target = program.variables(n * n, 0.0);
     for entry in target..target + n * n {
         program.at_most([(entry, -1.0)], 0.0);

@@ -17,14 +17,13 @@ pub(in crate::solve) fn solve(
     problem: &Problem,
     support: &Support,
     blocks: &[Block],
-    weight: f64,
     tolerance: f64,
     seconds: f64,
 ) -> Result<(Vec<f64>, Vec<f64>, DualPoint, usize)> {
     let n = mdp.n_states();
     let slots = support.len();
     let mut program = Program::default();
-    let policy = super::policy_variables(&mut program, mdp, problem.xi, weight);
+    let policy = super::policy_variables(&mut program, mdp, problem.xi);
     let height = program.variables(1, 1.0);
     let kept = program.variables(slots, 0.0);
 

@@ -17,15 +17,12 @@ pub(super) use infinity::solve as infinity;
 use crate::model::Mdp;
 use program::Program;
 
-/// Variables of a policy in $\Delta_\xi$, with `weight / 2 * |pi - uniform|^2` as their cost.
-fn policy_variables(program: &mut Program, mdp: &Mdp, xi: f64, weight: f64) -> usize {
+/// Variables of a policy in $\Delta_\xi$.
+fn policy_variables(program: &mut Program, mdp: &Mdp, xi: f64) -> usize {
     let first = program.variables(mdp.n_pairs(), 0.0);
     for s in 0..mdp.n_states() {
         let pairs = mdp.pairs(s);
-        let uniform = 1.0 / pairs.len() as f64;
         for pair in pairs.clone() {
-            program.quadratic[first + pair] = weight;
-            program.linear[first + pair] = -weight * uniform;
             program.at_most([(first + pair, -1.0)], -xi);
         }
         program.equal(pairs.map(|pair| (first + pair, 1.0)), 1.0);

@@ -5,11 +5,10 @@ use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus, S
 
 use crate::error::{Error, Result};
 
-/// `minimise 1/2 x' diag(quadratic) x + linear . x` subject to rows of three kinds.
+/// `minimise linear . x` subject to rows of four kinds.
 #[derive(Debug, Default)]
 pub(super) struct Program {
-    pub(super) quadratic: Vec<f64>,
-    pub(super) linear: Vec<f64>,
+    linear: Vec<f64>,
     equal: Rows,
     at_most: Rows,
     second_order: Rows,
@@ -52,7 +51,6 @@ impl Program {
     pub(super) fn variables(&mut self, n: usize, cost: f64) -> usize {
         let first = self.linear.len();
         self.linear.resize(first + n, cost);
-        self.quadratic.resize(first + n, 0.0);
         first
     }
 
@@ -110,14 +108,7 @@ impl Program {
             right.extend_from_slice(&part.right);
         }
         let matrix = CscMatrix::new_from_triplets(right.len(), n, rows, columns, values);
-        let used: Vec<usize> = (0..n).filter(|&j| self.quadratic[j] != 0.0).collect();
-        let quadratic = CscMatrix::new_from_triplets(
-            n,
-            n,
-            used.clone(),
-            used.clone(),
-            used.iter().map(|&j| self.quadratic[j]).collect(),
-        );
+        let quadratic = CscMatrix::zeros((n, n));
         let mut cones = vec![
             SupportedConeT::ZeroConeT(n_equal),
             SupportedConeT::NonnegativeConeT(n_at_most),
