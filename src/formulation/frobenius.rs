@@ -72,6 +72,19 @@ impl<'a> Evaluator<'a> {
         self.squared
     }
 
+    /// $U$ on the slots at the last projected policy.
+    pub fn target(&self) -> Vec<f64> {
+        let n = self.mdp.n_states();
+        let mut target = Vec::with_capacity(self.support.len());
+        for s in 0..n {
+            let share = self.spread[s] / n as f64;
+            for k in self.support.offsets[s]..self.support.offsets[s + 1] {
+                target.push(self.mass[k] + share + self.residual[k]);
+            }
+        }
+        target
+    }
+
     /// $-\nabla \tfrac12 \mathrm{dist}^2$: `out_r` $= P_r \cdot G_s$ for each pair.
     pub fn descent(&self, out: &mut [f64]) {
         let kernel = self.mdp.kernel();

@@ -8,10 +8,13 @@
 //! [`potentials`](super::potentials) is the one with the highest entropy of actions.
 //!
 //! The cost: Column Sum and Infinity run their primal-dual iteration again, usually once or
-//! twice, to more digits; Frobenius solves three regularised problems. On models with more
+//! twice, to more digits; Frobenius solves once more to more digits and then finds the nearest
+//! point of a polytope. On models with more
 //! than [`LIMIT`] pairs the tie-break is left out, and the solution's notes say so.
 
-use super::{Limits, Outcome, column_sum, gradient, infinity, interior, roads};
+use super::{Limits, Outcome, column_sum, conic, gradient, infinity, interior, roads};
+use crate::formulation::frobenius::Evaluator;
+use crate::formulation::support::Support;
 use crate::formulation::{Formulation, Problem, simplex};
 use crate::model::{Mdp, Policy};
 
@@ -89,12 +92,49 @@ fn linear(
     None
 }
 
-/// Frobenius.
+/// Frobenius: the residual of an accurate optimum fixes the set of all optimal policies.
+fn frobenius(
+    mdp: &Mdp,
+    problem: &Problem,
+    plain: &Outcome,
+    limits: &mut Limits<'_>,
+) -> Option<Outcome> {
+    if !interior::applies(mdp, problem) {
+        return extrapolated(mdp, problem, plain, limits);
+    }
+    // whichever road found it, the optimum is refined by one and the same method, because the
+    // residual must have more digits than the objective needs
+    let found = interior::solve(mdp, problem, 0.0, 1e-18, |_| limits.expired());
+    let mut policy = found.policy;
+    for s in 0..mdp.n_states() {
+        simplex::project(&mut policy[mdp.pairs(s)], problem.xi);
+    }
+    let support = Support::new(mdp);
+    let mut evaluator = Evaluator::new(mdp, &support, problem.zeta);
+    evaluator.projection.alpha.copy_from_slice(&found.alpha);
+    evaluator.projection.beta.copy_from_slice(&found.beta);
+    evaluator.project(&policy, 1e-14, 200);
+    let target = evaluator.target();
+    let seconds = limits.seconds_left();
+    let (mut policy, steps) =
+        conic::nearest(mdp, problem, &support, &policy, &target, seconds).ok()?;
+    for s in 0..mdp.n_states() {
+        simplex::project(&mut policy[mdp.pairs(s)], problem.xi);
+    }
+    let multipliers = (&found.alpha[..], &found.beta[..]);
+    let mut tried = roads::frobenius_value(mdp, problem, policy, Some(multipliers));
+    tried.bound = tried.bound.max(plain.bound).max(found.bound);
+    tried.iterations = plain.iterations + found.iterations + steps;
+    let tolerance = (plain.objective - plain.bound).abs() + ROUNDING * (1.0 + plain.objective);
+    (tried.objective <= plain.objective + tolerance).then_some(tried)
+}
+
+/// Frobenius where the interior is empty or uniform rows are present.
 ///
 /// The minimiser of $f + \frac w2 \|\pi - u\|^2$ is, for small $w$, a linear function of $w$ (the
 /// problem is piecewise quadratic), so two weights give its limit at $w = 0$ exactly, and a
 /// third one tells whether they were small enough.
-fn frobenius(
+fn extrapolated(
     mdp: &Mdp,
     problem: &Problem,
     plain: &Outcome,
@@ -103,25 +143,17 @@ fn frobenius(
     let tolerance = (plain.objective - plain.bound).abs() + ROUNDING * (1.0 + plain.objective);
     let mut iterations = plain.iterations;
     let uniform = Policy::uniform(mdp);
-    let mut weight = 1e-3;
-    for _ in 0..8 {
+    let mut weight = 0.1;
+    for _ in 0..5 {
         let mut points = Vec::with_capacity(3);
         for share in [1.0, 0.5, 0.25] {
             if limits.expired() {
                 return None;
             }
-            let weight = weight * share;
-            let policy = if interior::applies(mdp, problem) {
-                let found = interior::solve(mdp, problem, weight, 1e-16, |_| false);
-                iterations += found.iterations;
-                found.policy
-            } else {
-                let dual = Some(plain.dual.as_slice());
-                let found = gradient::solve(mdp, problem, limits, &uniform, dual, weight);
-                iterations += found.iterations;
-                found.policy
-            };
-            points.push(policy);
+            let dual = Some(plain.dual.as_slice());
+            let found = gradient::solve(mdp, problem, limits, &uniform, dual, weight * share);
+            iterations += found.iterations;
+            points.push(found.policy);
         }
         let limit = |a: &[f64], b: &[f64]| -> Vec<f64> {
             a.iter().zip(b).map(|(a, b)| 2.0 * b - a).collect()

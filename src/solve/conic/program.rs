@@ -5,10 +5,11 @@ use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus, S
 
 use crate::error::{Error, Result};
 
-/// `minimise linear . x` subject to rows of four kinds.
+/// `minimise 1/2 x' diag(quadratic) x + linear . x` subject to rows of four kinds.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     linear: Vec<f64>,
+    quadratic: Vec<f64>,
     equal: Rows,
     at_most: Rows,
     second_order: Rows,
@@ -51,7 +52,14 @@ impl Program {
     pub(super) fn variables(&mut self, n: usize, cost: f64) -> usize {
         let first = self.linear.len();
         self.linear.resize(first + n, cost);
+        self.quadratic.resize(first + n, 0.0);
         first
+    }
+
+    /// Sets a variable's cost to `square / 2 x^2 + linear x`.
+    pub(super) fn quadratic(&mut self, variable: usize, square: f64, linear: f64) {
+        self.quadratic[variable] = square;
+        self.linear[variable] = linear;
     }
 
     /// `terms . x = right`.
@@ -108,7 +116,9 @@ impl Program {
             right.extend_from_slice(&part.right);
         }
         let matrix = CscMatrix::new_from_triplets(right.len(), n, rows, columns, values);
-        let quadratic = CscMatrix::zeros((n, n));
+        let used: Vec<usize> = (0..n).filter(|&j| self.quadratic[j] != 0.0).collect();
+        let squares = used.iter().map(|&j| self.quadratic[j]).collect();
+        let quadratic = CscMatrix::new_from_triplets(n, n, used.clone(), used, squares);
         let mut cones = vec![
             SupportedConeT::ZeroConeT(n_equal),
             SupportedConeT::NonnegativeConeT(n_at_most),
