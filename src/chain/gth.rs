@@ -1,0 +1,211 @@
+//! Dense Grassmann-Taksar-Heyman elimination, in blocks.
+//!
+//! Eliminating a state replaces the chain by the one watched only while it is elsewhere:
+//! $M_{ij} \leftarrow M_{ij} + M_{ik} M_{kj} / s_k$ with $s_k = \sum_{j<k} M_{kj}$. Only sums,
+//! products and quotients of nonnegative numbers occur, so every entry of the result is
+//! accurate to a small multiple of the rounding unit, however close the chain is to falling
+//! apart.
+//!
+//! Reference: Grassmann, Taksar and Heyman (1985), *Operations Research* 33, 1107-1116.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+/// States eliminated together.
+const PANEL: usize = 64;
+/// Rows of one parallel task: fixed, so that the bits do not depend on the thread count.
+const ROWS: usize = 128;
+/// Below this size the plain loop is faster than blocks.
+const PLAIN: usize = 160;
+/// Unnormalised weights beyond this are scaled down on the way.
+const LARGE: f64 = 1e200;
+
+/// Stationary distribution of an irreducible chain given as a dense row-major matrix, which
+/// is used up: $d^\top M = d^\top$, $\sum_s d(s) = 1$. Diagonal entries are not read.
+///
+/// Costs $\tfrac23 n^3$ multiplications and additions, most of them in matrix products.
+///
+/// # Panics
+/// If `matrix` is not $n \times n$ or `n` is zero.
+pub fn stationary_dense(n: usize, matrix: &mut [f64]) -> Vec<f64> {
+    assert!(n > 0 && matrix.len() == n * n, "a square matrix");
+    let mut scale = vec![0.0; n];
+    let mut end = n;
+    while end > PLAIN {
+        let first = end - PANEL;
+        eliminate_panel(n, matrix, first, end, &mut scale);
+        end = first;
+    }
+    eliminate_rows(n, matrix, 0, end, &mut scale);
+    substitute(n, matrix, &scale)
+}
+
+/// Eliminates states `first..end` from the rows of the panel, then from all rows above.
+fn eliminate_panel(n: usize, matrix: &mut [f64], first: usize, end: usize, scale: &mut [f64]) {
+    eliminate_rows(n, matrix, first, end, scale);
+    let (above, panel) = matrix.split_at_mut(first * n);
+    let panel = &panel[..(end - first) * n];
+    let right = MatRef::from_row_major_slice_with_stride(panel, end - first, first, n);
+    let scale = &*scale;
+    above.par_chunks_mut(ROWS * n).for_each(|rows| {
+        let count = rows.len() / n;
+        let mut left = vec![0.0; count * PANEL];
+        for (row, copy) in rows.chunks_exact_mut(n).zip(left.chunks_exact_mut(PANEL)) {
+            for j in (first..end).rev() {
+                let (target, rest) = row.split_at_mut(j);
+                if rest[0] != 0.0 {
+                    rest[0] = quotient(rest[0], scale[j]);
+                    let pivot = &panel[(j - first) * n..][first..j];
+                    add_multiple(&mut target[first..], rest[0], pivot);
+                }
+            }
+            copy.copy_from_slice(&row[first..end]);
+        }
+        let left = MatRef::from_row_major_slice(&left, count, PANEL);
+        let target = MatMut::from_row_major_slice_with_stride_mut(rows, count, first, n);
+        matmul(target, Accum::Add, left, right, 1.0, Par::Seq);
+    });
+}
+
+/// Plain elimination within rows `first..end`, over their full width.
+fn eliminate_rows(n: usize, matrix: &mut [f64], first: usize, end: usize, scale: &mut [f64]) {
+    for k in (first..end).rev() {
+        let (upper, lower) = matrix.split_at_mut((k + 1) * n);
+        let row = &mut upper[k * n..];
+        for j in (k + 1..end).rev() {
+            let (target, rest) = row.split_at_mut(j);
+            if rest[0] != 0.0 {
+                rest[0] = quotient(rest[0], scale[j]);
+                add_multiple(target, rest[0], &lower[(j - k - 1) * n..][..j]);
+            }
+        }
+        scale[k] = row[..k].iter().sum();
+    }
+}
+
+/// $x_k = \sum_{i<k} x_i M_{ik} / s_k$, scaled to sum to one.
+fn substitute(n: usize, matrix: &[f64], scale: &[f64]) -> Vec<f64> {
+    let mut x = vec![0.0; n];
+    // state k is final once all i < k have passed their weight on
+    x[0] = 1.0;
+    for i in 0..n {
+        if i > 0 && scale[i] == 0.0 {
+            // underflow cut the way back: next to this state the ones before weigh nothing
+            x[..i].fill(0.0);
+            x[i..].fill(0.0);
+            x[i] = 1.0;
+        }
+        if x[i] > LARGE {
+            x.iter_mut().for_each(|v| *v /= LARGE);
+        }
+        let weight = x[i];
+        if weight > 0.0 {
+            let (_, later) = x.split_at_mut(i + 1);
+            add_multiple(later, weight, &matrix[i * n + i + 1..(i + 1) * n]);
+        }
+    }
+    normalise(&mut x);
+    x
+}
+
+/// Rescales nonnegative weights to sum to one, without overflow.
+pub(crate) fn normalise(x: &mut [f64]) {
+    let largest = x.iter().fold(0.0, |m: f64, v| m.max(*v));
+    if largest > 0.0 {
+        x.iter_mut().for_each(|v| *v /= largest);
+        let sum: f64 = x.iter().sum();
+        x.iter_mut().for_each(|v| *v /= sum);
+    }
+}
+
+/// A state whose way out has underflowed keeps what enters it.
+fn quotient(value: f64, scale: f64) -> f64 {
+    if scale > 0.0 {
+        (value / scale).min(f64::MAX)
+    } else {
+        value
+    }
+}
+
+#[inline]
+fn add_multiple(target: &mut [f64], factor: f64, source: &[f64]) {
+    for (t, s) in target.iter_mut().zip(source) {
+        *t += factor * s;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+
+    /// Random dense chain; `spread` orders of magnitude between its entries.
+    fn random(n: usize, spread: f64, seed: u64) -> Vec<f64> {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+        let mut m: Vec<f64> = (0..n * n)
+            .map(|_| 10f64.powf(-spread * rng.random::<f64>()))
+            .collect();
+        for row in m.chunks_exact_mut(n) {
+            let sum: f64 = row.iter().sum();
+            row.iter_mut().for_each(|p| *p /= sum);
+        }
+        m
+    }
+
+    /// The textbook loop, one state at a time.
+    fn textbook(n: usize, mut m: Vec<f64>) -> Vec<f64> {
+        for k in (1..n).rev() {
+            let s: f64 = (0..k).map(|j| m[k * n + j]).sum();
+            for i in 0..k {
+                m[i * n + k] /= s;
+                for j in 0..k {
+                    m[i * n + j] += m[i * n + k] * m[k * n + j];
+                }
+            }
+        }
+        let mut x = vec![1.0; n];
+        for k in 1..n {
+            x[k] = (0..k).map(|i| x[i] * m[i * n + k]).sum();
+        }
+        let sum: f64 = x.iter().sum();
+        x.iter().map(|v| v / sum).collect()
+    }
+
+    #[test]
+    fn blocks_agree_with_the_textbook() {
+        for (n, spread) in [(1, 0.0), (2, 3.0), (159, 8.0), (161, 8.0), (300, 12.0)] {
+            let m = random(n, spread, n as u64);
+            let expected = textbook(n, m.clone());
+            let found = stationary_dense(n, &mut m.clone());
+            for (a, b) in found.iter().zip(&expected) {
+                assert!((a - b).abs() <= 1e-12 * b, "{n}: {a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn does_not_depend_on_threads() {
+        let m = random(400, 5.0, 3);
+        let with = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            pool.build()
+                .unwrap()
+                .install(|| stationary_dense(400, &mut m.clone()))
+        };
+        assert_eq!(with(1), with(3));
+    }
+
+    #[test]
+    fn survives_tiny_probabilities() {
+        // 0 <-> 1 by 1e-300, 1 <-> 2 by 1e-200: detailed balance gives the ratios
+        let (a, b, c, e) = (1e-300, 1e-10, 1e-200, 1e-30);
+        let mut m = vec![1.0, a, 0.0, b, 1.0, c, 0.0, e, 1.0];
+        let d = stationary_dense(3, &mut m);
+        assert!((d[0] - 1.0).abs() < 1e-15);
+        assert!((d[1] / 1e-290 - 1.0).abs() < 1e-12);
+        let mut m = vec![0.0, 1.0, 1e-320, 0.0];
+        let d = stationary_dense(2, &mut m);
+        assert!(d.iter().all(|p| p.is_finite()) && (d[1] - 1.0).abs() < 1e-15);
+    }
+}
