@@ -1,5 +1,13 @@
 //! What is best: the five optimisation problems, stated once, apart from any solver.
 
+pub mod birkhoff;
+pub mod column_sum;
+pub mod frobenius;
+pub mod infinity;
+pub mod simplex;
+pub mod support;
+pub mod transport;
+
 use crate::error::{Error, Result};
 use crate::model::Mdp;
 

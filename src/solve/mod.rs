@@ -1,7 +1,11 @@
 //! Find it: solvers for the five problems, each with a certificate.
 
+mod conic;
+mod gradient;
+mod roads;
+
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::formulation::Problem;
@@ -83,8 +87,10 @@ pub struct Options {
     pub solver: SolverChoice,
     /// Which of several optimal policies.
     pub tie_break: TieBreak,
-    /// Wanted gap, relative to `max(1, |objective|)`.
+    /// Wanted gap, absolute.
     pub tolerance: f64,
+    /// Wanted gap as a share of the objective; the solve ends when either is reached.
+    pub relative_tolerance: f64,
     /// Most iterations.
     pub max_iterations: usize,
     /// Most wall-clock time.
@@ -96,7 +102,8 @@ impl Default for Options {
         Options {
             solver: SolverChoice::Auto,
             tie_break: TieBreak::Uniform,
-            tolerance: 1e-7,
+            tolerance: 5e-8,
+            relative_tolerance: 0.0,
             max_iterations: 1_000_000,
             time_limit: None,
         }
@@ -153,6 +160,108 @@ pub fn solve(
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
     problem.validate(mdp)?;
-    let _ = (options, warm, observer);
-    todo!()
+    let mut limits = Limits::new(problem, options, observer);
+    let (outcome, solver, notes) = roads::solve(mdp, problem, options, warm, &mut limits)?;
+    let status = limits.status(&outcome);
+    let gap = (outcome.objective - outcome.bound).abs();
+    Ok(Solution {
+        policy: Policy::cleaned(mdp, outcome.policy),
+        certificate: Certificate {
+            objective: outcome.objective,
+            bound: outcome.bound,
+            gap,
+            status,
+            iterations: outcome.iterations,
+            seconds: limits.started.elapsed().as_secs_f64(),
+        },
+        dual: outcome.dual,
+        solver,
+        notes,
+    })
+}
+
+/// What a solver hands back; `policy` lies in $\Delta_\xi$ to rounding.
+#[derive(Debug, Clone)]
+struct Outcome {
+    policy: Vec<f64>,
+    objective: f64,
+    bound: f64,
+    dual: Vec<f64>,
+    iterations: usize,
+}
+
+/// When to stop.
+struct Limits<'a> {
+    absolute: f64,
+    relative: f64,
+    max_iterations: usize,
+    started: Instant,
+    time_limit: Option<Duration>,
+    observer: &'a mut dyn Observer,
+    stopped: Option<Status>,
+}
+
+impl<'a> Limits<'a> {
+    fn new(_problem: &Problem, options: &Options, observer: &'a mut dyn Observer) -> Self {
+        Limits {
+            absolute: options.tolerance,
+            relative: options.relative_tolerance,
+            max_iterations: options.max_iterations,
+            started: Instant::now(),
+            time_limit: options.time_limit,
+            observer,
+            stopped: None,
+        }
+    }
+
+    fn close_enough(&self, objective: f64, bound: f64) -> bool {
+        let gap = (objective - bound).abs();
+        gap <= self.absolute || gap <= self.relative * objective.abs()
+    }
+
+    /// Whether to stop at this outcome, and remembers why.
+    fn reached(&mut self, outcome: &Outcome) -> bool {
+        let status = if self.close_enough(outcome.objective, outcome.bound) {
+            Some(Status::Optimal)
+        } else if outcome.iterations >= self.max_iterations {
+            Some(Status::IterationLimit)
+        } else if self
+            .time_limit
+            .is_some_and(|limit| self.started.elapsed() >= limit)
+        {
+            Some(Status::TimeLimit)
+        } else {
+            let progress = Progress {
+                iteration: outcome.iterations,
+                objective: outcome.objective,
+                gap: (outcome.objective - outcome.bound).abs(),
+            };
+            self.observer
+                .on(&progress)
+                .is_break()
+                .then_some(Status::Interrupted)
+        };
+        if status.is_some() {
+            self.stopped = status;
+        }
+        status.is_some()
+    }
+
+    fn status(&self, outcome: &Outcome) -> Status {
+        if self.close_enough(outcome.objective, outcome.bound) {
+            Status::Optimal
+        } else {
+            match self.stopped {
+                Some(Status::Optimal) | None => Status::Stalled,
+                Some(other) => other,
+            }
+        }
+    }
+
+    /// Seconds left, for solvers that keep their own clock.
+    fn seconds_left(&self) -> f64 {
+        self.time_limit.map_or(1e9, |limit| {
+            limit.saturating_sub(self.started.elapsed()).as_secs_f64()
+        })
+    }
 }

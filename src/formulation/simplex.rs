@@ -1,0 +1,142 @@
+//! The set of allowed action distributions, $\Delta_\xi = \{p \ge \xi, \sum_a p_a = 1\}$.
+
+/// $\max_{p \in \Delta_\xi} p \cdot q = \xi \sum_a q_a + (1 - n\xi) \max_a q_a$.
+pub fn support(q: impl Iterator<Item = f64>, xi: f64) -> f64 {
+    let (mut sum, mut largest, mut n) = (0.0, f64::NEG_INFINITY, 0usize);
+    for x in q {
+        sum += x;
+        largest = f64::max(largest, x);
+        n += 1;
+    }
+    xi * sum + free_mass(n, xi) * largest
+}
+
+/// $1 - n\xi$, the mass that is free to move; never negative.
+pub fn free_mass(n: usize, xi: f64) -> f64 {
+    (1.0 - n as f64 * xi).max(0.0)
+}
+
+/// Replaces `row` by its nearest point of $\Delta_\xi$ in Euclidean distance.
+///
+/// The projection subtracts one number from every entry and cuts off at $\xi$; the number
+/// is found by discarding, largest first, at most $n$ times. No allocation.
+pub fn project(row: &mut [f64], xi: f64) {
+    let n = row.len();
+    let mass = free_mass(n, xi);
+    // p = xi + (y - tau)_+ with y = row - xi and sum = mass: Michelot's active-set iteration
+    let mut active = n;
+    let mut tau = (row.iter().map(|x| x - xi).sum::<f64>() - mass) / n as f64;
+    for _ in 0..=n {
+        let (mut sum, mut count) = (0.0, 0usize);
+        for &x in row.iter() {
+            if x - xi > tau {
+                sum += x - xi;
+                count += 1;
+            }
+        }
+        if count == active || count == 0 {
+            break;
+        }
+        active = count;
+        tau = (sum - mass) / count as f64;
+    }
+    for x in row.iter_mut() {
+        *x = xi + (*x - xi - tau).max(0.0);
+    }
+}
+
+/// $\max_{p \in \Delta_\xi} \; p \cdot q + \tau H(p)$, writing the maximiser to `p`.
+///
+/// For $\tau > 0$: $p_a = \max(\xi, e^{(q_a - \nu)/\tau})$ with $\nu$ such that the sum is
+/// one. Actions are moved to the bound $\xi$ one after another, smallest first, which needs
+/// at most $n$ passes. The value is computed relative to the largest $q$, so that it keeps
+/// its digits for large $q$.
+pub fn soft_maximum(q: &[f64], xi: f64, tau: f64, p: &mut [f64]) -> f64 {
+    let n = q.len();
+    let largest = q.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut clipped = 0usize;
+    loop {
+        // weights of the free actions; an action is clipped once its share falls below xi
+        let mass = 1.0 - xi * clipped as f64;
+        let mut total = 0.0;
+        for (x, p) in q.iter().zip(p.iter_mut()) {
+            if clipped == 0 || *p >= 0.0 {
+                *p = ((x - largest) / tau).exp();
+                total += *p;
+            }
+        }
+        let mut newly = 0;
+        for p in p.iter_mut() {
+            if *p >= 0.0 {
+                let share = *p / total * mass;
+                if share < xi && clipped + newly + 1 < n {
+                    *p = -1.0;
+                    newly += 1;
+                }
+            }
+        }
+        if newly == 0 {
+            for p in p.iter_mut() {
+                *p = if *p < 0.0 { xi } else { *p / total * mass };
+            }
+            break;
+        }
+        clipped += newly;
+    }
+    let mut value = largest;
+    for (x, &p) in q.iter().zip(p.iter()) {
+        if p > 0.0 {
+            value += p * (x - largest) - tau * p * p.ln();
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projection_satisfies_the_variational_inequality() {
+        let start = [0.9, -0.3, 0.45, 0.2];
+        for xi in [0.0, 0.1, 0.25] {
+            let mut p = start;
+            project(&mut p, xi);
+            assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-14);
+            assert!(p.iter().all(|x| *x >= xi));
+            // (start - p) . (v - p) <= 0 for every vertex v
+            for a in 0..4 {
+                let product: f64 = (0..4)
+                    .map(|b| {
+                        let v = xi + if a == b { free_mass(4, xi) } else { 0.0 };
+                        (start[b] - p[b]) * (v - p[b])
+                    })
+                    .sum();
+                assert!(product < 1e-14, "{product}");
+            }
+        }
+    }
+
+    #[test]
+    fn soft_maximum_beats_every_other_distribution() {
+        let q = [0.3, -1.0, 0.29, 2.0];
+        let mut p = [0.0; 4];
+        let value = |p: &[f64], tau: f64| -> f64 {
+            p.iter()
+                .zip(&q)
+                .map(|(p, q)| p * q - if *p > 0.0 { tau * p * p.ln() } else { 0.0 })
+                .sum()
+        };
+        for (xi, tau) in [(0.0, 1.0), (0.1, 1.0), (0.2, 0.3), (0.25, 0.5), (0.05, 1e-3)] {
+            let best = soft_maximum(&q, xi, tau, &mut p);
+            assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-14);
+            assert!((best - value(&p, tau)).abs() < 1e-13);
+            let mut other = [0.4, 0.1, 0.2, 0.3];
+            for step in 0..200 {
+                other[step % 4] += 0.1;
+                project(&mut other, xi);
+                assert!(value(&other, tau) <= best + 1e-12);
+            }
+        }
+    }
+}

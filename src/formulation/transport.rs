@@ -1,0 +1,188 @@
+//! Whether kept mass can be completed to a doubly stochastic matrix with entries at most $\zeta$.
+//!
+//! Given $0 \le k \le \zeta$ with row and column sums at most one, a $U \in B_\zeta$ with
+//! $U \ge k$ exists iff the rest, row deficits $1 - \sum_t k_{st}$ to column deficits
+//! $1 - \sum_s k_{st}$, can be shipped with capacities $\zeta - k_{st}$. By max-flow min-cut
+//! that fails iff some block $R \times C$ holds too much:
+//!
+//! $$\sum_{R \times C} k_{st} \;>\; |R| + |C| - S + \zeta (S - |R|)(S - |C|).$$
+//!
+//! The blocks' right-hand sides are the largest mass any matrix of $B_\zeta$ can have there, so
+//! each inequality is valid for every feasible $k$ and can be added to the linear program.
+
+/// A block inequality $\sum_{R \times C} k \le$ `right`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// Whether each row belongs to $R$.
+    pub rows: Vec<bool>,
+    /// Whether each column belongs to $C$.
+    pub columns: Vec<bool>,
+    /// $|R| + |C| - S + \zeta (S - |R|)(S - |C|)$.
+    pub right: f64,
+}
+
+/// Kept mass on a sparse pattern.
+#[derive(Debug, Clone, Copy)]
+pub struct Kept<'a> {
+    /// Entries of row `s` are `offsets[s]..offsets[s + 1]`.
+    pub offsets: &'a [usize],
+    /// Columns of the entries.
+    pub columns: &'a [u32],
+    /// The mass.
+    pub mass: &'a [f64],
+    /// The capacity of every cell.
+    pub zeta: f64,
+}
+
+/// Ships the deficits. Returns the mass that could not be shipped (0 when $U$ exists) and,
+/// if some is left beyond `tolerance`, the violated block.
+pub fn ship(kept: &Kept<'_>, tolerance: f64) -> (f64, Option<Block>) {
+    let n = kept.offsets.len() - 1;
+    let mut supply = vec![1.0; n];
+    let mut demand = vec![1.0; n];
+    for (s, left) in supply.iter_mut().enumerate() {
+        for k in kept.offsets[s]..kept.offsets[s + 1] {
+            *left -= kept.mass[k];
+            demand[kept.columns[k] as usize] -= kept.mass[k];
+        }
+        *left = left.max(0.0);
+    }
+    demand.iter_mut().for_each(|d| *d = d.max(0.0));
+    if product_plan_fits(kept, &supply, &demand) {
+        return (0.0, None);
+    }
+    flow(kept, supply, demand, tolerance)
+}
+
+/// The plan $r_s c_t / D$ is feasible when it respects every capacity: an $O(\text{nnz} + S)$
+/// check that settles nearly every instance.
+fn product_plan_fits(kept: &Kept<'_>, supply: &[f64], demand: &[f64]) -> bool {
+    let total: f64 = supply.iter().sum();
+    if total <= 0.0 {
+        return true;
+    }
+    let largest = |list: &[f64]| list.iter().copied().fold(0.0, f64::max);
+    if largest(supply) * largest(demand) / total > kept.zeta {
+        return false;
+    }
+    (0..supply.len()).all(|s| {
+        (kept.offsets[s]..kept.offsets[s + 1]).all(|k| {
+            let t = kept.columns[k] as usize;
+            supply[s] * demand[t] / total <= kept.zeta - kept.mass[k]
+        })
+    })
+}
+
+/// Maximum flow by shortest augmenting paths with capacities $\zeta - k$ on all $S^2$ cells.
+fn flow(
+    kept: &Kept<'_>,
+    mut supply: Vec<f64>,
+    mut demand: Vec<f64>,
+    tolerance: f64,
+) -> (f64, Option<Block>) {
+    let n = supply.len();
+    let mut free = vec![kept.zeta; n * n];
+    let mut shipped = vec![0.0; n * n];
+    for s in 0..n {
+        for k in kept.offsets[s]..kept.offsets[s + 1] {
+            let cell = s * n + kept.columns[k] as usize;
+            free[cell] = (free[cell] - kept.mass[k]).max(0.0);
+        }
+    }
+    // below this a cell counts as full: rounding must not create paths
+    let tiny = 1e-15;
+    let mut reached_rows = vec![false; n];
+    let mut reached_columns = vec![false; n];
+    let mut from_row = vec![0usize; n];
+    let mut from_column = vec![usize::MAX; n];
+    let mut queue = Vec::with_capacity(2 * n);
+    loop {
+        reached_rows.fill(false);
+        reached_columns.fill(false);
+        queue.clear();
+        for s in 0..n {
+            if supply[s] > tiny {
+                reached_rows[s] = true;
+                from_column[s] = usize::MAX;
+                queue.push(s);
+            }
+        }
+        let mut sink = None;
+        let mut head = 0;
+        'search: while head < queue.len() {
+            let node = queue[head];
+            head += 1;
+            if node < n {
+                for t in 0..n {
+                    if !reached_columns[t] && free[node * n + t] > tiny {
+                        reached_columns[t] = true;
+                        from_row[t] = node;
+                        if demand[t] > tiny {
+                            sink = Some(t);
+                            break 'search;
+                        }
+                        queue.push(n + t);
+                    }
+                }
+            } else {
+                let t = node - n;
+                for s in 0..n {
+                    if !reached_rows[s] && shipped[s * n + t] > tiny {
+                        reached_rows[s] = true;
+                        from_column[s] = t;
+                        queue.push(s);
+                    }
+                }
+            }
+        }
+        let Some(end) = sink else { break };
+        // bottleneck, then push
+        let mut amount = demand[end];
+        let mut t = end;
+        let origin = loop {
+            let s = from_row[t];
+            amount = amount.min(free[s * n + t]);
+            if from_column[s] == usize::MAX {
+                break s;
+            }
+            let before = from_column[s];
+            amount = amount.min(shipped[s * n + before]);
+            t = before;
+        };
+        amount = amount.min(supply[origin]);
+        let mut t = end;
+        loop {
+            let s = from_row[t];
+            free[s * n + t] -= amount;
+            shipped[s * n + t] += amount;
+            if from_column[s] == usize::MAX {
+                break;
+            }
+            let before = from_column[s];
+            free[s * n + before] += amount;
+            shipped[s * n + before] -= amount;
+            t = before;
+        }
+        supply[origin] -= amount;
+        demand[end] -= amount;
+    }
+    let left: f64 = supply.iter().sum();
+    if left <= tolerance {
+        return (left, None);
+    }
+    // the cut: A = reached rows, B = unreached columns is where capacity is short; the
+    // violated block is the complement of A times the complement of B
+    let rows: Vec<bool> = reached_rows.iter().map(|r| !r).collect();
+    let columns: Vec<bool> = reached_columns;
+    let count = |list: &[bool]| list.iter().filter(|x| **x).count() as f64;
+    let (r, c, size) = (count(&rows), count(&columns), n as f64);
+    let right = r + c - size + kept.zeta * (size - r) * (size - c);
+    (
+        left,
+        Some(Block {
+            rows,
+            columns,
+            right,
+        }),
+    )
+}
