@@ -11,6 +11,7 @@ use super::goal::Goal;
 use super::learner::{Learner, Planner, Solver};
 use super::value_iteration::ValueIteration;
 use super::{CountBased, Ideal, MaxEnt, Random};
+use crate::domains::default_parameters;
 use crate::error::{Error, Result};
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
@@ -85,36 +86,19 @@ impl Default for Experiment {
 }
 
 impl Experiment {
-    /// The paper's parameters for a domain of that name (its appendix, "Full set of
-    /// parameters"); for other models, the chains' `xi` and `zeta` where the model allows
-    /// them and a batch of at least a step per state.
-    pub fn for_model(name: &str, mdp: &Mdp) -> Self {
-        let base = Experiment::default();
-        let domain = name.split(':').next().unwrap_or(name).replace('_', "-");
-        // the dense eigenvalue problem of a large chain would cost more than the learning
-        let gap_every = if mdp.n_states() <= 64 { 1 } else { 20 };
-        let base = Experiment { gap_every, ..base };
-        match domain.as_str() {
-            "single-chain" | "double-chain" | "river-swim" => base,
-            "knight-quest" => Experiment {
-                xi: 0.01,
-                zeta: 1.0,
-                epsilon: 0.01,
-                iterations: 400,
-                batch: 2500,
-                ..base
-            },
-            _ => {
-                let most = mdp.max_actions() as f64;
-                let xi = (0.2 / most).min(base.xi);
-                Experiment {
-                    xi,
-                    epsilon: xi,
-                    zeta: f64::max(base.zeta, 1.0 / mdp.n_states() as f64),
-                    batch: (mdp.n_states() as u64).max(base.batch),
-                    ..base
-                }
-            }
+    /// The paper's parameters for the domain that `spec` names, feasible ones for any other
+    /// model (see [`default_parameters`]).
+    pub fn for_model(spec: &str, mdp: &Mdp) -> Self {
+        let parameters = default_parameters(spec, mdp);
+        Experiment {
+            xi: parameters.xi,
+            zeta: parameters.zeta,
+            epsilon: parameters.epsilon,
+            iterations: parameters.iterations as u64,
+            batch: parameters.batch as u64,
+            // the eigenvalue problem of a large chain would cost more than the learning
+            gap_every: if mdp.n_states() <= 64 { 1 } else { 20 },
+            ..Experiment::default()
         }
     }
 
@@ -234,7 +218,7 @@ impl Experiment {
                 } else {
                     TieBreak::None
                 },
-                tolerance: self.solve_tolerance,
+                relative_tolerance: self.solve_tolerance,
                 ..Options::default()
             },
         })

@@ -7,11 +7,11 @@
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::distribution;
 use super::environment::Environment;
 use super::learner::Exploration;
 use super::sampling::{PolicySampler, Trajectory};
 use super::value_iteration::ValueIteration;
+use crate::chain::stationary;
 use crate::error::{Error, Result};
 use crate::model::{Counts, Mdp, Policy, Unvisited};
 
@@ -69,13 +69,13 @@ pub struct Success {
 }
 
 /// The state least visited in the long run under the uniform policy; of several, the first.
-pub fn hardest_state(mdp: &Mdp) -> Result<usize> {
-    let d = distribution::long_run(&mdp.chain(&Policy::uniform(mdp)))?;
+pub fn hardest_state(mdp: &Mdp) -> usize {
+    let d = stationary::long_run(&mdp.chain(&Policy::uniform(mdp))).distribution;
     let least = d.iter().fold(f64::INFINITY, |least, p| least.min(*p));
     // states equal by symmetry differ in rounding
-    Ok(d.iter()
+    d.iter()
         .position(|p| *p <= least * (1.0 + 1e-9))
-        .unwrap_or(0))
+        .unwrap_or(0)
 }
 
 /// Probability of reaching `goal` within `steps` steps of a policy from the start.
@@ -107,8 +107,8 @@ pub struct GoalJudge<'a> {
 
 impl<'a> GoalJudge<'a> {
     /// Finds the goal and the value that the best policy of the true model has.
-    pub fn new(truth: &'a Mdp, goal: &Goal, method: ValueIteration) -> Result<Self> {
-        let target = hardest_state(truth)?;
+    pub fn new(truth: &'a Mdp, goal: &Goal, method: ValueIteration) -> Self {
+        let target = hardest_state(truth);
         let mut reward = vec![0.0; truth.n_states()];
         reward[target] = 1.0;
         let mut values = vec![0.0; truth.n_states()];
@@ -118,14 +118,14 @@ impl<'a> GoalJudge<'a> {
             ..method
         };
         fine.run(truth, &reward, &mut values);
-        Ok(GoalJudge {
+        GoalJudge {
             truth,
             goal: goal.clone(),
             method: fine,
             target,
             best: dot(truth.start(), &values),
             reward,
-        })
+        }
     }
 
     /// The goal.
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn the_far_end_is_hardest_and_reaching_it_is_counted_in_steps() {
         let mdp = line();
-        assert_eq!(hardest_state(&mdp).unwrap(), 2);
+        assert_eq!(hardest_state(&mdp), 2);
         let forward = Policy::from_rows(&mdp, &vec![vec![1.0, 0.0]; 4]).unwrap();
         assert_eq!(reach_probability(&mdp, &forward, 3, 2), 0.0);
         assert_eq!(reach_probability(&mdp, &forward, 3, 3), 1.0);
@@ -220,7 +220,7 @@ mod tests {
             within: 50,
             repetitions: 20,
         };
-        let judge = GoalJudge::new(&mdp, &goal, ValueIteration::default()).unwrap();
+        let judge = GoalJudge::new(&mdp, &goal, ValueIteration::default());
         let uniform = Policy::uniform(&mdp);
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let found = judge

@@ -1,8 +1,7 @@
 //! How good an exploration is, against the true model where it is known.
 
-use super::distribution;
 use super::learner::{Exploration, Mixture};
-use crate::error::Result;
+use crate::chain::{Chain, LongRun, entropy, spectrum, stationary};
 use crate::model::{Counts, Kernel, Mdp, Policy, Unvisited};
 
 /// The figures of one iteration, entropies in nats.
@@ -36,22 +35,13 @@ impl Metrics {
     pub fn values(&self, n_states: usize, n_pairs: usize) -> [f64; 7] {
         [
             self.entropy,
-            share(self.entropy, n_states),
+            entropy::normalized(self.entropy, n_states),
             self.state_action_entropy,
-            share(self.state_action_entropy, n_pairs),
+            entropy::normalized(self.state_action_entropy, n_pairs),
             self.min_probability,
             self.spectral_gap,
             self.model_error,
         ]
-    }
-}
-
-/// `entropy` as a share of the largest possible; one outcome is always evenly visited.
-fn share(entropy: f64, outcomes: usize) -> f64 {
-    if outcomes > 1 {
-        entropy / (outcomes as f64).ln()
-    } else {
-        1.0
     }
 }
 
@@ -122,10 +112,10 @@ impl<'a> Judge<'a> {
         unvisited: Unvisited,
         start: &[f64],
         with_gap: bool,
-    ) -> Result<Metrics> {
+    ) -> Metrics {
         let mut metrics = match self.truth {
             Some(truth) => {
-                let mut metrics = self.long_run_figures(truth, exploration, with_gap)?;
+                let mut metrics = self.long_run_figures(truth, exploration, with_gap);
                 metrics.model_error = model_error(truth, counts, unvisited);
                 metrics
             }
@@ -134,13 +124,13 @@ impl<'a> Judge<'a> {
                 self.fresh = false;
                 self.members.clear();
                 let estimate = counts.estimate(unvisited, start);
-                self.long_run_figures(&estimate, exploration, with_gap)?
+                self.long_run_figures(&estimate, exploration, with_gap)
             }
         };
         if !with_gap {
             metrics.spectral_gap = f64::NAN;
         }
-        Ok(metrics)
+        metrics
     }
 
     fn long_run_figures(
@@ -148,42 +138,43 @@ impl<'a> Judge<'a> {
         model: &Mdp,
         exploration: Exploration<'_>,
         with_gap: bool,
-    ) -> Result<Metrics> {
+    ) -> Metrics {
         match exploration {
             Exploration::Policy(policy) => {
                 let same = self.fresh && *policy == self.policy;
                 if same && !(with_gap && self.known.spectral_gap.is_nan()) {
-                    return Ok(self.known);
+                    return self.known;
                 }
                 let chain = model.chain(policy);
+                let long_run = stationary::long_run(&chain);
                 if !same {
-                    self.distribution = distribution::long_run(&chain)?;
+                    self.distribution.clone_from(&long_run.distribution);
                     self.policy = policy.clone();
                     self.fresh = true;
                     self.known = figures(model, &self.distribution, policy);
                 }
                 if with_gap {
-                    self.known.spectral_gap = distribution::spectral_gap(&chain)?;
+                    self.known.spectral_gap = gap(&chain, &long_run);
                 }
             }
             Exploration::Mixture(mixture) => {
-                self.mix(model, mixture)?;
+                self.mix(model, mixture);
                 self.known = figures(model, &self.distribution, &self.policy);
                 self.fresh = false;
                 if with_gap {
                     let chain = model.chain(&self.policy);
-                    self.known.spectral_gap = distribution::spectral_gap(&chain)?;
+                    self.known.spectral_gap = gap(&chain, &stationary::long_run(&chain));
                 }
             }
         }
-        Ok(self.known)
+        self.known
     }
 
     /// The distribution of a mixture and its equivalent policy.
-    fn mix(&mut self, model: &Mdp, mixture: &Mixture) -> Result<()> {
+    fn mix(&mut self, model: &Mdp, mixture: &Mixture) {
         for member in &mixture.members[self.members.len()..] {
             self.members
-                .push(distribution::long_run(&model.chain(member))?);
+                .push(stationary::long_run(&model.chain(member)).distribution);
         }
         let mut state = vec![0.0; model.n_states()];
         let mut pair = vec![0.0; model.n_pairs()];
@@ -205,31 +196,21 @@ impl<'a> Judge<'a> {
         // a state the mixture never visits gets a uniform row
         self.policy = Policy::cleaned(model, pair);
         self.distribution = state;
-        Ok(())
     }
 }
 
 fn figures(model: &Mdp, d: &[f64], policy: &Policy) -> Metrics {
-    let (mut entropy, mut of_pairs) = (0.0, 0.0);
-    let probabilities = policy.probabilities();
-    for (s, &p) in d.iter().enumerate() {
-        entropy += surprise(p);
-        for k in model.pairs(s) {
-            of_pairs += surprise(p * probabilities[k]);
-        }
-    }
     Metrics {
-        entropy,
-        state_action_entropy: of_pairs,
-        min_probability: d.iter().fold(f64::INFINITY, |least, p| least.min(*p)),
+        entropy: entropy::entropy(d),
+        state_action_entropy: entropy::state_action_entropy(model, policy, d),
+        min_probability: entropy::least_visited(d).1,
         spectral_gap: f64::NAN,
         model_error: f64::NAN,
     }
 }
 
-/// $-p \ln p$.
-fn surprise(p: f64) -> f64 {
-    if p > 0.0 { -p * p.ln() } else { 0.0 }
+fn gap(chain: &Chain, long_run: &LongRun) -> f64 {
+    1.0 - spectrum::second_modulus(chain, long_run)
 }
 
 /// $\|P - \hat P\|_F$ over all pairs and next states, from the counts themselves. Costs
@@ -332,17 +313,15 @@ mod tests {
         };
         let counts = Counts::new(&[2, 1, 1]);
         let mut judge = Judge::new(Some(&truth), Policy::uniform(&truth));
-        judge
-            .judge(
-                Exploration::Mixture(&mixture),
-                &counts,
-                Unvisited::Uniform,
-                truth.start(),
-                false,
-            )
-            .unwrap();
+        judge.judge(
+            Exploration::Mixture(&mixture),
+            &counts,
+            Unvisited::Uniform,
+            truth.start(),
+            false,
+        );
         let mixed = judge.distribution().to_vec();
-        let of = |policy: &Policy| distribution::long_run(&truth.chain(policy)).unwrap();
+        let of = |policy: &Policy| stationary::long_run(&truth.chain(policy)).distribution;
         for (s, p) in mixed.iter().enumerate() {
             assert!((p - 0.3 * of(&a)[s] - 0.7 * of(&b)[s]).abs() < 1e-12);
         }
@@ -368,8 +347,7 @@ mod tests {
                     Unvisited::Uniform,
                     truth.start(),
                     false,
-                )
-                .unwrap();
+                );
             assert!((metrics.entropy - 2f64.ln()).abs() < 1e-12);
             assert!((metrics.values(2, 2)[1] - 1.0).abs() < 1e-12);
             assert!((metrics.min_probability - 0.5).abs() < 1e-12);

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
-use super::distribution;
 use super::learner::{Exploration, Learner, Lesson, Loader, Mixture, Saver};
 use super::value_iteration::ValueIteration;
+use crate::chain::stationary;
 use crate::error::{Error, Result};
 use crate::model::{Policy, Unvisited};
 
@@ -82,7 +82,7 @@ impl Learner for MaxEnt {
                 if lesson.stop.load(Ordering::Relaxed) {
                     return Err(Error::Interrupted);
                 }
-                self.distributions[k] = distribution::long_run(&model.chain(member))?;
+                self.distributions[k] = stationary::long_run(&model.chain(member)).distribution;
             }
             for (sum, p) in d.iter_mut().zip(&self.distributions[k]) {
                 *sum += weight * p;

@@ -6,23 +6,27 @@
 
 mod algorithm;
 mod alias;
+mod checkpoint;
 mod codec;
 mod convergence;
 mod count_based;
-mod distribution;
 mod environment;
 mod episodic;
 mod experiment;
+mod folder;
 mod goal;
 mod ideal;
 mod judge;
 mod learner;
 mod max_ent;
 mod random;
+mod results;
 mod run;
+mod runs;
 mod sampling;
 mod simulator;
 mod statistics;
+mod summary;
 mod value_iteration;
 
 pub use algorithm::{Algorithm, Kind};
@@ -40,5 +44,9 @@ pub use random::Random;
 pub use run::{Plan, Run, generator};
 pub use sampling::{PolicySampler, Trajectory};
 pub use simulator::{Simulator, Tables};
+pub use folder::{Entry, Folder};
+pub use results::{goal_csv, json, runs_csv, write};
+pub use runs::{CheckpointPlan, Ended, Event, RunResult, Runs};
 pub use statistics::{Estimate, student_quantile};
+pub use summary::{AlgorithmSummary, GoalPoint, Point, Summary};
 pub use value_iteration::ValueIteration;

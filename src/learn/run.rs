@@ -89,7 +89,7 @@ impl<'a, E: Environment> Run<'a, E> {
             converged: false,
             curve: Vec::new(),
         };
-        run.judge_now()?;
+        run.judge_now();
         Ok(run)
     }
 
@@ -166,10 +166,11 @@ impl<'a, E: Environment> Run<'a, E> {
             last: self.collected == self.plan.iterations,
             stop,
         })?;
-        self.judge_now()
+        self.judge_now();
+        Ok(())
     }
 
-    fn judge_now(&mut self) -> Result<()> {
+    fn judge_now(&mut self) {
         let iteration = self.curve.len() as u64;
         let before = self.plan.convergence.map(|_| self.judge.policy().clone());
         let with_gap =
@@ -180,7 +181,7 @@ impl<'a, E: Environment> Run<'a, E> {
             self.learner.unvisited(),
             &self.start,
             with_gap,
-        )?;
+        );
         self.curve.push(metrics);
         if let (Some(convergence), Some(before)) = (self.plan.convergence, before)
             && iteration > 0
@@ -193,7 +194,6 @@ impl<'a, E: Environment> Run<'a, E> {
             };
             self.converged = convergence.met(self.unchanged, &self.counts);
         }
-        Ok(())
     }
 
     /// The complete state.

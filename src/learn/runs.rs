@@ -158,14 +158,11 @@ impl<'a> Runs<'a> {
         observer: &(dyn Fn(Event) + Sync),
     ) -> Result<Ended> {
         let tables = Tables::new(self.mdp);
-        let goal = match &self.experiment.goal {
-            Some(goal) => Some(GoalJudge::new(
-                self.mdp,
-                goal,
-                self.experiment.value_iteration(),
-            )?),
-            None => None,
-        };
+        let goal = self
+            .experiment
+            .goal
+            .as_ref()
+            .map(|goal| GoalJudge::new(self.mdp, goal, self.experiment.value_iteration()));
         let shared = Shared {
             tables: &tables,
             goal: goal.as_ref(),
