@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
+use super::builder::{Builder, check_index, check_probability, check_sizes, normalise};
 use super::{Kernel, Layout, Policy, Row};
 use crate::chain::Chain;
 use crate::error::{Error, Result};
-
-/// Row sums this close to one are accepted as rounding and renormalised.
-pub const ROW_SUM_TOLERANCE: f64 = 1e-9;
 
 /// A finite Markov decision process $(S, A, P, d_0)$ without rewards.
 ///
@@ -46,9 +44,10 @@ impl Mdp {
         check_sizes(n_states, n_actions)?;
         let mut entries = Vec::new();
         for (state, action, next, value) in triplets {
-            check_index("state", state, n_states, "")?;
-            check_index("action", action, n_actions, "")?;
-            check_index("next state", next, n_states, "")?;
+            let place = || format!(" (transition {state}, {action}, {next})");
+            check_index("state", state, n_states, place)?;
+            check_index("action", action, n_actions, place)?;
+            check_index("next state", next, n_states, place)?;
             check_probability(state, action, next, value)?;
             entries.push((state as u32, action as u32, next as u32, value));
         }
@@ -59,7 +58,7 @@ impl Mdp {
         while let Some(&(s, a, _, _)) = rest.first() {
             let length = rest.partition_point(|e| (e.0, e.1) <= (s, a));
             let (row, after) = rest.split_at(length);
-            builder.push_row(s as usize, a, row.iter().map(|&(_, _, t, p)| (t, p)))?;
+            builder.push_row(s as usize, a, row.iter().map(|&(_, _, t, p)| (t, p)), 0.0)?;
             rest = after;
         }
         builder.finish()
@@ -84,12 +83,14 @@ impl Mdp {
                 }
                 row.clear();
                 for &(next, value) in &buffer {
-                    check_index("next state", next, n_states, "")?;
+                    check_index("next state", next, n_states, || {
+                        format!(" (state {state}, action {action})")
+                    })?;
                     check_probability(state, action, next, value)?;
                     row.push((next as u32, value));
                 }
                 row.sort_by_key(|entry| entry.0);
-                builder.push_row(state, action as u32, row.iter().copied())?;
+                builder.push_row(state, action as u32, row.iter().copied(), 0.0)?;
             }
         }
         builder.finish()
@@ -128,6 +129,19 @@ impl Mdp {
         indices: &[u32],
         values: &[f64],
     ) -> Result<Self> {
+        Mdp::from_rows_and_spread(n_states, first_pair, actions, offsets, indices, values, &[])
+    }
+
+    /// [`from_rows`](Self::from_rows), with the uniform share of each row (or none at all).
+    pub fn from_rows_and_spread(
+        n_states: usize,
+        first_pair: &[usize],
+        actions: &[u32],
+        offsets: &[usize],
+        indices: &[u32],
+        values: &[f64],
+        spread: &[f64],
+    ) -> Result<Self> {
         check_sizes(n_states, 1)?;
         let sizes = |what: &str, expected: usize, found: usize| {
             if expected == found {
@@ -142,6 +156,9 @@ impl Mdp {
         sizes("first pair of each state", n_states + 1, first_pair.len())?;
         sizes("row offsets", actions.len() + 1, offsets.len())?;
         sizes("transition values", indices.len(), values.len())?;
+        if !spread.is_empty() {
+            sizes("uniform shares", actions.len(), spread.len())?;
+        }
         let ascending = |list: &[usize], end: usize, what: &str| {
             if list.first() == Some(&0) && list.last() == Some(&end) && list.is_sorted() {
                 return Ok(());
@@ -166,7 +183,9 @@ impl Mdp {
             for pair in pairs {
                 row.clear();
                 for k in offsets[pair]..offsets[pair + 1] {
-                    check_index("next state", indices[k] as usize, n_states, "")?;
+                    check_index("next state", indices[k] as usize, n_states, || {
+                        format!(" (state {state}, action {})", actions[pair])
+                    })?;
                     check_probability(
                         state,
                         actions[pair] as usize,
@@ -176,7 +195,8 @@ impl Mdp {
                     row.push((indices[k], values[k]));
                 }
                 row.sort_by_key(|entry| entry.0);
-                builder.push_row(state, actions[pair], row.iter().copied())?;
+                let share = spread.get(pair).copied().unwrap_or(0.0);
+                builder.push_row(state, actions[pair], row.iter().copied(), share)?;
             }
         }
         builder.finish()
@@ -204,14 +224,12 @@ impl Mdp {
     /// Sets the start distribution $d_0$: one probability per state, summing to one.
     pub fn with_start(mut self, mut start: Vec<f64>) -> Result<Self> {
         let problem = if start.len() == self.n_states() {
-            let sum: f64 = start.iter().sum();
             if let Some(state) = start.iter().position(|p| !p.is_finite() || *p < 0.0) {
                 Some(format!("state {state} has {}", start[state]))
-            } else if (sum - 1.0).abs() > ROW_SUM_TOLERANCE {
-                Some(format!("it sums to {sum}"))
             } else {
-                start.iter_mut().for_each(|p| *p /= sum);
-                None
+                normalise(&mut start, 1.0)
+                    .err()
+                    .map(|sum| format!("it sums to {sum}"))
             }
         } else {
             Some(format!(
@@ -231,7 +249,7 @@ impl Mdp {
 
     /// Starts in one state.
     pub fn with_start_state(self, state: usize) -> Result<Self> {
-        check_index("start state", state, self.n_states(), "")?;
+        check_index("start state", state, self.n_states(), String::new)?;
         let mut start = vec![0.0; self.n_states()];
         start[state] = 1.0;
         self.with_start(start)
@@ -402,134 +420,6 @@ impl Mdp {
         }
         let kernel = Kernel::from_raw(n, offsets, indices, values, spread);
         Chain::from_parts(kernel, self.start.clone())
-    }
-}
-
-fn check_sizes(n_states: usize, n_actions: usize) -> Result<()> {
-    if n_states == 0 || n_actions == 0 {
-        return Err(Error::Empty);
-    }
-    for (what, size) in [("states", n_states), ("actions", n_actions)] {
-        if size >= u32::MAX as usize {
-            return Err(Error::Parameter {
-                name: what.into(),
-                value: size.to_string(),
-                problem: format!("at most {} are supported", u32::MAX - 1),
-            });
-        }
-    }
-    Ok(())
-}
-
-pub(crate) fn check_index(
-    what: &'static str,
-    index: usize,
-    limit: usize,
-    place: &str,
-) -> Result<()> {
-    if index < limit {
-        return Ok(());
-    }
-    Err(Error::OutOfRange {
-        what,
-        index,
-        limit,
-        place: place.to_owned(),
-    })
-}
-
-fn check_probability(state: usize, action: usize, next: usize, value: f64) -> Result<()> {
-    if value.is_finite() && value >= 0.0 {
-        return Ok(());
-    }
-    Err(Error::BadProbability {
-        state,
-        action,
-        next,
-        value,
-    })
-}
-
-/// Appends rows state by state, merging duplicates, dropping zeros and renormalising.
-struct Builder {
-    n_states: usize,
-    first_pair: Vec<usize>,
-    actions: Vec<u32>,
-    offsets: Vec<usize>,
-    indices: Vec<u32>,
-    values: Vec<f64>,
-}
-
-impl Builder {
-    fn new(n_states: usize, entries: usize) -> Self {
-        Builder {
-            n_states,
-            first_pair: vec![0],
-            actions: Vec::new(),
-            offsets: vec![0],
-            indices: Vec::with_capacity(entries),
-            values: Vec::with_capacity(entries),
-        }
-    }
-
-    /// `row` has ascending next states; states must come in ascending order.
-    fn push_row(
-        &mut self,
-        state: usize,
-        action: u32,
-        row: impl Iterator<Item = (u32, f64)>,
-    ) -> Result<()> {
-        while self.first_pair.len() <= state {
-            self.first_pair.push(self.actions.len());
-        }
-        let first = self.indices.len();
-        for (t, p) in row {
-            if p == 0.0 {
-                continue;
-            }
-            if self.indices.len() > first && self.indices.last() == Some(&t) {
-                let last = self.values.len() - 1;
-                self.values[last] += p;
-            } else {
-                self.indices.push(t);
-                self.values.push(p);
-            }
-        }
-        let sum: f64 = self.values[first..].iter().sum();
-        // negated, so that a NaN sum (an overflow) is refused too
-        if !((sum - 1.0).abs() <= ROW_SUM_TOLERANCE) {
-            return Err(Error::NotStochastic {
-                state,
-                action: action as usize,
-                sum,
-            });
-        }
-        // a sum of exactly one stays untouched, bit for bit, through any number of conversions
-        if (sum - 1.0).abs() > 4.0 * f64::EPSILON {
-            for p in &mut self.values[first..] {
-                *p /= sum;
-            }
-        }
-        self.offsets.push(self.indices.len());
-        self.actions.push(action);
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<Mdp> {
-        while self.first_pair.len() <= self.n_states {
-            self.first_pair.push(self.actions.len());
-        }
-        if let Some(state) = self.first_pair.windows(2).position(|w| w[0] == w[1]) {
-            return Err(Error::NoAction { state });
-        }
-        let n = self.n_states;
-        let kernel = Kernel::from_raw(n, self.offsets, self.indices, self.values, Vec::new());
-        Ok(Mdp::from_parts(
-            self.first_pair,
-            self.actions,
-            kernel,
-            vec![1.0 / n as f64; n],
-        ))
     }
 }
 

@@ -5,6 +5,7 @@
 //! observed transitions into an estimated [`Mdp`] whose unvisited pairs are uniform rows,
 //! stored as such.
 
+mod builder;
 mod counts;
 mod kernel;
 mod layout;
@@ -13,8 +14,9 @@ mod policy;
 
 pub mod io;
 
+pub use builder::ROW_SUM_TOLERANCE;
 pub use counts::{Counts, Unvisited};
 pub use kernel::{Kernel, Row};
 pub use layout::Layout;
-pub use mdp::{Mdp, ROW_SUM_TOLERANCE};
+pub use mdp::Mdp;
 pub use policy::Policy;

@@ -38,15 +38,11 @@ impl Policy {
                     problem: format!("{bad} is not a probability"),
                 });
             }
-            let sum: f64 = row.iter().sum();
-            if (sum - 1.0).abs() > super::ROW_SUM_TOLERANCE {
+            if let Err(sum) = super::builder::normalise(row, 1.0) {
                 return Err(Error::BadPolicy {
                     state,
                     problem: format!("probabilities sum to {sum}"),
                 });
-            }
-            for p in row {
-                *p /= sum;
             }
         }
         Ok(Policy { probabilities })

@@ -1,9 +1,94 @@
 //! `ide3al domains`.
 
-/// List the built-in domains
-#[derive(clap::Args)]
-pub(crate) struct Arguments {}
+use std::fmt::Write;
 
-pub(crate) fn run(_: &Arguments) -> anyhow::Result<()> {
-    anyhow::bail!("not here yet")
+use ide3al::domains;
+
+use crate::output;
+
+/// List the built-in domains with their sizes and parameters
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let mut sized = Vec::new();
+    for domain in domains::list() {
+        let mdp = domains::load(domain.name)?;
+        let sizes = (mdp.n_states(), mdp.max_actions(), mdp.kernel().nnz());
+        sized.push((domain, sizes));
+    }
+    if arguments.json {
+        let list: Vec<serde_json::Value> = sized
+            .iter()
+            .map(|(domain, (states, actions, transitions))| {
+                let parameters: serde_json::Map<String, serde_json::Value> = domain
+                    .parameters
+                    .iter()
+                    .map(|p| {
+                        let number = p.default.parse::<serde_json::Number>();
+                        let value = number.map_or_else(|_| p.default.clone().into(), Into::into);
+                        (p.name.to_owned(), value)
+                    })
+                    .collect();
+                serde_json::json!({
+                    "name": domain.name,
+                    "states": states,
+                    "actions": actions,
+                    "transitions": transitions,
+                    "parameters": parameters,
+                    "description": domain.description,
+                })
+            })
+            .collect();
+        return output::print(&format!("{}\n", serde_json::to_string_pretty(&list)?));
+    }
+    let mut rows = vec![
+        [
+            "domain",
+            "states",
+            "actions",
+            "transitions",
+            "parameters",
+            "description",
+        ]
+        .map(str::to_owned),
+    ];
+    for (domain, (states, actions, transitions)) in &sized {
+        let parameters: Vec<String> = domain
+            .parameters
+            .iter()
+            .map(|p| format!("{}={}", p.name, p.default))
+            .collect();
+        rows.push([
+            domain.name.to_owned(),
+            states.to_string(),
+            actions.to_string(),
+            transitions.to_string(),
+            parameters.join(","),
+            domain.description.to_owned(),
+        ]);
+    }
+    let width = |column: usize| rows.iter().map(|r| r[column].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..6).map(width).collect();
+    let mut text = String::new();
+    for row in &rows {
+        for (column, cell) in row.iter().enumerate() {
+            let width = widths[column];
+            // numbers to the right; nothing after the last column
+            match column {
+                1..=3 => write!(text, "{cell:>width$}  ")?,
+                5 => writeln!(text, "{cell}")?,
+                _ => write!(text, "{cell:<width$}  ")?,
+            }
+        }
+    }
+    text.push_str(
+        "\nParameters go after a colon, e.g. garnet:states=1000,seed=3. Also grid:FILE[,slip=P] \
+         for a text map,\nor a path to a model file (.json, .npz, .tra).\n",
+    );
+    output::print(&text)
 }
