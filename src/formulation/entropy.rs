@@ -1,0 +1,70 @@
+//! Dual and State Entropy: $\max H(\omega)$ and $\max H(d)$ over stationary distributions.
+//!
+//! The Lagrangian dual is unconstrained with one potential $V$ per state: for any $V$
+//!
+//! $$\text{optimum} \le \ln \sum_s \exp\big(\psi_s(V) - V_s\big), \qquad
+//!   \psi_s = \max_{p \in \Delta_\xi} p \cdot (PV)_s + \tau H(p),$$
+//!
+//! with $\tau = 1$ for Dual and $\tau = 0$ for State Entropy. (Write $\omega = d \cdot p$; the
+//! multiplier of the flow constraint at $t$ is $V_t$; maximise over $p$ state by state, then
+//! over $d$ on the simplex.)
+
+use super::{Formulation, simplex};
+use crate::chain::stationary::long_run;
+use crate::chain::{Chain, entropy};
+use crate::model::{Mdp, Policy};
+
+/// $\ln \sum_i e^{x_i}$ without overflow.
+pub fn log_sum_exp(x: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = x.clone().fold(f64::NEG_INFINITY, f64::max);
+    if largest.is_infinite() {
+        return largest;
+    }
+    largest + x.map(|v| (v - largest).exp()).sum::<f64>().ln()
+}
+
+/// The upper bound that potentials `v` prove.
+pub fn bound(mdp: &Mdp, formulation: Formulation, xi: f64, v: &[f64]) -> f64 {
+    let mut q = vec![0.0; mdp.n_pairs()];
+    mdp.kernel().times(v, &mut q);
+    let mut p = vec![0.0; mdp.max_actions()];
+    let theta: Vec<f64> = (0..mdp.n_states())
+        .map(|s| {
+            let row = &q[mdp.pairs(s)];
+            let best = match formulation {
+                Formulation::Dual => simplex::soft_maximum(row, xi, 1.0, &mut p[..row.len()]),
+                _ => simplex::support(row.iter().copied(), xi),
+            };
+            best - v[s]
+        })
+        .collect();
+    log_sum_exp(theta.iter().copied())
+}
+
+/// The value of a policy: the entropy of its stationary distribution. Where its chain has
+/// several recurrent classes every mixture of them is stationary, and the best one counts:
+/// $\ln \sum_c e^{H_c}$. Also returns the number of recurrent classes.
+pub fn value(mdp: &Mdp, formulation: Formulation, policy: &Policy) -> (f64, usize) {
+    let n = mdp.n_states();
+    // started everywhere, so that every recurrent class shows
+    let chain = Chain::from_parts(mdp.mix(policy.probabilities()), vec![1.0 / n as f64; n]);
+    let run = long_run(&chain);
+    let mut class_entropies = Vec::with_capacity(run.classes.recurrent.len());
+    let mut d = vec![0.0; n];
+    for class in &run.classes.recurrent {
+        let states = || class.states.iter().map(|s| *s as usize);
+        let total: f64 = states().map(|s| run.distribution[s]).sum();
+        d.fill(0.0);
+        for s in states() {
+            d[s] = run.distribution[s] / total;
+        }
+        class_entropies.push(match formulation {
+            Formulation::Dual => entropy::state_action_entropy(mdp, policy, &d),
+            _ => entropy::entropy(&d),
+        });
+    }
+    (
+        log_sum_exp(class_entropies.iter().copied()),
+        class_entropies.len(),
+    )
+}
