@@ -46,7 +46,10 @@ fn check(formulation: Formulation, solver: SolverChoice) {
             }
         }
     }
-    println!("{formulation:?} {solver:?}: worst gap {:e}, worst error {:e}", worst.0, worst.1);
+    println!(
+        "{formulation:?} {solver:?}: worst gap {:e}, worst error {:e}",
+        worst.0, worst.1
+    );
     assert!(worst.0 <= 1e-7 && worst.1 <= 1e-6);
 }
 

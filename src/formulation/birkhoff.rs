@@ -319,8 +319,8 @@ impl Projection {
             let momentum = next / rho;
             rho = next;
             for t in 0..n {
-                work.conjugate[t] = work.residual[t] * scale(t, &self.rows.counts)
-                    + momentum * work.conjugate[t];
+                work.conjugate[t] =
+                    work.residual[t] * scale(t, &self.rows.counts) + momentum * work.conjugate[t];
             }
         }
         self.times(support, &work.direction_beta, &mut work.rows);
@@ -356,8 +356,7 @@ impl Projection {
             let mut size = 1.0;
             loop {
                 for i in 0..self.n {
-                    self.alpha[i] =
-                        self.work.saved_alpha[i] + size * self.work.direction_alpha[i];
+                    self.alpha[i] = self.work.saved_alpha[i] + size * self.work.direction_alpha[i];
                     self.beta[i] = self.work.saved_beta[i] + size * self.work.direction_beta[i];
                 }
                 self.evaluate(target);

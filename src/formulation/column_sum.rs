@@ -28,7 +28,13 @@ pub fn objective(mdp: &Mdp, policy: &Policy) -> f64 {
 pub fn bound(mdp: &Mdp, xi: f64, y: &[f64]) -> f64 {
     let y: Vec<f64> = y
         .iter()
-        .map(|v| if v.is_finite() { v.clamp(-1.0, 1.0) } else { 0.0 })
+        .map(|v| {
+            if v.is_finite() {
+                v.clamp(-1.0, 1.0)
+            } else {
+                0.0
+            }
+        })
         .collect();
     let mut q = vec![0.0; mdp.n_pairs()];
     mdp.kernel().times(&y, &mut q);

@@ -39,7 +39,11 @@ pub fn repair(support: &Support, n: usize, zeta: f64, mass: &[f64], kept: &mut [
     let mut columns = vec![0.0; n];
     for (k, kept) in kept.iter_mut().enumerate() {
         let cap = mass[k].min(zeta).max(0.0);
-        *kept = if kept.is_finite() { kept.clamp(0.0, cap) } else { 0.0 };
+        *kept = if kept.is_finite() {
+            kept.clamp(0.0, cap)
+        } else {
+            0.0
+        };
         columns[support.columns[k] as usize] += *kept;
     }
     for (k, kept) in kept.iter_mut().enumerate() {
@@ -125,11 +129,13 @@ pub fn bound(mdp: &Mdp, support: &Support, xi: f64, zeta: f64, dual: &DualPoint)
                 let kernel = mdp.kernel();
                 let entries = kernel.offsets()[pair]..kernel.offsets()[pair + 1];
                 let share = kernel.spread_of(pair) / n as f64;
-                let on_slots: f64 = if share > 0.0 { prices.iter().sum() } else { 0.0 };
+                let on_slots: f64 = if share > 0.0 {
+                    prices.iter().sum()
+                } else {
+                    0.0
+                };
                 entries
-                    .map(|k| {
-                        kernel.values()[k] * prices[support.slots[k] as usize - slots.start]
-                    })
+                    .map(|k| kernel.values()[k] * prices[support.slots[k] as usize - slots.start])
                     .sum::<f64>()
                     + share * (elsewhere + on_slots)
             });

@@ -127,7 +127,13 @@ mod tests {
                 .map(|(p, q)| p * q - if *p > 0.0 { tau * p * p.ln() } else { 0.0 })
                 .sum()
         };
-        for (xi, tau) in [(0.0, 1.0), (0.1, 1.0), (0.2, 0.3), (0.25, 0.5), (0.05, 1e-3)] {
+        for (xi, tau) in [
+            (0.0, 1.0),
+            (0.1, 1.0),
+            (0.2, 0.3),
+            (0.25, 0.5),
+            (0.05, 1e-3),
+        ] {
             let best = soft_maximum(&q, xi, tau, &mut p);
             assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-14);
             assert!((best - value(&p, tau)).abs() < 1e-13);

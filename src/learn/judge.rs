@@ -340,14 +340,13 @@ mod tests {
         let counts = Counts::new(&[1, 1]);
         let mut judge = Judge::new(Some(&truth), uniform.clone());
         for _ in 0..2 {
-            let metrics = judge
-                .judge(
-                    Exploration::Policy(&uniform),
-                    &counts,
-                    Unvisited::Uniform,
-                    truth.start(),
-                    false,
-                );
+            let metrics = judge.judge(
+                Exploration::Policy(&uniform),
+                &counts,
+                Unvisited::Uniform,
+                truth.start(),
+                false,
+            );
             assert!((metrics.entropy - 2f64.ln()).abs() < 1e-12);
             assert!((metrics.values(2, 2)[1] - 1.0).abs() < 1e-12);
             assert!((metrics.min_probability - 0.5).abs() < 1e-12);

@@ -39,7 +39,7 @@ pub struct RunResult {
 
 /// How far a run has come.
 #[derive(Debug, Clone)]
-pub enum Stage {
+pub(crate) enum Stage {
     /// Not begun.
     Waiting,
     /// Under way: its complete state at the last snapshot.

@@ -26,7 +26,10 @@ pub(super) fn solve(
     let mut evaluator = Evaluator::new(mdp, &support, problem.zeta);
     let n = mdp.n_states();
     if let Some(multipliers) = multipliers.filter(|m| m.len() == 2 * n) {
-        evaluator.projection.alpha.copy_from_slice(&multipliers[..n]);
+        evaluator
+            .projection
+            .alpha
+            .copy_from_slice(&multipliers[..n]);
         evaluator.projection.beta.copy_from_slice(&multipliers[n..]);
     }
     let curvatures = evaluator.curvatures();
@@ -52,8 +55,11 @@ pub(super) fn solve(
                     policy: x.clone(),
                     objective: found.objective,
                     bound,
-                    dual: [&evaluator.projection.alpha[..], &evaluator.projection.beta[..]]
-                        .concat(),
+                    dual: [
+                        &evaluator.projection.alpha[..],
+                        &evaluator.projection.beta[..],
+                    ]
+                    .concat(),
                     iterations: iteration,
                 });
             } else if let Some(best) = best.as_mut() {

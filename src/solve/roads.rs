@@ -133,13 +133,7 @@ fn conic_frobenius(
     let mut evaluator = Evaluator::new(mdp, &support, problem.zeta);
     let mut descent = vec![0.0; mdp.n_pairs()];
     let mut run = |weight: f64, limits: &mut Limits<'_>| -> Result<Outcome> {
-        let found = conic::frobenius(
-            mdp,
-            problem,
-            weight,
-            CONIC_TOLERANCE,
-            limits.seconds_left(),
-        )?;
+        let found = conic::frobenius(mdp, problem, weight, CONIC_TOLERANCE, limits.seconds_left())?;
         let policy = feasible(mdp, problem.xi, found.policy);
         evaluator.project(&policy, 1e-13, 200);
         evaluator.descent(&mut descent);
@@ -148,7 +142,11 @@ fn conic_frobenius(
             policy,
             objective: own.objective,
             bound: found.bound.max(own.bound),
-            dual: [&evaluator.projection.alpha[..], &evaluator.projection.beta[..]].concat(),
+            dual: [
+                &evaluator.projection.alpha[..],
+                &evaluator.projection.beta[..],
+            ]
+            .concat(),
             iterations: found.iterations,
         })
     };

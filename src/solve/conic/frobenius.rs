@@ -60,7 +60,9 @@ pub(in crate::solve) fn solve(
     }
     let answer = program.solve(tolerance, seconds)?;
     let multipliers = |kind: usize| -> Vec<f64> {
-        (0..n).map(|i| -answer.equal[first + 2 * i + kind]).collect()
+        (0..n)
+            .map(|i| -answer.equal[first + 2 * i + kind])
+            .collect()
     };
     let g: Vec<f64> = answer.norm[1..].iter().map(|z| -z).collect();
     Ok(Found {

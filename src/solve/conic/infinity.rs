@@ -51,10 +51,7 @@ pub(in crate::solve) fn solve(
     let mut first_row = 0;
     for s in 0..n {
         let own = support.offsets[s]..support.offsets[s + 1];
-        let row = program.at_most(
-            own.map(|k| (kept + k, -1.0)).chain([(height, -1.0)]),
-            -1.0,
-        );
+        let row = program.at_most(own.map(|k| (kept + k, -1.0)).chain([(height, -1.0)]), -1.0);
         if s == 0 {
             first_row = row;
         }
@@ -79,7 +76,10 @@ pub(in crate::solve) fn solve(
             (support.offsets[s]..support.offsets[s + 1])
                 .filter(|k| block.columns[support.columns[*k] as usize])
         });
-        let row = program.at_most(inside.map(|k| (kept + k, 1.0)).collect::<Vec<_>>(), block.right);
+        let row = program.at_most(
+            inside.map(|k| (kept + k, 1.0)).collect::<Vec<_>>(),
+            block.right,
+        );
         if i == 0 {
             first_block = row;
         }

@@ -1,9 +1,7 @@
 //! A cone program written row by row, handed to Clarabel.
 
 use clarabel::algebra::CscMatrix;
-use clarabel::solver::{
-    DefaultSettings, DefaultSolver, IPSolver, SolverStatus, SupportedConeT,
-};
+use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus, SupportedConeT};
 
 use crate::error::{Error, Result};
 
@@ -145,9 +143,7 @@ impl Program {
         let status = solver.solution.status;
         if matches!(
             status,
-            SolverStatus::PrimalInfeasible
-                | SolverStatus::DualInfeasible
-                | SolverStatus::Unsolved
+            SolverStatus::PrimalInfeasible | SolverStatus::DualInfeasible | SolverStatus::Unsolved
         ) {
             return Err(Error::Unsupported(format!(
                 "the conic solver found no solution ({status:?}); the probabilities may span \

@@ -168,8 +168,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// `--resume` of an experiment whose results are complete.
 fn finished_before(arguments: &Arguments, folder: &Folder) -> anyhow::Result<()> {
     let path = folder.path().join("summary.json");
-    let text =
-        std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     if arguments.json {
         return output::print(&text);
     }
@@ -201,7 +201,9 @@ fn experiment(arguments: &Arguments, mdp: &Mdp) -> anyhow::Result<Experiment> {
     };
     Ok(Experiment {
         algorithms,
-        formulation: Formulation::from_name(&arguments.formulation)?.name().into(),
+        formulation: Formulation::from_name(&arguments.formulation)?
+            .name()
+            .into(),
         xi: arguments.xi.unwrap_or(base.xi),
         zeta: arguments.zeta.unwrap_or(base.zeta),
         // the paper takes epsilon = xi throughout
