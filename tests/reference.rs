@@ -69,3 +69,19 @@ fn frobenius_conic() {
 fn frobenius_structured() {
     check(Formulation::Frobenius, SolverChoice::Structured);
 }
+#[test]
+fn dual_conic() {
+    check(Formulation::Dual, SolverChoice::Conic);
+}
+#[test]
+fn dual_structured() {
+    check(Formulation::Dual, SolverChoice::Structured);
+}
+#[test]
+fn state_entropy_conic() {
+    check(Formulation::StateEntropy, SolverChoice::Conic);
+}
+#[test]
+fn state_entropy_structured() {
+    check(Formulation::StateEntropy, SolverChoice::Structured);
+}

@@ -127,7 +127,7 @@ impl Classes {
 
 /// Strongly connected component of every state (and of the hub, last, where rows have a
 /// uniform share), and how many there are.
-fn components(kernel: &Kernel) -> (Vec<u32>, usize) {
+pub(crate) fn components(kernel: &Kernel) -> (Vec<u32>, usize) {
     let n = kernel.n_rows();
     let nodes = n + usize::from(kernel.has_spread());
     let (offsets, indices, values) = (kernel.offsets(), kernel.indices(), kernel.values());

@@ -63,7 +63,9 @@ fn eliminate_panel(n: usize, matrix: &mut [f64], first: usize, end: usize, scale
             copy.copy_from_slice(&row[first..end]);
         }
         let left = MatRef::from_row_major_slice(&left, count, PANEL);
-        let target = MatMut::from_row_major_slice_with_stride_mut(rows, count, first, n);
+        // by way of columns: the strided row-major view of faer 0.24 swaps its strides
+        let target = MatMut::from_column_major_slice_with_stride_mut(rows, first, count, n);
+        let target = target.transpose_mut();
         matmul(target, Accum::Add, left, right, 1.0, Par::Seq);
     });
 }

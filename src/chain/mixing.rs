@@ -323,7 +323,7 @@ pub(crate) fn multiply(n: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
         .for_each(|(target, rows)| {
             let count = rows.len() / n;
             let left = MatRef::from_row_major_slice(rows, count, n);
-            let target = MatMut::from_row_major_slice_mut(target, count, n);
+            let target = MatMut::from_column_major_slice_mut(target, n, count).transpose_mut();
             matmul(target, Accum::Replace, left, right, 1.0, Par::Seq);
         });
 }

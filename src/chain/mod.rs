@@ -6,7 +6,7 @@
 //! [`horizon::average_distribution`].
 
 mod analysis;
-mod classes;
+pub mod classes;
 pub mod entropy;
 pub mod gth;
 pub mod horizon;

@@ -134,7 +134,10 @@ mod tests {
         // without xi: {0} by staying, {1}; with xi only {1} is closed
         let free = components(&mdp, 0.0).unwrap();
         assert_eq!(free.len(), 2);
-        assert_eq!((&free[0].states[..], &free[0].pairs[..]), (&[0][..], &[0][..]));
+        assert_eq!(
+            (&free[0].states[..], &free[0].pairs[..]),
+            (&[0][..], &[0][..])
+        );
         let forced = components(&mdp, 0.1).unwrap();
         assert_eq!(forced.len(), 1);
         assert_eq!(forced[0].states, [1]);

@@ -2,6 +2,8 @@
 
 pub mod birkhoff;
 pub mod column_sum;
+pub mod components;
+pub mod entropy;
 pub mod frobenius;
 pub mod infinity;
 pub mod simplex;

@@ -373,8 +373,12 @@ impl Mdp {
     /// The Markov chain $M(\pi)_{st} = \sum_a \pi(a|s) P(t|s,a)$ started from $d_0$.
     /// Costs $O(\text{nnz} \log \text{row})$.
     pub fn chain(&self, policy: &Policy) -> Chain {
+        Chain::from_parts(self.mix(policy.probabilities()), self.start.clone())
+    }
+
+    /// The rows $\sum_a w(s,a) P(\cdot|s,a)$ for any non-negative weights, one per pair.
+    pub(crate) fn mix(&self, probabilities: &[f64]) -> Kernel {
         let n = self.n_states();
-        let probabilities = policy.probabilities();
         let mut offsets = Vec::with_capacity(n + 1);
         offsets.push(0);
         let mut indices: Vec<u32> = Vec::new();
@@ -418,8 +422,7 @@ impl Mdp {
         if spread.iter().all(|c| *c == 0.0) {
             spread.clear();
         }
-        let kernel = Kernel::from_raw(n, offsets, indices, values, spread);
-        Chain::from_parts(kernel, self.start.clone())
+        Kernel::from_raw(n, offsets, indices, values, spread)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod conic;
 mod gradient;
+mod potentials;
 mod roads;
 
 use std::ops::ControlFlow;

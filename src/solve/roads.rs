@@ -1,10 +1,13 @@
 //! Which solver runs, and how its answer becomes a certified outcome.
 
-use super::{Limits, Options, Outcome, Solution, SolverChoice, TieBreak, conic, gradient};
+use super::{
+    Limits, Options, Outcome, Solution, SolverChoice, TieBreak, conic, gradient, potentials,
+};
 use crate::error::Result;
+use crate::formulation::components::components;
 use crate::formulation::frobenius::Evaluator;
 use crate::formulation::support::Support;
-use crate::formulation::{Formulation, Problem, column_sum, infinity, simplex};
+use crate::formulation::{Formulation, Problem, column_sum, entropy, infinity, simplex};
 use crate::model::{Mdp, Policy};
 
 /// Tolerance asked of the conic solver; what it reached is judged by the certificate.
@@ -19,7 +22,6 @@ pub(super) fn solve(
     warm: Option<&Solution>,
     limits: &mut Limits<'_>,
 ) -> Result<Solved> {
-    let notes = Vec::new();
     let conic = options.solver == SolverChoice::Conic;
     let outcome = match problem.formulation {
         Formulation::ColumnSum => conic_column_sum(mdp, problem, options, limits)?,
@@ -30,9 +32,15 @@ pub(super) fn solve(
             let start = warm.map_or(&uniform, |w| &w.policy);
             gradient::solve(mdp, problem, limits, start, warm.map(|w| w.dual.as_slice()))
         }
-        _ => todo!(),
+        Formulation::Dual | Formulation::StateEntropy => {
+            return entropies(mdp, problem, options, warm, limits);
+        }
     };
-    Ok((outcome, if conic { "conic" } else { "structured" }, notes))
+    Ok((
+        outcome,
+        if conic { "conic" } else { "structured" },
+        Vec::new(),
+    ))
 }
 
 /// Moves a solver's policy onto $\Delta_\xi$ exactly.
@@ -152,6 +160,85 @@ fn conic_frobenius(
     };
     let _ = options;
     run(0.0, limits)
+}
+
+/// Dual and State Entropy, component by component.
+fn entropies(
+    mdp: &Mdp,
+    problem: &Problem,
+    options: &Options,
+    warm: Option<&Solution>,
+    limits: &mut Limits<'_>,
+) -> Result<Solved> {
+    let conic = options.solver == SolverChoice::Conic;
+    let name = if conic { "conic" } else { "newton" };
+    let mut run = |mdp: &Mdp, start: Option<&[f64]>| -> Result<Outcome> {
+        if !conic {
+            return Ok(potentials::solve(mdp, problem, limits, start));
+        }
+        let (omega, v, iterations) =
+            conic::entropy(mdp, problem, CONIC_TOLERANCE, limits.seconds_left())?;
+        let policy = feasible(
+            mdp,
+            problem.xi,
+            Policy::cleaned(mdp, omega).probabilities().to_vec(),
+        );
+        let policy = Policy::cleaned(mdp, policy);
+        Ok(Outcome {
+            objective: entropy::value(mdp, problem.formulation, &policy).0,
+            bound: entropy::bound(mdp, problem.formulation, problem.xi, &v),
+            policy: policy.probabilities().to_vec(),
+            dual: v,
+            iterations,
+        })
+    };
+    let Some(parts) = components(mdp, problem.xi) else {
+        let outcome = run(mdp, warm.map(|w| w.dual.as_slice()))?;
+        return Ok((outcome, name, Vec::new()));
+    };
+    let mut whole = Outcome {
+        policy: Policy::uniform(mdp).probabilities().to_vec(),
+        objective: 0.0,
+        bound: 0.0,
+        dual: vec![0.0; mdp.n_states()],
+        iterations: 0,
+    };
+    let (mut values, mut bounds) = (Vec::new(), Vec::new());
+    for part in &parts {
+        let found = run(&part.mdp, None)?;
+        values.push(found.objective);
+        bounds.push(found.bound);
+        whole.iterations += found.iterations;
+        for &s in &part.states {
+            whole.policy[mdp.pairs(s)].fill(0.0);
+        }
+        for (&pair, p) in part.pairs.iter().zip(&found.policy) {
+            whole.policy[pair] = *p;
+        }
+        for (&s, v) in part.states.iter().zip(&found.dual) {
+            whole.dual[s] = *v;
+        }
+    }
+    whole.objective = entropy::log_sum_exp(values.iter().copied());
+    whole.bound = entropy::log_sum_exp(bounds.iter().copied());
+    let covered: usize = parts.iter().map(|part| part.states.len()).sum();
+    let mut notes = Vec::new();
+    if parts.len() > 1 {
+        notes.push(format!(
+            "the model falls into {} parts that cannot all be reached for ever from one start: \
+             the objective is that of the best mixture of them, the steady state below is the \
+             one reached from the start distribution",
+            parts.len()
+        ));
+    }
+    if covered < mdp.n_states() {
+        notes.push(format!(
+            "{} of {} states cannot be visited for ever under these constraints",
+            mdp.n_states() - covered,
+            mdp.n_states()
+        ));
+    }
+    Ok((whole, name, notes))
 }
 
 /// Among the optimal policies of a linear program, the one nearest to uniform.
