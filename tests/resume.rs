@@ -126,7 +126,10 @@ fn threads_kills_and_resumes_change_nothing() {
         if folder.join("checkpoint.bin").exists() || !folder.join("summary.json").exists() {
             finish(&folder, &extra);
         }
-        assert!(products(&folder) == expected, "killed at {share:.2} of the run");
+        assert!(
+            products(&folder) == expected,
+            "killed at {share:.2} of the run"
+        );
         let left: Vec<_> = std::fs::read_dir(&folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -44,14 +44,20 @@ impl Bars {
     }
 }
 
-/// The command line that was given, with `--resume`, ready to be pasted into a shell.
+/// The command line that was given, ready to be pasted into a shell.
+pub(crate) fn command() -> String {
+    let mut words = std::env::args();
+    let program = words.next().unwrap_or_default();
+    // where the program lies is nobody's business in a report
+    let program = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    let words = words.filter(|word| word != "--resume" && word != "--overwrite");
+    let all = std::iter::once(program.to_owned()).chain(words);
+    all.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+}
+
+/// The command that goes on after an interruption.
 pub(crate) fn command_to_resume() -> String {
-    let mut words: Vec<String> = std::env::args()
-        .filter(|word| word != "--resume" && word != "--overwrite")
-        .map(|word| quoted(&word))
-        .collect();
-    words.push("--resume".into());
-    words.join(" ")
+    format!("{} --resume", command())
 }
 
 fn quoted(word: &str) -> String {

@@ -1,6 +1,7 @@
 //! `ide3al learn`.
 
 mod display;
+mod page;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,7 @@ use ide3al::learn::{
     RunResult, Runs, Summary,
 };
 use ide3al::model::Mdp;
+use ide3al::model::io::atomic;
 
 use crate::output;
 
@@ -34,16 +36,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "frobenius")]
     formulation: String,
     /// Least probability of every action (IDE3AL) [default: by model]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     xi: Option<f64>,
     /// Largest entry of the doubly stochastic target (IDE3AL) [default: by model]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     zeta: Option<f64>,
     /// Share of random actions (MaxEnt, CountBased) [default: by model]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     epsilon: Option<f64>,
     /// Step size of MaxEnt: weight of each new policy in its mixture
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     eta: Option<f64>,
     /// Number of batches [default: by model]
     #[arg(long)]
@@ -61,21 +63,26 @@ pub(crate) struct Arguments {
     #[arg(long)]
     threads: Option<usize>,
     /// Relative gap at which each optimisation inside IDE3AL ends
-    #[arg(long, value_name = "GAP")]
+    #[arg(long, value_name = "GAP", allow_negative_numbers = true)]
     tolerance: Option<f64>,
     /// Among several optimal policies: uniform (the nearest to it) or none (whichever)
     #[arg(long, value_name = "RULE", default_value = "none")]
     tie_break: String,
     /// End a run when no probability of its policy changes by more than this for 10
     /// iterations and every action of every state was tried 10 times
-    #[arg(long, value_name = "CHANGE")]
+    #[arg(long, value_name = "CHANGE", allow_negative_numbers = true)]
     converge: Option<f64>,
     /// Also explore for 10, 20, ..., 100 steps with each final policy, learn off-line to reach
     /// the hardest state, and report the success
     #[arg(long)]
     goal: bool,
     /// Seconds between two checkpoints
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 10.0,
+        allow_negative_numbers = true
+    )]
     checkpoint_every: f64,
     /// Folder for the results [default: ide3al-MODEL]
     #[arg(long, value_name = "DIR")]
@@ -152,16 +159,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .collect();
     let summary = Summary::new(&arguments.model, &mdp, &experiment, &results);
     learn::write(folder.path(), &mdp, &experiment, &results, &summary)?;
+    let page = page::report(&mdp, &results, &summary).html();
+    atomic::write_bytes(&folder.path().join("report.html"), page.as_bytes())?;
     folder.finish()?;
     if arguments.json {
         return output::print(&learn::json(&summary)?);
     }
     output::print(&display::table(&summary))?;
     output::print(&format!(
-        "\n{:.1} s on {threads} thread{}. Results: {}\n",
+        "\n{:.1} s on {threads} thread{}. Open {} in a browser; figures and policies lie beside it.\n",
         begun.elapsed().as_secs_f64(),
         if threads == 1 { "" } else { "s" },
-        path.display()
+        path.join("report.html").display()
     ))
 }
 
@@ -177,8 +186,8 @@ fn finished_before(arguments: &Arguments, folder: &Folder) -> anyhow::Result<()>
         .with_context(|| format!("{} is not readable as a summary", path.display()))?;
     output::print(&display::table(&summary))?;
     output::print(&format!(
-        "\nThis experiment was finished before. Results: {}\n",
-        folder.path().display()
+        "\nThis experiment was finished before. Open {} in a browser.\n",
+        folder.path().join("report.html").display()
     ))
 }
 
