@@ -209,6 +209,15 @@ fn foreign_and_damaged_checkpoints_are_refused_and_results_stay() {
     // finished: resuming once more only shows the result
     let shown = finish(&folder, &["--resume"]);
     assert!(String::from_utf8_lossy(&shown.stdout).contains("finished before"));
+    let anew = finish(&folder, &["--overwrite"]);
+    assert!(!String::from_utf8_lossy(&anew.stdout).contains("finished before"));
+    let policy = folder.join("policies").join("max-ent-001.json");
+    let analysis = Command::new(env!("CARGO_BIN_EXE_ide3al"))
+        .args(["analyze", "double-chain", "--json", "--policy"])
+        .arg(policy)
+        .output()
+        .unwrap();
+    assert!(analysis.status.success(), "{analysis:?}");
 }
 
 #[test]

@@ -161,11 +161,35 @@ impl Folder {
                 ));
             }
         }
-        // the identity of an experiment that is gone must not outlive its checkpoint
-        self.finish()?;
+        // nothing of an experiment that is gone may be taken for this one's
+        self.clear(&path)?;
         let text = serde_json::to_string_pretty(&own)
             .map_err(|error| Error::Unsupported(format!("cannot write JSON: {error}")))?;
         atomic::write_bytes(&path, format!("{text}\n").as_bytes())
+    }
+
+    /// Removes what an earlier experiment wrote, its identity last.
+    fn clear(&self, identity: &Path) -> Result<()> {
+        let mut old: Vec<PathBuf> = PRODUCTS
+            .iter()
+            .map(|name| self.path.join(name))
+            .filter(|path| path.is_file())
+            .collect();
+        if identity.is_file() {
+            // only then is the folder of policies ours
+            let policies = std::fs::read_dir(self.path.join("policies"));
+            let files = policies.into_iter().flatten().flatten();
+            old.extend(files.map(|entry| entry.path()));
+            old.push(identity.to_owned());
+        }
+        for path in old {
+            std::fs::remove_file(&path).map_err(|source| Error::Io {
+                path,
+                action: "remove",
+                source,
+            })?;
+        }
+        Ok(())
     }
 
     fn compare(&self, text: &str, own: &Identity, entry: Entry) -> Result<()> {

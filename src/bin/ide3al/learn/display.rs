@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use ide3al::learn::{Estimate, Event, Experiment, Summary};
+use ide3al::report::Table;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 /// One bar per algorithm, on a terminal only.
@@ -94,14 +95,14 @@ pub(crate) fn table(summary: &Summary) -> String {
         "samples to 95 %",
         "seconds",
     ];
-    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    let mut rows = numbers(&header);
     for algorithm in &parameters.algorithms {
         let label = algorithm.label();
         let Some(of) = summary.algorithms.get(&label) else {
             continue;
         };
         let figure = |name: &str| of.last.metrics.get(name).copied();
-        rows.push(vec![
+        rows.row([
             label,
             interval(figure("entropy_normalized")),
             interval(figure("state_action_entropy_normalized")),
@@ -112,7 +113,7 @@ pub(crate) fn table(summary: &Summary) -> String {
             format!("{:.2}", of.seconds),
         ]);
     }
-    text.push_str(&aligned(&rows));
+    let _ = write!(text, "{rows}");
     text.push_str(
         "\nEntropies are shares of their maximum, mean over runs +- half the 95 % interval.\n\
          samples to 95 %: until H(d) first reaches 95 % of its final value.\n",
@@ -131,42 +132,26 @@ pub(crate) fn table(summary: &Summary) -> String {
             "\nProbability of reaching the hardest state within {} steps, learned off-line from T steps:\n",
             goal.within
         );
-        let mut rows = vec![vec!["T".to_owned()]];
-        rows[0].extend(first.iter().map(|point| point.horizon.to_string()));
+        let horizons: Vec<String> = first
+            .iter()
+            .map(|point| point.horizon.to_string())
+            .collect();
+        let header: Vec<&str> = std::iter::once("T")
+            .chain(horizons.iter().map(String::as_str))
+            .collect();
+        let mut rows = numbers(&header);
         for (label, points) in &goals {
-            let mut row = vec![label.clone()];
-            row.extend(points.iter().map(|p| mean(Some(p.probability))));
-            rows.push(row);
+            let means = points.iter().map(|p| mean(Some(p.probability)));
+            rows.row(std::iter::once(label.clone()).chain(means));
         }
-        text.push_str(&aligned(&rows));
+        let _ = write!(text, "{rows}");
     }
     text
 }
 
-/// Columns padded to a common width: the first to the left, numbers to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |k: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(k));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        for (k, cell) in row.iter().enumerate() {
-            let w = widths[k];
-            let _ = if k == 0 {
-                write!(text, "{cell:<w$}")
-            } else {
-                write!(text, "  {cell:>w$}")
-            };
-        }
-        while text.ends_with(' ') {
-            text.pop();
-        }
-        text.push('\n');
-    }
-    text
+/// A table of names in the first column and numbers in the others.
+fn numbers(header: &[&str]) -> Table {
+    (1..header.len()).fold(Table::new(header), Table::right)
 }
 
 fn interval(estimate: Option<Estimate>) -> String {
@@ -199,13 +184,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_survive_the_shell_and_columns_align() {
+    fn words_survive_the_shell() {
         assert_eq!(quoted("garnet:states=10"), "garnet:states=10");
         assert_eq!(quoted("my file's"), r"'my file'\''s'");
-        let rows = vec![
-            vec!["a".to_owned(), "10".to_owned()],
-            vec!["long".to_owned(), "5".to_owned()],
-        ];
-        assert_eq!(aligned(&rows), "a     10\nlong   5\n");
     }
 }
