@@ -134,8 +134,9 @@ impl<'a> GoalJudge<'a> {
     }
 
     /// The mean success for each horizon. A mixture draws one member per repetition and
-    /// follows it. Pairs never tried are uniform rows, as in IDE³AL's estimate, for every
-    /// algorithm alike.
+    /// follows it. Pairs never tried are self-loops, for every algorithm alike: off-line there
+    /// is no second chance to try them, and a uniform row would promise the goal with
+    /// probability $1/S$ to every action that exploration found not worth taking.
     pub fn evaluate<E: Environment + ?Sized>(
         &self,
         exploration: Exploration<'_>,
@@ -161,7 +162,7 @@ impl<'a> GoalJudge<'a> {
                 let mut counts = Counts::new(&actions);
                 let mut trajectory = Trajectory::start(environment, rng)?;
                 trajectory.collect(environment, &sampler, horizon as usize, &mut counts, rng)?;
-                let model = counts.estimate(Unvisited::Uniform, truth.start());
+                let model = counts.estimate(Unvisited::SelfLoop, truth.start());
                 let mut values = vec![0.0; truth.n_states()];
                 self.method.run(&model, &self.reward, &mut values);
                 let policy = self.method.greedy(&model, &self.reward, &values, 0.0);

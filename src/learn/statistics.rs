@@ -30,7 +30,12 @@ impl Estimate {
                 interquartile_mean: None,
             };
         }
-        let mean = average(&sorted);
+        // equal values have a mean without rounding and no spread
+        let mean = if sorted[0] == sorted[n - 1] {
+            sorted[0]
+        } else {
+            average(&sorted)
+        };
         let half = if n > 1 {
             let squares: f64 = sorted.iter().map(|v| (v - mean) * (v - mean)).sum();
             let deviation = (squares / (n - 1) as f64).sqrt();
@@ -43,7 +48,9 @@ impl Estimate {
             mean: Some(mean),
             low: Some(mean - half),
             high: Some(mean + half),
-            interquartile_mean: Some(average(&sorted[cut..n - cut])),
+            interquartile_mean: Some(
+                average(&sorted[cut..n - cut]).clamp(sorted[0], sorted[n - 1]),
+            ),
         }
     }
 }
@@ -127,6 +134,8 @@ mod tests {
         assert_eq!(estimate.mean, Some(22.0));
         // five values: one is cut at each end
         assert_eq!(estimate.interquartile_mean, Some(3.0));
+        let equal = Estimate::of(&[0.1; 7]);
+        assert_eq!((equal.low, equal.high), (Some(0.1), Some(0.1)));
         let single = Estimate::of(&[0.5]);
         assert_eq!((single.low, single.high), (Some(0.5), Some(0.5)));
         assert_eq!(Estimate::of(&[f64::NAN]).mean, None);

@@ -13,6 +13,7 @@ use super::display;
 
 pub(crate) fn report(mdp: &Mdp, results: &[Vec<RunResult>], summary: &Summary) -> LearningReport {
     let experiment = &summary.parameters;
+    let floor = floor(mdp, experiment);
     let algorithms = experiment
         .algorithms
         .iter()
@@ -43,8 +44,14 @@ pub(crate) fn report(mdp: &Mdp, results: &[Vec<RunResult>], summary: &Summary) -
         parameters: parameters(experiment),
         command: display::command(),
         judged_by_truth: true,
-        best_entropy: best_entropy(mdp, experiment),
-        notes: Vec::new(),
+        best_entropy: best_entropy(mdp, floor),
+        notes: vec![format!(
+            "Limits: IDE3AL plays every action with a probability of at least xi = {}, the \
+             epsilon-greedy policies of MaxEnt and CountBased with at least epsilon / actions = {}. The \
+             largest possible state entropy is drawn for the smaller of the limits in use, {floor}.",
+            experiment.xi,
+            experiment.epsilon / mdp.max_actions() as f64
+        )],
     }
 }
 
@@ -143,11 +150,22 @@ fn parameters(experiment: &Experiment) -> Vec<(String, String)> {
     .to_vec()
 }
 
-/// The largest share of the entropy that any policy with the same `xi` has; `None` where
-/// the answer would take long.
-fn best_entropy(mdp: &Mdp, experiment: &Experiment) -> Option<f64> {
+/// The least probability of an action that the algorithms compared may go down to.
+fn floor(mdp: &Mdp, experiment: &Experiment) -> f64 {
+    let even = 1.0 / mdp.max_actions() as f64;
+    let of = |algorithm: &Algorithm| match algorithm.kind {
+        Kind::Ideal | Kind::NonIterative => experiment.xi,
+        Kind::MaxEnt | Kind::CountBased => experiment.epsilon * even,
+        Kind::Random => even,
+    };
+    experiment.algorithms.iter().map(of).fold(even, f64::min)
+}
+
+/// The largest share of the entropy that any policy with that least probability has; `None`
+/// where the answer would take long.
+fn best_entropy(mdp: &Mdp, floor: f64) -> Option<f64> {
     let problem = Problem {
-        xi: experiment.xi,
+        xi: floor,
         ..Problem::new(Formulation::StateEntropy)
     };
     let options = Options {
