@@ -99,6 +99,8 @@ pub struct GoalJudge<'a> {
     truth: &'a Mdp,
     goal: Goal,
     method: ValueIteration,
+    /// For the values that are reported.
+    fine: ValueIteration,
     target: usize,
     reward: Vec<f64>,
     /// Optimal value from the start.
@@ -114,14 +116,15 @@ impl<'a> GoalJudge<'a> {
         let mut values = vec![0.0; truth.n_states()];
         // a yardstick is measured finely
         let fine = ValueIteration {
-            tolerance: method.tolerance.min(1e-9),
+            tolerance: method.tolerance.min(1e-6),
             ..method
         };
         fine.run(truth, &reward, &mut values);
         GoalJudge {
             truth,
             goal: goal.clone(),
-            method: fine,
+            method,
+            fine,
             target,
             best: dot(truth.start(), &values),
             reward,
@@ -167,7 +170,7 @@ impl<'a> GoalJudge<'a> {
                 self.method.run(&model, &self.reward, &mut values);
                 let policy = self.method.greedy(&model, &self.reward, &values, 0.0);
                 sum.probability += reach_probability(truth, &policy, self.target, self.goal.within);
-                let reached = self.method.evaluate(truth, &policy, &self.reward);
+                let reached = self.fine.evaluate(truth, &policy, &self.reward);
                 sum.value_share += dot(truth.start(), &reached) / self.best;
             }
             let n = self.goal.repetitions as f64;
