@@ -90,6 +90,14 @@ impl Policy {
         Policy { probabilities }
     }
 
+    /// Takes back probabilities that were once a policy's, bit for bit (a checkpoint): checked
+    /// but not rescaled. `None` if they cannot have been one of this shape.
+    pub(crate) fn restored(n_pairs: usize, probabilities: Vec<f64>) -> Option<Self> {
+        let sound = probabilities.len() == n_pairs
+            && probabilities.iter().all(|p| (0.0..=1.0 + 1e-9).contains(p));
+        sound.then_some(Policy { probabilities })
+    }
+
     /// One probability per pair.
     pub fn probabilities(&self) -> &[f64] {
         &self.probabilities

@@ -34,7 +34,7 @@ enum Command {
     Convert(convert::Arguments),
     Domains(domains::Arguments),
     Frontier(frontier::Arguments),
-    Learn(learn::Arguments),
+    Learn(Box<learn::Arguments>),
     Solve(solve::Arguments),
 }
 

@@ -1,0 +1,251 @@
+//! `ide3al learn`.
+
+mod display;
+mod page;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use ide3al::domains;
+use ide3al::formulation::Formulation;
+use ide3al::learn::{
+    self, Algorithm, CheckpointPlan, Convergence, Ended, Entry, Experiment, Folder, Goal,
+    RunResult, Runs, Summary,
+};
+use ide3al::model::Mdp;
+use ide3al::model::io::atomic;
+
+use crate::output;
+
+/// Learn to explore an unknown model from samples, and compare algorithms
+///
+/// Runs IDE3AL and its rivals on the model as an environment whose transitions they do not
+/// know, many times with different random numbers, and judges every iteration against the
+/// truth. Without options it uses the parameters of the paper.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The environment
+    model: String,
+    /// Algorithms: ideal, max-ent, count-based, random, non-iterative; ideal:FORMULATION for
+    /// one with a formulation of its own [default: the first four]
+    #[arg(long = "algorithm", value_name = "NAME", value_delimiter = ',')]
+    algorithms: Vec<String>,
+    /// What IDE3AL optimises: infinity, frobenius, column-sum, dual, state-entropy
+    #[arg(long, value_name = "NAME", default_value = "frobenius")]
+    formulation: String,
+    /// Least probability of every action (IDE3AL) [default: by model]
+    #[arg(long, allow_negative_numbers = true)]
+    xi: Option<f64>,
+    /// Largest entry of the doubly stochastic target (IDE3AL) [default: by model]
+    #[arg(long, allow_negative_numbers = true)]
+    zeta: Option<f64>,
+    /// Share of random actions (MaxEnt, CountBased) [default: by model]
+    #[arg(long, allow_negative_numbers = true)]
+    epsilon: Option<f64>,
+    /// Step size of MaxEnt: weight of each new policy in its mixture
+    #[arg(long, allow_negative_numbers = true)]
+    eta: Option<f64>,
+    /// Number of batches [default: by model]
+    #[arg(long)]
+    iterations: Option<u64>,
+    /// Steps per batch [default: by model]
+    #[arg(long)]
+    batch: Option<u64>,
+    /// Independent runs of each algorithm
+    #[arg(long, default_value_t = 20)]
+    runs: u64,
+    /// Seed of all random numbers
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Threads; results do not depend on them [default: all cores]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Relative gap at which each optimisation inside IDE3AL ends
+    #[arg(long, value_name = "GAP", allow_negative_numbers = true)]
+    tolerance: Option<f64>,
+    /// Among several optimal policies: uniform (the nearest to it) or none (whichever)
+    #[arg(long, value_name = "RULE", default_value = "none")]
+    tie_break: String,
+    /// End a run when no probability of its policy changes by more than this for 10
+    /// iterations and every action of every state was tried 10 times
+    #[arg(long, value_name = "CHANGE", allow_negative_numbers = true)]
+    converge: Option<f64>,
+    /// Also explore for 10, 20, ..., 100 steps with each final policy, learn off-line to reach
+    /// the hardest state, and report the success
+    #[arg(long)]
+    goal: bool,
+    /// Seconds between two checkpoints
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 10.0,
+        allow_negative_numbers = true
+    )]
+    checkpoint_every: f64,
+    /// Folder for the results [default: ide3al-MODEL]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with the experiment in the folder
+    #[arg(long, conflicts_with = "overwrite")]
+    resume: bool,
+    /// Replace the experiment in the folder
+    #[arg(long)]
+    overwrite: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let mdp = domains::load(&arguments.model)?;
+    let experiment = experiment(arguments, &mdp)?;
+    experiment.validate(&mdp)?;
+    let interval = Duration::try_from_secs_f64(arguments.checkpoint_every)
+        .with_context(|| format!("--checkpoint-every {}", arguments.checkpoint_every))?;
+    let threads = match arguments.threads {
+        Some(0) => bail!("--threads 0: at least 1 is needed"),
+        Some(n) => n,
+        None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+    };
+    let path = match &arguments.out {
+        Some(path) => path.clone(),
+        None => PathBuf::from(format!("ide3al-{}", file_name(&arguments.model))),
+    };
+    let entry = match (arguments.resume, arguments.overwrite) {
+        (true, _) => Entry::Resume,
+        (_, true) => Entry::Overwrite,
+        _ => Entry::New,
+    };
+    let folder = Folder::enter(&path, &arguments.model, &mdp, &experiment, entry)?;
+    if folder.is_finished() {
+        return finished_before(arguments, &folder);
+    }
+    let mut runs = Runs::new(&experiment, &mdp)?;
+    let checkpoint = CheckpointPlan {
+        path: folder.checkpoint(),
+        interval,
+    };
+    if checkpoint.path.exists() {
+        runs.resume(&checkpoint.path)?;
+    }
+    ctrlc::set_handler(|| {
+        // the second time the user means it; the last checkpoint stays
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .context("cannot catch Ctrl-C")?;
+
+    let begun = Instant::now();
+    let bars = display::Bars::new(&experiment);
+    // inner solves of many small runs gain nothing from threads of their own
+    let ended = runs.execute(threads, Some(&checkpoint), &STOP, &|event| bars.on(event))?;
+    bars.finish();
+    if ended == Ended::Interrupted {
+        eprintln!(
+            "interrupted; everything so far is in {}\ngo on with:  {}",
+            checkpoint.path.display(),
+            display::command_to_resume()
+        );
+        drop(folder);
+        std::process::exit(130);
+    }
+    let results: Vec<Vec<RunResult>> = (0..experiment.algorithms.len())
+        .map(|k| runs.results(k).into_iter().flatten().collect())
+        .collect();
+    let summary = Summary::new(&arguments.model, &mdp, &experiment, &results);
+    learn::write(folder.path(), &mdp, &experiment, &results, &summary)?;
+    let page = page::report(&mdp, &results, &summary).html();
+    atomic::write_bytes(&folder.path().join("report.html"), page.as_bytes())?;
+    folder.finish()?;
+    if arguments.json {
+        return output::print(&learn::json(&summary)?);
+    }
+    output::print(&display::table(&summary))?;
+    output::print(&format!(
+        "\n{:.1} s on {threads} thread{}. Open {} in a browser; figures and policies lie beside it.\n",
+        begun.elapsed().as_secs_f64(),
+        if threads == 1 { "" } else { "s" },
+        path.join("report.html").display()
+    ))
+}
+
+/// `--resume` of an experiment whose results are complete.
+fn finished_before(arguments: &Arguments, folder: &Folder) -> anyhow::Result<()> {
+    let path = folder.path().join("summary.json");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    if arguments.json {
+        return output::print(&text);
+    }
+    let summary: Summary = serde_json::from_str(&text)
+        .with_context(|| format!("{} is not readable as a summary", path.display()))?;
+    output::print(&display::table(&summary))?;
+    output::print(&format!(
+        "\nThis experiment was finished before. Open {} in a browser.\n",
+        folder.path().join("report.html").display()
+    ))
+}
+
+fn experiment(arguments: &Arguments, mdp: &Mdp) -> anyhow::Result<Experiment> {
+    let base = Experiment::for_model(&arguments.model, mdp);
+    let algorithms = if arguments.algorithms.is_empty() {
+        base.algorithms.clone()
+    } else {
+        let names = arguments.algorithms.iter();
+        names
+            .map(|name| Algorithm::from_name(name))
+            .collect::<Result<_, _>>()?
+    };
+    let tie_break = match arguments.tie_break.as_str() {
+        "uniform" => true,
+        "none" => false,
+        other => {
+            return Err(ide3al::Error::unknown("tie-break", other, &["uniform", "none"]).into());
+        }
+    };
+    Ok(Experiment {
+        algorithms,
+        formulation: Formulation::from_name(&arguments.formulation)?
+            .name()
+            .into(),
+        xi: arguments.xi.unwrap_or(base.xi),
+        zeta: arguments.zeta.unwrap_or(base.zeta),
+        // the paper takes epsilon = xi throughout
+        epsilon: arguments.epsilon.or(arguments.xi).unwrap_or(base.epsilon),
+        eta: arguments.eta.unwrap_or(base.eta),
+        solve_tolerance: arguments.tolerance.unwrap_or(base.solve_tolerance),
+        tie_break,
+        iterations: arguments.iterations.unwrap_or(base.iterations),
+        batch: arguments.batch.unwrap_or(base.batch),
+        runs: arguments.runs,
+        seed: arguments.seed,
+        convergence: arguments.converge.map(|tolerance| Convergence {
+            tolerance,
+            ..Convergence::default()
+        }),
+        goal: arguments.goal.then(Goal::default),
+        ..base
+    })
+}
+
+/// A model's name as part of a file name: the last part of a path, without what a file
+/// system may not like.
+fn file_name(model: &str) -> String {
+    let last = model.rsplit(['/', '\\']).next().unwrap_or(model);
+    let plain: String = last
+        .chars()
+        .map(|c| {
+            if c.is_alphanumeric() || matches!(c, '-' | '_') {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    plain.trim_matches('-').to_owned()
+}

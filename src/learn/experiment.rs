@@ -1,0 +1,369 @@
+//! A set of runs as plain data: everything that decides the results.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::algorithm::{Algorithm, Kind};
+use super::codec::Hash;
+use super::convergence::Convergence;
+use super::goal::Goal;
+use super::learner::{Learner, Planner, Solver};
+use super::value_iteration::ValueIteration;
+use super::{CountBased, Ideal, MaxEnt, Random};
+use crate::domains::default_parameters;
+use crate::error::{Error, Result};
+use crate::formulation::{Formulation, Problem};
+use crate::model::{Mdp, Policy};
+use crate::solve::{Options, SolverChoice, TieBreak};
+
+/// The parameters of a set of runs. Two sets with equal parameters on equal models have
+/// equal results, whatever the number of threads and interruptions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// What to compare.
+    pub algorithms: Vec<Algorithm>,
+    /// Formulation of IDE³AL, by name.
+    pub formulation: String,
+    /// Least probability of every action, for IDE³AL.
+    pub xi: f64,
+    /// Largest entry of the target, for IDE³AL with Infinity or Frobenius.
+    pub zeta: f64,
+    /// Share of random actions of MaxEnt and CountBased.
+    pub epsilon: f64,
+    /// Step size of MaxEnt.
+    pub eta: f64,
+    /// Discount of value iteration.
+    pub discount: f64,
+    /// Tolerance of value iteration.
+    pub value_tolerance: f64,
+    /// Relative gap at which a solve inside the loop ends.
+    pub solve_tolerance: f64,
+    /// Whether the solves inside the loop choose the optimal policy nearest to uniform.
+    pub tie_break: bool,
+    /// Number of batches.
+    pub iterations: u64,
+    /// Steps per batch, $N$.
+    pub batch: u64,
+    /// Number of independent runs of each algorithm.
+    pub runs: u64,
+    /// The one seed of all random numbers.
+    pub seed: u64,
+    /// The spectral gap is computed in every so many iterations, and in the last.
+    pub gap_every: u64,
+    /// Ends a run early.
+    pub convergence: Option<Convergence>,
+    /// Goal-conditioned evaluation at the end of each run.
+    pub goal: Option<Goal>,
+}
+
+impl Default for Experiment {
+    /// The paper's parameters for its chains, and 20 runs.
+    fn default() -> Self {
+        let method = ValueIteration::default();
+        Experiment {
+            algorithms: [Kind::Ideal, Kind::MaxEnt, Kind::CountBased, Kind::Random]
+                .map(Algorithm::new)
+                .to_vec(),
+            formulation: Formulation::Frobenius.name().into(),
+            xi: 0.1,
+            zeta: 0.7,
+            epsilon: 0.1,
+            eta: 0.1,
+            discount: method.discount,
+            value_tolerance: method.tolerance,
+            solve_tolerance: 1e-4,
+            tie_break: false,
+            iterations: 300,
+            batch: 10,
+            runs: 20,
+            seed: 0,
+            gap_every: 1,
+            convergence: None,
+            goal: None,
+        }
+    }
+}
+
+impl Experiment {
+    /// The paper's parameters for the domain that `spec` names, feasible ones for any other
+    /// model (see [`default_parameters`]).
+    pub fn for_model(spec: &str, mdp: &Mdp) -> Self {
+        let parameters = default_parameters(spec, mdp);
+        Experiment {
+            xi: parameters.xi,
+            zeta: parameters.zeta,
+            epsilon: parameters.epsilon,
+            iterations: parameters.iterations as u64,
+            batch: parameters.batch as u64,
+            // the eigenvalue problem of a large chain would cost more than the learning
+            gap_every: if mdp.n_states() <= 64 { 1 } else { 20 },
+            ..Experiment::default()
+        }
+    }
+
+    /// Refuses parameters that make no sense for a model, naming each.
+    pub fn validate(&self, mdp: &Mdp) -> Result<()> {
+        let bad = |name: &str, value: String, problem: &str| {
+            Err(Error::Parameter {
+                name: name.into(),
+                value,
+                problem: problem.into(),
+            })
+        };
+        if self.algorithms.is_empty() {
+            return bad("algorithm", "none".into(), "name at least one");
+        }
+        for (k, algorithm) in self.algorithms.iter().enumerate() {
+            if self.algorithms[..k].contains(algorithm) {
+                return bad("algorithm", algorithm.label(), "is named twice");
+            }
+            if algorithm.kind.takes_formulation() {
+                self.problem(algorithm)?.validate(mdp)?;
+            }
+        }
+        for (name, value) in [
+            ("runs", self.runs),
+            ("batch", self.batch),
+            ("iterations", self.iterations),
+        ] {
+            if value == 0 {
+                return bad(name, "0".into(), "at least 1 is needed");
+            }
+        }
+        if self.runs >= 1 << 32 {
+            return bad(
+                "runs",
+                self.runs.to_string(),
+                "at most 2^32 - 1 are possible",
+            );
+        }
+        if self
+            .iterations
+            .checked_mul(self.batch)
+            .is_none_or(|n| n >= 1 << 47)
+        {
+            return bad(
+                "batch",
+                self.batch.to_string(),
+                "more than 10^14 samples per run cannot be counted; take fewer iterations or \
+                 smaller batches",
+            );
+        }
+        for (name, value) in [("epsilon", self.epsilon), ("eta", self.eta)] {
+            if !(0.0..=1.0).contains(&value) {
+                return bad(name, value.to_string(), "must be a number from 0 to 1");
+            }
+        }
+        if !(self.discount > 0.0 && self.discount < 1.0) {
+            return bad(
+                "discount",
+                self.discount.to_string(),
+                "must be a number between 0 and 1, both excluded",
+            );
+        }
+        for (name, value) in [
+            ("value tolerance", self.value_tolerance),
+            ("solve tolerance", self.solve_tolerance),
+        ] {
+            if !(value > 0.0 && value < 1.0) {
+                return bad(name, value.to_string(), "must be a number between 0 and 1");
+            }
+        }
+        if self.gap_every == 0 {
+            return bad("gap interval", "0".into(), "at least 1 is needed");
+        }
+        if let Some(convergence) = &self.convergence {
+            convergence.validate()?;
+        }
+        if let Some(goal) = &self.goal {
+            goal.validate()?;
+        }
+        Ok(())
+    }
+
+    /// The problem an algorithm solves.
+    pub fn problem(&self, algorithm: &Algorithm) -> Result<Problem> {
+        let formulation = match algorithm.formulation {
+            Some(formulation) => formulation,
+            None => Formulation::from_name(&self.formulation)?,
+        };
+        Ok(Problem {
+            formulation,
+            xi: self.xi,
+            zeta: if formulation.takes_zeta() {
+                self.zeta
+            } else {
+                1.0
+            },
+        })
+    }
+
+    /// How value iteration is done.
+    pub fn value_iteration(&self) -> ValueIteration {
+        ValueIteration {
+            discount: self.discount,
+            tolerance: self.value_tolerance,
+            ..ValueIteration::default()
+        }
+    }
+
+    /// The production planner.
+    pub fn planner(&self) -> Arc<dyn Planner> {
+        Arc::new(Solver {
+            options: Options {
+                solver: SolverChoice::Auto,
+                tie_break: if self.tie_break {
+                    TieBreak::Uniform
+                } else {
+                    TieBreak::None
+                },
+                relative_tolerance: self.solve_tolerance,
+                ..Options::default()
+            },
+        })
+    }
+
+    /// A fresh learner for an environment with the pairs of `shape`.
+    pub fn learner(
+        &self,
+        algorithm: &Algorithm,
+        shape: &Mdp,
+        planner: &Arc<dyn Planner>,
+    ) -> Result<Box<dyn Learner>> {
+        let uniform = Policy::uniform(shape);
+        let n = shape.n_states();
+        let method = self.value_iteration();
+        Ok(match algorithm.kind {
+            Kind::Ideal => Box::new(Ideal::new(
+                uniform,
+                self.problem(algorithm)?,
+                Arc::clone(planner),
+            )),
+            Kind::NonIterative => Box::new(Ideal::non_iterative(
+                uniform,
+                self.problem(algorithm)?,
+                Arc::clone(planner),
+            )),
+            Kind::MaxEnt => Box::new(MaxEnt::new(uniform, n, self.epsilon, self.eta, method)),
+            Kind::CountBased => Box::new(CountBased::new(uniform, n, self.epsilon, method)),
+            Kind::Random => Box::new(Random::new(uniform)),
+        })
+    }
+
+    /// A number that tells this experiment on this model from any other: a hash of every
+    /// parameter, of the model's rows and start bit by bit, and of the program's version
+    /// (another version may compute other bits).
+    pub fn fingerprint(&self, mdp: &Mdp) -> u64 {
+        let mut hash = Hash::new();
+        hash.bytes(env!("CARGO_PKG_VERSION").as_bytes());
+        // serialisation of plain numbers and names cannot fail
+        hash.bytes(serde_json::to_string(self).unwrap_or_default().as_bytes());
+        for &first in mdp.first_pair() {
+            hash.number(first as u64);
+        }
+        let kernel = mdp.kernel();
+        for &offset in kernel.offsets() {
+            hash.number(offset as u64);
+        }
+        for &index in kernel.indices() {
+            hash.number(u64::from(index));
+        }
+        for reals in [kernel.values(), kernel.spread(), mdp.start()] {
+            for value in reals {
+                hash.number(value.to_bits());
+            }
+        }
+        hash.value()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two() -> Mdp {
+        Mdp::from_triplets(2, 1, [(0, 0, 1, 1.0), (1, 0, 0, 1.0)]).unwrap()
+    }
+
+    #[test]
+    fn nonsense_is_refused_by_name() {
+        let base = Experiment::default();
+        base.validate(&two()).unwrap();
+        let cases: [(&str, Experiment); 8] = [
+            (
+                "runs = 0",
+                Experiment {
+                    runs: 0,
+                    ..base.clone()
+                },
+            ),
+            (
+                "batch = 0",
+                Experiment {
+                    batch: 0,
+                    ..base.clone()
+                },
+            ),
+            (
+                "iterations = 0",
+                Experiment {
+                    iterations: 0,
+                    ..base.clone()
+                },
+            ),
+            (
+                "epsilon = 2",
+                Experiment {
+                    epsilon: 2.0,
+                    ..base.clone()
+                },
+            ),
+            (
+                "eta = NaN",
+                Experiment {
+                    eta: f64::NAN,
+                    ..base.clone()
+                },
+            ),
+            (
+                "zeta = 0.1",
+                Experiment {
+                    zeta: 0.1,
+                    ..base.clone()
+                },
+            ),
+            (
+                "discount = 1",
+                Experiment {
+                    discount: 1.0,
+                    ..base.clone()
+                },
+            ),
+            (
+                "named twice",
+                Experiment {
+                    algorithms: vec![Algorithm::new(Kind::Random); 2],
+                    ..base.clone()
+                },
+            ),
+        ];
+        for (expected, experiment) in cases {
+            let error = experiment.validate(&two()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_parameter_and_the_model_change_the_fingerprint() {
+        let base = Experiment::default();
+        let print = base.fingerprint(&two());
+        assert_eq!(print, base.clone().fingerprint(&two()));
+        let other = Experiment {
+            seed: 1,
+            ..base.clone()
+        };
+        assert_ne!(print, other.fingerprint(&two()));
+        assert_ne!(print, base.fingerprint(&two().with_start_state(1).unwrap()));
+    }
+}

@@ -1,0 +1,143 @@
+//! The roles in the loop: a learner turns counts into the next policy; a planner solves a
+//! formulation for it.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rand_chacha::ChaCha8Rng;
+
+use super::codec::{Damage, Reader, Writer};
+use crate::error::{Error, Result};
+use crate::formulation::Problem;
+use crate::model::{Counts, Mdp, Policy, Unvisited};
+use crate::solve::{self, Observer, Options, Progress, Solution, Status};
+
+/// What a learner is told when it should learn.
+#[derive(Debug, Clone, Copy)]
+pub struct Lesson<'a> {
+    /// Everything observed so far.
+    pub counts: &'a Counts,
+    /// The start distribution as far as the agent knows it.
+    pub start: &'a [f64],
+    /// Whether the budget ends here.
+    pub last: bool,
+    /// Set from outside when the work should stop: return [`Error::Interrupted`] with the
+    /// learner unchanged, and the same lesson will be given again on resuming.
+    pub stop: &'a AtomicBool,
+}
+
+/// A set of policies with weights. One policy is drawn, *once*, and then followed: in the
+/// long run the states are distributed as $\sum_k \alpha_k d^{\pi_k}$.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Mixture {
+    /// Distinct policies; only ever appended to.
+    pub members: Vec<Policy>,
+    /// $\alpha$, one weight per member, summing to one.
+    pub weights: Vec<f64>,
+}
+
+impl Mixture {
+    /// One of the members, drawn by weight.
+    pub fn draw(&self, rng: &mut ChaCha8Rng) -> usize {
+        use rand::Rng;
+        let x = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        let mut sum = 0.0;
+        for (k, weight) in self.weights.iter().enumerate() {
+            sum += weight;
+            if x < sum {
+                return k;
+            }
+        }
+        // rounding: the last member with any weight
+        self.weights.iter().rposition(|w| *w > 0.0).unwrap_or(0)
+    }
+}
+
+/// What a learner explores with.
+#[derive(Debug, Clone, Copy)]
+pub enum Exploration<'a> {
+    /// A stationary policy.
+    Policy(&'a Policy),
+    /// A mixture of them.
+    Mixture(&'a Mixture),
+}
+
+/// An exploration algorithm: everything between two batches of samples.
+pub trait Learner: Send {
+    /// The policy to collect the next batch with.
+    fn behaviour(&mut self, rng: &mut ChaCha8Rng) -> &Policy;
+
+    /// Learns from all observations so far.
+    fn update(&mut self, lesson: &Lesson<'_>) -> Result<()>;
+
+    /// What has been learned, to be judged.
+    fn exploration(&self) -> Exploration<'_>;
+
+    /// How this learner's model fills pairs it never tried.
+    fn unvisited(&self) -> Unvisited {
+        Unvisited::Uniform
+    }
+
+    /// The complete state, for a checkpoint.
+    #[doc(hidden)]
+    fn save(&self, checkpoint: &mut Saver<'_>);
+
+    /// Takes back what [`save`](Self::save) wrote.
+    #[doc(hidden)]
+    fn load(&mut self, checkpoint: &mut Loader<'_, '_>) -> std::result::Result<(), Damage>;
+}
+
+/// Where a learner writes its state.
+#[derive(Debug)]
+pub struct Saver<'a>(pub(crate) &'a mut Writer);
+
+/// Where a learner finds its state.
+#[derive(Debug)]
+pub struct Loader<'a, 'b>(pub(crate) &'a mut Reader<'b>);
+
+/// Solves a formulation on an estimated model: a seam, so that the loop can be tested apart
+/// from the solvers.
+pub trait Planner: Send + Sync {
+    /// Solves `problem` on `model`, warm-started where possible. May give up with
+    /// [`Error::Interrupted`] when `stop` is set.
+    fn plan(
+        &self,
+        model: &Mdp,
+        problem: &Problem,
+        warm: Option<&Solution>,
+        stop: &AtomicBool,
+    ) -> Result<Solution>;
+}
+
+/// The real planner: [`solve::solve`] with fixed options.
+#[derive(Debug, Clone, Default)]
+pub struct Solver {
+    /// How to solve.
+    pub options: Options,
+}
+
+impl Planner for Solver {
+    fn plan(
+        &self,
+        model: &Mdp,
+        problem: &Problem,
+        warm: Option<&Solution>,
+        stop: &AtomicBool,
+    ) -> Result<Solution> {
+        struct Watch<'a>(&'a AtomicBool);
+        impl Observer for Watch<'_> {
+            fn on(&mut self, _: &Progress) -> ControlFlow<()> {
+                if self.0.load(Ordering::Relaxed) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            }
+        }
+        let solution = solve::solve(model, problem, &self.options, warm, &mut Watch(stop))?;
+        if solution.certificate.status == Status::Interrupted {
+            return Err(Error::Interrupted);
+        }
+        Ok(solution)
+    }
+}

@@ -1,0 +1,166 @@
+//! MaxEnt: a mixture of policies that climbs the entropy of the state distribution
+//! (Hazan et al. 2019, as the paper's appendix writes it).
+
+use std::sync::atomic::Ordering;
+
+use rand_chacha::ChaCha8Rng;
+
+use super::codec::Damage;
+use super::learner::{Exploration, Learner, Lesson, Loader, Mixture, Saver};
+use super::value_iteration::ValueIteration;
+use crate::chain::stationary;
+use crate::error::{Error, Result};
+use crate::model::{Policy, Unvisited};
+
+/// Members of less weight than this keep the distribution computed for them last: with
+/// step size $\eta$ only about $\ln(10^{-3}/\eta) / \ln(1-\eta)$ members are evaluated per
+/// iteration, and what is stale has a total weight of at most $10^{-3}/\eta$.
+const REFRESH_WEIGHT: f64 = 1e-3;
+
+/// After each batch: estimate the model (a self-loop for unvisited pairs), reward every
+/// state with the gradient of the mixture's entropy,
+///
+/// $$R(s) = -(\ln d_{\text{mix}}(s) + 1) \text{ if visited}, \qquad \ln S \text{ otherwise},$$
+///
+/// add the $\epsilon$-greedy policy for that reward with weight $\eta$ and scale the others
+/// by $1 - \eta$. Each batch follows one policy drawn from the mixture.
+///
+/// $d_{\text{mix}} = \sum_k \alpha_k \hat d_k$, where $\hat d_k$ is the long-run
+/// distribution of member $k$ in the estimated model. $n$ samples cannot tell a
+/// probability below $1/n$ from zero, so $d_{\text{mix}}$ is cut off there. Equal policies
+/// are one member: their weights add up.
+#[derive(Debug, Clone)]
+pub struct MaxEnt {
+    epsilon: f64,
+    eta: f64,
+    method: ValueIteration,
+    mixture: Mixture,
+    /// Long-run distribution of each member in the model estimated last.
+    distributions: Vec<Vec<f64>>,
+    values: Vec<f64>,
+    drawn: usize,
+}
+
+impl MaxEnt {
+    /// `uniform` is the uniform policy of the environment's shape, $\pi_0$.
+    pub fn new(
+        uniform: Policy,
+        n_states: usize,
+        epsilon: f64,
+        eta: f64,
+        method: ValueIteration,
+    ) -> Self {
+        MaxEnt {
+            epsilon,
+            eta,
+            method,
+            mixture: Mixture {
+                members: vec![uniform],
+                weights: vec![1.0],
+            },
+            distributions: vec![Vec::new()],
+            values: vec![0.0; n_states],
+            drawn: 0,
+        }
+    }
+}
+
+impl Learner for MaxEnt {
+    fn behaviour(&mut self, rng: &mut ChaCha8Rng) -> &Policy {
+        self.drawn = self.mixture.draw(rng);
+        &self.mixture.members[self.drawn]
+    }
+
+    fn update(&mut self, lesson: &Lesson<'_>) -> Result<()> {
+        let counts = lesson.counts;
+        let n_states = counts.n_states();
+        let model = counts.estimate(Unvisited::SelfLoop, lesson.start);
+        let mut d = vec![0.0; n_states];
+        for (k, member) in self.mixture.members.iter().enumerate() {
+            let weight = self.mixture.weights[k];
+            if self.distributions[k].is_empty() || weight >= REFRESH_WEIGHT {
+                if lesson.stop.load(Ordering::Relaxed) {
+                    return Err(Error::Interrupted);
+                }
+                self.distributions[k] = stationary::long_run(&model.chain(member)).distribution;
+            }
+            for (sum, p) in d.iter_mut().zip(&self.distributions[k]) {
+                *sum += weight * p;
+            }
+        }
+        let floor = 1.0 / counts.total().max(1) as f64;
+        let reward: Vec<f64> = d
+            .iter()
+            .zip(counts.state_totals())
+            .map(|(p, &visits)| {
+                if visits > 0 {
+                    -(p.max(floor).ln() + 1.0)
+                } else {
+                    (n_states as f64).ln()
+                }
+            })
+            .collect();
+        self.method.run(&model, &reward, &mut self.values);
+        let policy = self
+            .method
+            .greedy(&model, &reward, &self.values, self.epsilon);
+        for weight in &mut self.mixture.weights {
+            *weight *= 1.0 - self.eta;
+        }
+        match self.mixture.members.iter().position(|m| *m == policy) {
+            Some(k) => self.mixture.weights[k] += self.eta,
+            None => {
+                self.mixture.members.push(policy);
+                self.mixture.weights.push(self.eta);
+                self.distributions.push(Vec::new());
+            }
+        }
+        Ok(())
+    }
+
+    fn exploration(&self) -> Exploration<'_> {
+        Exploration::Mixture(&self.mixture)
+    }
+
+    fn unvisited(&self) -> Unvisited {
+        Unvisited::SelfLoop
+    }
+
+    fn save(&self, checkpoint: &mut Saver<'_>) {
+        let writer = &mut *checkpoint.0;
+        writer.reals(&self.mixture.weights);
+        for (member, distribution) in self.mixture.members.iter().zip(&self.distributions) {
+            writer.reals(member.probabilities());
+            writer.reals(distribution);
+        }
+        writer.reals(&self.values);
+        writer.number(self.drawn as u64);
+    }
+
+    fn load(&mut self, checkpoint: &mut Loader<'_, '_>) -> std::result::Result<(), Damage> {
+        let reader = &mut *checkpoint.0;
+        let pairs = self.mixture.members[0].probabilities().len();
+        let n_states = self.values.len();
+        let weights = reader.reals()?;
+        let mut members = Vec::new();
+        let mut distributions = Vec::new();
+        for _ in &weights {
+            members.push(reader.policy(pairs)?);
+            let distribution = reader.reals()?;
+            if !distribution.is_empty() && distribution.len() != n_states {
+                return Err("a distribution is of another size".into());
+            }
+            distributions.push(distribution);
+        }
+        let values = reader.reals()?;
+        if values.len() != n_states || members.is_empty() {
+            return Err("its values are of another size".into());
+        }
+        let drawn = reader.index(members.len(), "member")?;
+        self.mixture = Mixture { members, weights };
+        self.distributions = distributions;
+        self.values = values;
+        self.drawn = drawn;
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! Random: every action equally likely, for ever.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::codec::Damage;
+use super::learner::{Exploration, Learner, Lesson, Loader, Saver};
+use crate::error::Result;
+use crate::model::Policy;
+
+/// The baseline: never learns.
+#[derive(Debug, Clone)]
+pub struct Random {
+    policy: Policy,
+}
+
+impl Random {
+    /// `uniform` is the uniform policy of the environment's shape.
+    pub fn new(uniform: Policy) -> Self {
+        Random { policy: uniform }
+    }
+}
+
+impl Learner for Random {
+    fn behaviour(&mut self, _: &mut ChaCha8Rng) -> &Policy {
+        &self.policy
+    }
+
+    fn update(&mut self, _: &Lesson<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn exploration(&self) -> Exploration<'_> {
+        Exploration::Policy(&self.policy)
+    }
+
+    fn save(&self, _: &mut Saver<'_>) {}
+
+    fn load(&mut self, _: &mut Loader<'_, '_>) -> std::result::Result<(), Damage> {
+        Ok(())
+    }
+}

@@ -1,0 +1,284 @@
+//! One run: the loop of the paper's Algorithm 1, one iteration at a time, with a state that
+//! can be saved between any two of its steps.
+
+use std::sync::atomic::AtomicBool;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::codec::{Damage, Reader, Writer};
+use super::convergence::Convergence;
+use super::environment::{Environment, actions_per_state};
+use super::judge::{Judge, Metrics};
+use super::learner::{Exploration, Learner, Lesson, Loader, Saver};
+use super::sampling::{PolicySampler, Trajectory};
+use crate::error::Result;
+use crate::model::{Counts, Mdp, Policy};
+
+/// How a run goes about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Number of batches.
+    pub iterations: u64,
+    /// Steps per batch.
+    pub batch: u64,
+    /// The spectral gap is computed in every so many iterations, and in the last.
+    pub gap_every: u64,
+    /// Ends the run early.
+    pub convergence: Option<Convergence>,
+}
+
+/// A learner at work in an environment.
+///
+/// [`iterate`](Self::iterate) collects a batch, lets the learner learn, and judges what it
+/// has learned. The curve begins with the untaught learner (iteration 0).
+pub struct Run<'a, E> {
+    environment: E,
+    learner: Box<dyn Learner>,
+    plan: Plan,
+    judge: Judge<'a>,
+    sampler: PolicySampler,
+    counts: Counts,
+    rng: ChaCha8Rng,
+    trajectory: Trajectory,
+    start: Vec<f64>,
+    /// Batches collected; the lesson from the last may be outstanding.
+    collected: u64,
+    /// Consecutive sweeps without a change of the policy.
+    unchanged: u64,
+    converged: bool,
+    curve: Vec<Metrics>,
+}
+
+/// The generator of one run: its own stream of the one seed.
+pub fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(stream);
+    rng
+}
+
+impl<'a, E: Environment> Run<'a, E> {
+    /// Resets the environment and judges the untaught learner. `truth` is the true model,
+    /// where it is known.
+    pub fn new(
+        mut environment: E,
+        learner: Box<dyn Learner>,
+        truth: Option<&'a Mdp>,
+        plan: Plan,
+        mut rng: ChaCha8Rng,
+    ) -> Result<Self> {
+        let actions = actions_per_state(&environment)?;
+        let trajectory = Trajectory::start(&mut environment, &mut rng)?;
+        // the agent knows no start distribution but the state it found itself in
+        let mut start = vec![0.0; actions.len()];
+        start[trajectory.state] = 1.0;
+        let counts = Counts::new(&actions);
+        let uniform = Policy::uniform(&counts.estimate(learner.unvisited(), &start));
+        let mut run = Run {
+            judge: Judge::new(truth, uniform),
+            sampler: PolicySampler::new(&actions),
+            environment,
+            learner,
+            plan,
+            counts,
+            rng,
+            trajectory,
+            start,
+            collected: 0,
+            unchanged: 0,
+            converged: false,
+            curve: Vec::new(),
+        };
+        run.judge_now();
+        Ok(run)
+    }
+
+    /// Iterations completed.
+    pub fn iteration(&self) -> u64 {
+        self.curve.len() as u64 - 1
+    }
+
+    /// Whether the budget is spent or the convergence criterion met.
+    pub fn is_done(&self) -> bool {
+        self.converged || self.iteration() >= self.plan.iterations
+    }
+
+    /// Whether the run ended by convergence.
+    pub fn converged(&self) -> bool {
+        self.converged
+    }
+
+    /// The figures so far, from iteration 0 on.
+    pub fn curve(&self) -> &[Metrics] {
+        &self.curve
+    }
+
+    /// The policy judged last; for a mixture, the equivalent one.
+    pub fn policy(&self) -> &Policy {
+        self.judge.policy()
+    }
+
+    /// What has been learned.
+    pub fn exploration(&self) -> Exploration<'_> {
+        self.learner.exploration()
+    }
+
+    /// Long-run state distribution of what has been learned.
+    pub fn distribution(&self) -> &[f64] {
+        self.judge.distribution()
+    }
+
+    /// Everything observed.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Lends learner, environment and generator for an evaluation after the run.
+    pub(crate) fn parts(&mut self) -> (Exploration<'_>, &mut E, &mut ChaCha8Rng) {
+        (
+            self.learner.exploration(),
+            &mut self.environment,
+            &mut self.rng,
+        )
+    }
+
+    /// One iteration. With [`Error::Interrupted`](crate::Error::Interrupted) the run is at a
+    /// point where it can be saved, and iterating again completes what was interrupted.
+    pub fn iterate(&mut self, stop: &AtomicBool) -> Result<()> {
+        if self.is_done() {
+            return Ok(());
+        }
+        if self.collected == self.iteration() {
+            let policy = self.learner.behaviour(&mut self.rng);
+            self.sampler.set(policy)?;
+            self.trajectory.collect(
+                &mut self.environment,
+                &self.sampler,
+                self.plan.batch as usize,
+                &mut self.counts,
+                &mut self.rng,
+            )?;
+            self.collected += 1;
+        }
+        self.learner.update(&Lesson {
+            counts: &self.counts,
+            start: &self.start,
+            last: self.collected == self.plan.iterations,
+            stop,
+        })?;
+        self.judge_now();
+        Ok(())
+    }
+
+    fn judge_now(&mut self) {
+        let iteration = self.curve.len() as u64;
+        let before = self.plan.convergence.map(|_| self.judge.policy().clone());
+        let with_gap =
+            iteration.is_multiple_of(self.plan.gap_every) || iteration == self.plan.iterations;
+        let metrics = self.judge.judge(
+            self.learner.exploration(),
+            &self.counts,
+            self.learner.unvisited(),
+            &self.start,
+            with_gap,
+        );
+        self.curve.push(metrics);
+        if let (Some(convergence), Some(before)) = (self.plan.convergence, before)
+            && iteration > 0
+        {
+            let change = self.judge.policy().distance(&before);
+            self.unchanged = if change <= convergence.tolerance {
+                self.unchanged + 1
+            } else {
+                0
+            };
+            self.converged = convergence.met(self.unchanged, &self.counts);
+        }
+    }
+
+    /// The complete state.
+    pub(crate) fn save(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        let position = self.rng.get_word_pos();
+        writer.number(position as u64);
+        writer.number((position >> 64) as u64);
+        writer.number(self.trajectory.state as u64);
+        writer.byte(u8::from(self.trajectory.terminal));
+        let start = self.start.iter().position(|p| *p > 0.0).unwrap_or(0);
+        writer.number(start as u64);
+        writer.number(self.collected);
+        writer.number(self.unchanged);
+        writer.byte(u8::from(self.converged));
+        writer.reals(self.judge.policy().probabilities());
+        write_curve(&mut writer, &self.curve);
+        writer.counts(&self.counts);
+        self.learner.save(&mut Saver(&mut writer));
+        writer.into_bytes()
+    }
+
+    /// Takes back what [`save`](Self::save) wrote, into a run just made with the same
+    /// arguments.
+    pub(crate) fn load(&mut self, bytes: &[u8]) -> std::result::Result<(), Damage> {
+        let mut reader = Reader::new(bytes);
+        let n = self.start.len();
+        let position = u128::from(reader.number()?) | (u128::from(reader.number()?) << 64);
+        self.trajectory = Trajectory {
+            state: reader.index(n, "state")?,
+            terminal: reader.byte()? != 0,
+        };
+        let start = reader.index(n, "start state")?;
+        self.start.fill(0.0);
+        self.start[start] = 1.0;
+        self.collected = reader.number()?;
+        self.unchanged = reader.number()?;
+        self.converged = reader.byte()? != 0;
+        let previous = reader.policy(self.counts.n_pairs())?;
+        self.curve = read_curve(&mut reader)?;
+        let iteration = self.iteration();
+        if self.collected < iteration || self.collected > iteration + 1 {
+            return Err(format!(
+                "{} batches do not fit {iteration} iterations",
+                self.collected
+            ));
+        }
+        reader.counts(&mut self.counts)?;
+        self.learner.load(&mut Loader(&mut reader))?;
+        reader.end()?;
+        self.judge.restore(previous);
+        self.rng.set_word_pos(position);
+        self.environment
+            .set_state(self.trajectory.state)
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// Writes the figures of some iterations.
+pub(crate) fn write_curve(writer: &mut Writer, curve: &[Metrics]) {
+    writer.number(curve.len() as u64);
+    for metrics in curve {
+        writer.real(metrics.entropy);
+        writer.real(metrics.state_action_entropy);
+        writer.real(metrics.min_probability);
+        writer.real(metrics.spectral_gap);
+        writer.real(metrics.model_error);
+    }
+}
+
+/// Reads at least one iteration's figures.
+pub(crate) fn read_curve(reader: &mut Reader<'_>) -> std::result::Result<Vec<Metrics>, Damage> {
+    let length = reader.length(40)?;
+    if length == 0 {
+        return Err("it holds an empty curve".into());
+    }
+    (0..length)
+        .map(|_| {
+            Ok(Metrics {
+                entropy: reader.real()?,
+                state_action_entropy: reader.real()?,
+                min_probability: reader.real()?,
+                spectral_gap: reader.real()?,
+                model_error: reader.real()?,
+            })
+        })
+        .collect()
+}
