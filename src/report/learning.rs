@@ -1,0 +1,620 @@
+//! The page of a learning experiment: curves, visits, policies, settings.
+
+use super::axes::{Axis, number};
+use super::bars::{Bars, PolicyBars};
+use super::figure::{Figure, Point, Style};
+use super::heat::HeatMap;
+use super::html::{Cell, Page, Table};
+use super::palette::Role;
+use super::panels::{Panel, Panels};
+use crate::model::Layout;
+
+/// Most states shown bar by bar.
+const STATES: usize = 60;
+
+/// A mean over runs with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Mean.
+    pub mean: f64,
+    /// Low end; NaN with a single run.
+    pub low: f64,
+    /// High end; NaN with a single run.
+    pub high: f64,
+}
+
+/// One point of a learning curve. A quantity that was not measured is `None`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CurvePoint {
+    /// Iterations done.
+    pub iteration: usize,
+    /// Samples seen.
+    pub samples: u64,
+    /// $H(d) / \ln S$.
+    pub entropy: Option<Interval>,
+    /// $H(d \Pi) / \ln(\text{pairs})$.
+    pub state_action_entropy: Option<Interval>,
+    /// $\min_s d(s)$.
+    pub min_probability: Option<Interval>,
+    /// $1 - |\lambda_2|$.
+    pub spectral_gap: Option<Interval>,
+    /// $\|\hat P - P\|_F$; `None` where the truth is not known.
+    pub model_error: Option<Interval>,
+}
+
+/// What one algorithm achieved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlgorithmResult {
+    /// Name as people should read it ("IDE3AL (Frobenius)").
+    pub name: String,
+    /// Colour, dash, marker.
+    pub role: Role,
+    /// In order of samples.
+    pub curve: Vec<CurvePoint>,
+    /// Long-run visits of the final policy, one per state, mean over runs; may be empty.
+    pub visitation: Vec<f64>,
+    /// Final policy, one row per state (of the first run: a mean of policies is none); may be
+    /// empty.
+    pub policy: Vec<Vec<f64>>,
+    /// Wall-clock seconds of all its runs, where measured.
+    pub seconds: Option<f64>,
+}
+
+/// All that the page shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LearningReport {
+    /// Model as named on the command line.
+    pub model: String,
+    /// Number of states.
+    pub n_states: usize,
+    /// Number of state-action pairs.
+    pub n_pairs: usize,
+    /// Names of the states; empty for numbers.
+    pub state_names: Vec<String>,
+    /// Names of the actions; empty for numbers.
+    pub action_names: Vec<String>,
+    /// The algorithms in order of the legend.
+    pub algorithms: Vec<AlgorithmResult>,
+    /// Map of the states, on grids.
+    pub layout: Option<Layout>,
+    /// Runs per algorithm.
+    pub runs: usize,
+    /// Master seed.
+    pub seed: u64,
+    /// Other settings: name and value.
+    pub parameters: Vec<(String, String)>,
+    /// The command that makes this page again.
+    pub command: String,
+    /// Whether the quantities are those of the true model (else of the estimate).
+    pub judged_by_truth: bool,
+    /// Largest $H(d) / \ln S$ that any policy reaches under the same limits, where known.
+    pub best_entropy: Option<f64>,
+    /// Remarks, e.g. that the experiment was interrupted.
+    pub notes: Vec<String>,
+}
+
+/// A quantity of a curve: title, unit, whether it is a share with fixed limits, access.
+struct Metric {
+    title: &'static str,
+    label: &'static str,
+    column: &'static str,
+    share: bool,
+    get: fn(&CurvePoint) -> Option<Interval>,
+}
+
+const METRICS: [Metric; 5] = [
+    Metric {
+        title: "State entropy",
+        label: "H(d) / ln S, share of the maximum",
+        column: "H(d) / ln S",
+        share: true,
+        get: |p| p.entropy,
+    },
+    Metric {
+        title: "State-action entropy",
+        label: "H(d Π) / ln(SA), share of the maximum",
+        column: "H(d Π) / ln(SA)",
+        share: true,
+        get: |p| p.state_action_entropy,
+    },
+    Metric {
+        title: "Least visited state",
+        label: "min d, probability",
+        column: "min d",
+        share: false,
+        get: |p| p.min_probability,
+    },
+    Metric {
+        title: "Speed of mixing",
+        label: "Spectral gap, 1 − |λ₂|",
+        column: "spectral gap",
+        share: false,
+        get: |p| p.spectral_gap,
+    },
+    Metric {
+        title: "Model error",
+        label: "Frobenius norm of estimated − true transitions",
+        column: "model error",
+        share: false,
+        get: |p| p.model_error,
+    },
+];
+
+impl LearningReport {
+    fn state_name(&self, state: usize) -> String {
+        self.state_names
+            .get(state)
+            .cloned()
+            .unwrap_or_else(|| state.to_string())
+    }
+
+    /// Learning curves: one picture per quantity that was measured.
+    pub fn curves(&self) -> Panels {
+        let mut panels = Vec::new();
+        for metric in &METRICS {
+            let y = Axis::linear(metric.label);
+            let mut figure = Figure::new(metric.title, Axis::linear("Samples"), y);
+            for algorithm in &self.algorithms {
+                let points: Vec<Point> = algorithm
+                    .curve
+                    .iter()
+                    .filter_map(|p| {
+                        let value = (metric.get)(p)?;
+                        // None of the quantities can be negative; a symmetric interval may be.
+                        let low = if value.low < 0.0 { 0.0 } else { value.low };
+                        Some(Point::with_interval(
+                            p.samples as f64,
+                            value.mean,
+                            low,
+                            value.high,
+                        ))
+                    })
+                    .collect();
+                if !points.is_empty() {
+                    figure = figure.with(&algorithm.name, algorithm.role, Style::Line, points);
+                }
+            }
+            if figure.series.is_empty() {
+                continue;
+            }
+            if metric.share {
+                figure.y = share_axis(metric.label, &figure);
+            }
+            if metric.column == METRICS[0].column
+                && let Some(best) = self.best_entropy
+            {
+                figure = figure.with_reference(best, "largest possible state entropy");
+            }
+            panels.push(Panel::Chart(figure));
+        }
+        let judge = if self.judged_by_truth {
+            "the true model"
+        } else {
+            "the estimated model (the truth is not known)"
+        };
+        let band = if self.runs > 1 {
+            format!(
+                "Lines are means over {} runs, bands 95 % intervals of the mean. ",
+                self.runs
+            )
+        } else {
+            "A single run: no interval can be given. ".to_owned()
+        };
+        Panels {
+            title: String::new(),
+            panels,
+            columns: 2,
+            caption: format!("{band}Every policy is judged by its long-run behaviour on {judge}."),
+        }
+    }
+
+    /// Long-run visits: maps on grids, bars for few states, sorted curves for many.
+    pub fn visits(&self) -> Option<Panels> {
+        let shown: Vec<&AlgorithmResult> = self
+            .algorithms
+            .iter()
+            .filter(|a| !a.visitation.is_empty())
+            .collect();
+        if shown.is_empty() {
+            return None;
+        }
+        let (panels, caption) = match &self.layout {
+            Some(layout) => (
+                self.visit_maps(&shown, layout),
+                "Probability of each cell in the long run under the final policies, mean over runs; walls are grey. All \
+                 maps share one scale: the evener, the better."
+                    .to_owned(),
+            ),
+            None if self.n_states <= STATES => (
+                self.visit_bars(&shown),
+                "Probability of each state in the long run under the final policies, mean over runs. The dashed line is \
+                 what an even visit of all states would give."
+                    .to_owned(),
+            ),
+            None => (
+                vec![self.visit_ranks(&shown)],
+                format!(
+                    "Probability in the long run of the {} states, sorted from most to least visited for each \
+                     algorithm. The flatter, the evener.",
+                    self.n_states
+                ),
+            ),
+        };
+        Some(Panels {
+            title: String::new(),
+            panels,
+            columns: 2,
+            caption,
+        })
+    }
+
+    fn visit_maps(&self, shown: &[&AlgorithmResult], layout: &Layout) -> Vec<Panel> {
+        let mut maps: Vec<HeatMap> = shown
+            .iter()
+            .map(|a| HeatMap::on_layout(&a.name, "Probability per cell", layout, &a.visitation))
+            .collect();
+        let largest = maps.iter().filter_map(HeatMap::largest).fold(0.0, f64::max);
+        for map in &mut maps {
+            map.range = (largest > 0.0).then_some((0.0, largest));
+        }
+        maps.into_iter().map(Panel::Heat).collect()
+    }
+
+    fn visit_bars(&self, shown: &[&AlgorithmResult]) -> Vec<Panel> {
+        let largest = shown
+            .iter()
+            .flat_map(|a| &a.visitation)
+            .copied()
+            .filter(|v| v.is_finite())
+            .fold(0.0, f64::max);
+        let even = 1.0 / self.n_states.max(1) as f64;
+        shown
+            .iter()
+            .map(|a| {
+                Panel::Bars(Bars {
+                    title: a.name.clone(),
+                    x_label: "State".into(),
+                    y_label: "Long-run probability d(s)".into(),
+                    categories: (0..a.visitation.len())
+                        .map(|s| self.state_name(s))
+                        .collect(),
+                    values: a.visitation.clone(),
+                    role: a.role,
+                    largest: Some(largest),
+                    reference: Some((even, format!("even: 1 / {}", self.n_states))),
+                })
+            })
+            .collect()
+    }
+
+    fn visit_ranks(&self, shown: &[&AlgorithmResult]) -> Panel {
+        let y = Axis::log("Long-run probability d(s)");
+        let mut figure = Figure::new("Visits, sorted", Axis::linear("Rank of the state"), y);
+        for a in shown {
+            let mut sorted = a.visitation.clone();
+            sorted.sort_by(|p, q| q.total_cmp(p));
+            let points = sorted
+                .iter()
+                .enumerate()
+                .map(|(i, &p)| Point::new((i + 1) as f64, p))
+                .collect();
+            figure = figure.with(&a.name, a.role, Style::Line, points);
+        }
+        let even = 1.0 / self.n_states.max(1) as f64;
+        Panel::Chart(figure.with_reference(even, format!("even: 1 / {}", self.n_states)))
+    }
+
+    /// Final policies as stacked bars; `None` where none is known or the states are too many.
+    pub fn policies(&self) -> Option<Panels> {
+        if self.n_states > STATES {
+            return None;
+        }
+        let panels: Vec<Panel> = self
+            .algorithms
+            .iter()
+            .filter(|a| !a.policy.is_empty())
+            .map(|a| {
+                Panel::Policy(PolicyBars {
+                    title: a.name.clone(),
+                    states: (0..a.policy.len()).map(|s| self.state_name(s)).collect(),
+                    actions: self.action_names.clone(),
+                    rows: a.policy.clone(),
+                })
+            })
+            .collect();
+        (!panels.is_empty()).then(|| Panels {
+            title: String::new(),
+            panels,
+            columns: 2,
+            caption: "Final policy of the first run, one bar per state: how often each action is taken there.".into(),
+        })
+    }
+
+    /// The last point of every curve.
+    fn final_table(&self) -> Table {
+        let measured: Vec<&Metric> = METRICS
+            .iter()
+            .filter(|m| {
+                let any =
+                    |a: &AlgorithmResult| a.curve.last().is_some_and(|p| (m.get)(p).is_some());
+                self.algorithms.iter().any(any)
+            })
+            .collect();
+        let timed = self.algorithms.iter().any(|a| a.seconds.is_some());
+        let mut header = vec!["algorithm".to_owned(), "samples".to_owned()];
+        header.extend(measured.iter().map(|m| m.column.to_owned()));
+        if timed {
+            header.push("time, s".into());
+        }
+        let mut table = Table::new(header);
+        for a in &self.algorithms {
+            let mut row = vec![Cell::Key(a.role, a.name.clone())];
+            let last = a.curve.last();
+            row.push(Cell::Number(
+                last.map_or("–".into(), |p| number(p.samples as f64)),
+            ));
+            for metric in &measured {
+                let text = last.and_then(metric.get).map_or("–".into(), interval_text);
+                row.push(Cell::Number(text));
+            }
+            if timed {
+                row.push(Cell::Number(
+                    a.seconds.map_or("–".into(), |s| format!("{s:.2}")),
+                ));
+            }
+            table.row(row);
+        }
+        table.caption = format!(
+            "At the end: mean over {} run{}{}. H(d): entropy of the long-run state distribution; H(d Π): of state-action \
+             pairs; both as shares of their maximum (1 is even).",
+            self.runs,
+            if self.runs == 1 { "" } else { "s" },
+            if self.runs > 1 {
+                " ± half the 95 % interval"
+            } else {
+                ""
+            },
+        );
+        table
+    }
+
+    /// Where the states are too many for bars: how decided each policy is.
+    fn policy_table(&self) -> Option<Table> {
+        let mut table = Table::new([
+            "algorithm",
+            "mean largest action probability",
+            "least action probability",
+            "mean action entropy, share",
+        ]);
+        for a in self.algorithms.iter().filter(|a| !a.policy.is_empty()) {
+            let n = a.policy.len() as f64;
+            let peak: f64 = a
+                .policy
+                .iter()
+                .map(|row| row.iter().fold(0.0, |m, &p| f64::max(m, p)))
+                .sum();
+            let least = a.policy.iter().flatten().fold(1.0, |m, &p| f64::min(m, p));
+            let spread: f64 = a
+                .policy
+                .iter()
+                .map(|row| {
+                    let entropy: f64 = row.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum();
+                    if row.len() > 1 {
+                        entropy / (row.len() as f64).ln()
+                    } else {
+                        1.0
+                    }
+                })
+                .sum();
+            table.row([
+                Cell::Key(a.role, a.name.clone()),
+                Cell::Number(number(peak / n)),
+                Cell::Number(number(least)),
+                Cell::Number(number(spread / n)),
+            ]);
+        }
+        table.caption = format!("{} states are too many to draw one by one.", self.n_states);
+        (!table.rows.is_empty()).then_some(table)
+    }
+
+    /// The page.
+    pub fn html(&self) -> String {
+        let mut page = Page::new(&format!("Learning to explore: {}", self.model));
+        page.lead(&format!(
+            "{} states, {} state-action pairs, no reward: which algorithm learns to visit everything evenly, and how fast?",
+            number(self.n_states as f64),
+            number(self.n_pairs as f64)
+        ));
+        for note in &self.notes {
+            page.paragraph(note);
+        }
+        page.section("Results").table(&self.final_table());
+        page.section("Learning curves")
+            .pictures(&self.curves(), &[]);
+        if let Some(visits) = self.visits() {
+            page.section("Where the final policies go")
+                .pictures(&visits, &[]);
+        }
+        let policies = self.policies();
+        let summary = if policies.is_none() {
+            self.policy_table()
+        } else {
+            None
+        };
+        if policies.is_some() || summary.is_some() {
+            page.section("Final policies");
+        }
+        if let Some(panels) = &policies {
+            page.pictures(panels, &[]);
+        }
+        if let Some(table) = &summary {
+            page.table(table);
+        }
+        page.section("How this was made").code(&self.command);
+        let mut settings = Table::new(["setting", "value"]);
+        settings.row([
+            Cell::from("runs per algorithm"),
+            Cell::Number(self.runs.to_string()),
+        ]);
+        settings.row([
+            Cell::from("master seed"),
+            Cell::Number(self.seed.to_string()),
+        ]);
+        for (name, value) in &self.parameters {
+            settings.row([Cell::from(name.as_str()), Cell::Number(value.clone())]);
+        }
+        page.table(&settings);
+        page.paragraph(
+            "The same command with the same seed gives the same numbers, on any number of threads.",
+        );
+        page.finish()
+    }
+}
+
+/// Mean and half the interval, both to the second digit of the latter: 0.9124 ± 0.0043.
+fn interval_text(value: Interval) -> String {
+    let half = (value.high - value.low) / 2.0;
+    if !(half.is_finite() && value.mean.is_finite()) || half <= 0.0 {
+        return number(value.mean);
+    }
+    let decimals = (1.0 - half.log10().floor()).clamp(0.0, 9.0) as usize;
+    if decimals > 6 {
+        return format!("{} ± {}", number(value.mean), number(half));
+    }
+    format!("{:.decimals$} ± {half:.decimals$}", value.mean)
+}
+
+/// A share axis: up to 1, from 0 unless all values crowd near the top.
+pub(crate) fn share_axis(label: &str, figure: &Figure) -> Axis {
+    let least = figure
+        .series
+        .iter()
+        .flat_map(|s| &s.points)
+        .flat_map(|p| [p.y, p.low])
+        .filter(|v| v.is_finite())
+        .fold(1.0, f64::min);
+    let from = if least >= 0.5 {
+        (least * 10.0).floor() / 10.0
+    } else {
+        0.0
+    };
+    Axis::linear(label).with_range(from.min(0.9), 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(n_states: usize, name: &str) -> LearningReport {
+        let value = |mean: f64| {
+            Some(Interval {
+                mean,
+                low: mean - 0.01,
+                high: mean + 0.01,
+            })
+        };
+        let curve = (1..=30)
+            .map(|i| CurvePoint {
+                iteration: i,
+                samples: 10 * i as u64,
+                entropy: value(0.9),
+                state_action_entropy: value(0.8),
+                min_probability: value(0.02),
+                spectral_gap: None,
+                model_error: value(1.0 / i as f64),
+            })
+            .collect();
+        LearningReport {
+            model: name.into(),
+            n_states,
+            n_pairs: 2 * n_states,
+            state_names: vec![name.into(); n_states],
+            action_names: vec![name.into()],
+            algorithms: vec![AlgorithmResult {
+                name: name.into(),
+                role: Role::Ideal,
+                curve,
+                visitation: vec![1.0 / n_states as f64; n_states],
+                policy: vec![vec![0.5, 0.5]; n_states],
+                seconds: Some(1.0),
+            }],
+            layout: None,
+            runs: 20,
+            seed: 1,
+            parameters: vec![(name.into(), name.into())],
+            command: name.into(),
+            judged_by_truth: true,
+            best_entropy: Some(0.97),
+            notes: vec![name.into()],
+        }
+    }
+
+    #[test]
+    fn measured_quantities_have_a_picture_each() {
+        let curves = report(20, "m").curves();
+        let titles: Vec<&str> = curves.panels.iter().map(Panel::title).collect();
+        assert_eq!(
+            titles,
+            [
+                "State entropy",
+                "State-action entropy",
+                "Least visited state",
+                "Model error"
+            ]
+        );
+        assert!(curves.caption.contains("20 runs") && curves.caption.contains("95 %"));
+    }
+
+    #[test]
+    fn the_way_of_showing_follows_the_size() {
+        let small = report(20, "m");
+        assert!(matches!(small.visits().unwrap().panels[0], Panel::Bars(_)));
+        assert!(small.policies().is_some());
+        let large = report(61, "m");
+        assert!(matches!(large.visits().unwrap().panels[0], Panel::Chart(_)));
+        assert!(large.policies().is_none() && large.html().contains("too many to draw"));
+        let mut grid = report(4, "m");
+        grid.layout = Some(Layout {
+            rows: 2,
+            columns: 2,
+            cells: vec![0, 1, 2, 3],
+        });
+        assert!(matches!(grid.visits().unwrap().panels[0], Panel::Heat(_)));
+    }
+
+    #[test]
+    fn names_from_files_stay_text() {
+        let html = report(5, "<script>alert(1)</script>\" onload=\"x").html();
+        assert!(!html.contains("<script") && !html.contains("\" onload=\"x"));
+        let body = &html[html.find("<main>").unwrap()..html.find("</body>").unwrap()];
+        let document = roxmltree::Document::parse(body).unwrap();
+        assert!(
+            document
+                .descendants()
+                .all(|n| n.attributes().all(|a| a.name() != "onload"))
+        );
+    }
+
+    #[test]
+    fn intervals_are_as_long_as_they_are_sharp() {
+        let text = |mean: f64, half: f64| {
+            interval_text(Interval {
+                mean,
+                low: mean - half,
+                high: mean + half,
+            })
+        };
+        assert_eq!(text(0.912_44, 0.004_321), "0.9124 ± 0.0043");
+        assert_eq!(text(123.456, 12.3), "123 ± 12");
+        assert_eq!(text(0.5, f64::NAN), "0.5");
+        assert_eq!(text(0.5, 0.0), "0.5");
+    }
+
+    #[test]
+    fn no_algorithms_no_panic() {
+        let mut empty = report(0, "m");
+        empty.algorithms.clear();
+        assert!(empty.html().contains("Learning to explore"));
+        assert!(empty.visits().is_none());
+    }
+}
