@@ -85,3 +85,11 @@ fn state_entropy_conic() {
 fn state_entropy_structured() {
     check(Formulation::StateEntropy, SolverChoice::Structured);
 }
+#[test]
+fn column_sum_structured() {
+    check(Formulation::ColumnSum, SolverChoice::Structured);
+}
+#[test]
+fn infinity_structured() {
+    check(Formulation::Infinity, SolverChoice::Structured);
+}

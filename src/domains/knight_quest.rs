@@ -134,12 +134,9 @@ impl KnightQuest {
     fn step(&self, state: State, action: usize, mut each: impl FnMut(State, f64)) {
         let held = action == 4 && state.owns & ARMOUR != 0 && state.cell != (self.rows - 1, 1);
         for (after, p) in self.knight(state, action) {
-            for dragon in 0..3 {
-                let q = if held {
-                    f64::from(u8::from(dragon == state.dragon))
-                } else {
-                    DRAGON_MOVES[state.dragon][dragon]
-                };
+            for (dragon, &moves) in DRAGON_MOVES[state.dragon].iter().enumerate() {
+                let stays = f64::from(u8::from(dragon == state.dragon));
+                let q = if held { stays } else { moves };
                 if p * q == 0.0 {
                     continue;
                 }
@@ -255,9 +252,7 @@ mod tests {
                 }
             }
         }
-        // armour (never lost without a key) and gold are not regained together everywhere;
-        // what matters is that the start is recurrent and the count is stable
-        assert!(seen.iter().filter(|s| **s).count() > 300);
+        assert_eq!(seen.iter().filter(|s| **s).count(), 360);
     }
 
     #[test]

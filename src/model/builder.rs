@@ -14,8 +14,8 @@ pub const ROW_SUM_TOLERANCE: f64 = 1e-9;
 /// by a compensated sum always lands within that, however long the row.
 pub(crate) fn normalise(values: &mut [f64], target: f64) -> std::result::Result<(), f64> {
     let sum = compensated_sum(values);
-    // negated, so that a NaN sum (an overflow) is refused too
-    if !((sum - target).abs() <= ROW_SUM_TOLERANCE) {
+    // an overflow makes the sum infinite or NaN
+    if !sum.is_finite() || (sum - target).abs() > ROW_SUM_TOLERANCE {
         return Err(sum);
     }
     if (sum - target).abs() > 4.0 * f64::EPSILON && sum > 0.0 {
@@ -141,7 +141,7 @@ impl Builder {
                 self.values.push(p);
             }
         }
-        // negated, so that NaN is refused too
+        // NaN lies in no range
         if !(0.0..=1.0).contains(&spread) {
             return Err(Error::Parameter {
                 name: format!("uniform share of state {state}, action {action}"),

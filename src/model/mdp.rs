@@ -372,6 +372,7 @@ impl Mdp {
 
     /// The Markov chain $M(\pi)_{st} = \sum_a \pi(a|s) P(t|s,a)$ started from $d_0$.
     /// Costs $O(\text{nnz} \log \text{row})$.
+    #[allow(clippy::needless_range_loop)] // the state is more than a place in `spread`
     pub fn chain(&self, policy: &Policy) -> Chain {
         Chain::from_parts(self.mix(policy.probabilities()), self.start.clone())
     }

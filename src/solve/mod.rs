@@ -1,9 +1,12 @@
 //! Find it: solvers for the five problems, each with a certificate.
 
+mod column_sum;
 mod conic;
 mod gradient;
+mod infinity;
 mod potentials;
 mod roads;
+mod saddle;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::formulation::components::components;
 use crate::formulation::frobenius::Evaluator;
 use crate::formulation::support::Support;
+use crate::formulation::transport::Block;
 use crate::formulation::{Formulation, Problem, column_sum, entropy, infinity, simplex};
 use crate::model::{Mdp, Policy};
 
@@ -24,8 +25,10 @@ pub(super) fn solve(
 ) -> Result<Solved> {
     let conic = options.solver == SolverChoice::Conic;
     let outcome = match problem.formulation {
-        Formulation::ColumnSum => conic_column_sum(mdp, problem, options, limits)?,
-        Formulation::Infinity => conic_infinity(mdp, problem, options, limits)?,
+        Formulation::ColumnSum if conic => conic_column_sum(mdp, problem, options, limits)?,
+        Formulation::ColumnSum => saddle_column_sum(mdp, problem, options, warm, limits)?,
+        Formulation::Infinity if conic => conic_infinity(mdp, problem, options, limits)?,
+        Formulation::Infinity => saddle_infinity(mdp, problem, options, warm, limits)?,
         Formulation::Frobenius if conic => conic_frobenius(mdp, problem, options, limits)?,
         Formulation::Frobenius => {
             let uniform = Policy::uniform(mdp);
@@ -77,6 +80,65 @@ fn conic_column_sum(
         let (policy, y, iterations) =
             conic::column_sum(mdp, problem, weight, CONIC_TOLERANCE, limits.seconds_left())?;
         Ok(certified(policy, y, iterations))
+    })
+}
+
+fn saddle_column_sum(
+    mdp: &Mdp,
+    problem: &Problem,
+    options: &Options,
+    warm: Option<&Solution>,
+    limits: &mut Limits<'_>,
+) -> Result<Outcome> {
+    let uniform = Policy::uniform(mdp);
+    let start = warm.map_or(&uniform, |w| &w.policy);
+    let dual = warm.map(|w| w.dual.as_slice());
+    let plain = super::column_sum::solve(mdp, problem, limits, start, dual, 0.0);
+    if options.tie_break == TieBreak::None {
+        return Ok(plain);
+    }
+    let dual = plain.dual.clone();
+    nearest_to_uniform(plain, limits, |weight, limits| {
+        Ok(super::column_sum::solve(
+            mdp,
+            problem,
+            limits,
+            &uniform,
+            Some(&dual),
+            weight,
+        ))
+    })
+}
+
+fn saddle_infinity(
+    mdp: &Mdp,
+    problem: &Problem,
+    options: &Options,
+    warm: Option<&Solution>,
+    limits: &mut Limits<'_>,
+) -> Result<Outcome> {
+    let support = Support::filled(mdp);
+    let uniform = Policy::uniform(mdp);
+    let start = warm.map_or(&uniform, |w| &w.policy);
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut run = |start: &Policy, dual: Option<&[f64]>, weight: f64, limits: &mut Limits<'_>| {
+        loop {
+            let run = super::infinity::solve(
+                mdp, problem, &support, &blocks, limits, start, dual, weight,
+            );
+            match run.block.filter(|b| !blocks.contains(b)) {
+                Some(block) => blocks.push(block),
+                None => return run.outcome,
+            }
+        }
+    };
+    let plain = run(start, warm.map(|w| w.dual.as_slice()), 0.0, limits);
+    if options.tie_break == TieBreak::None {
+        return Ok(plain);
+    }
+    let dual = plain.dual.clone();
+    nearest_to_uniform(plain, limits, |weight, limits| {
+        Ok(run(&uniform, Some(&dual), weight, limits))
     })
 }
 

@@ -246,8 +246,9 @@ fn state_row(mdp: &Mdp, state: usize, row: &[f64]) -> Result<Vec<f64>> {
     if row.len() == own {
         return Ok(row.to_vec());
     }
-    let labels = json::declared_actions(mdp);
-    if row.len() != labels {
+    let labels = mdp.n_action_labels();
+    // names may cover actions that no state has
+    if row.len() != labels && row.len() != json::declared_actions(mdp) {
         let or = if own == labels {
             String::new()
         } else {

@@ -238,7 +238,7 @@ fn solver_output_is_a_policy_file() {
     let folder = Folder::new();
     let path = folder.path("solution.json");
     let mdp = crate::domains::load("river-swim").unwrap();
-    let rows = vec!["[0.25,0.75]"; 6].join(",");
+    let rows = ["[0.25,0.75]"; 6].join(",");
     let text = format!(
         "{{\"formulation\":\"dual\",\"gap\":null,\"policy\":[{rows}],\"bounds\":{{\"paper\":1}}}}"
     );

@@ -84,6 +84,9 @@ fn parse_probability(text: &str) -> Option<f64> {
     }
 }
 
+/// Action of each (state, choice).
+pub(super) type ActionOf = HashMap<(u32, u32), u32>;
+
 /// Labels of choices: which action each (state, choice) is.
 #[derive(Default)]
 struct Labels {
@@ -116,7 +119,7 @@ impl Labels {
 
     /// The action of each (state, choice), if every choice has one label, different from
     /// those of the state's other choices.
-    fn actions(mut self) -> Option<(Vec<String>, HashMap<(u32, u32), u32>)> {
+    fn actions(mut self) -> Option<(Vec<String>, ActionOf)> {
         if self.missing || self.names.is_empty() {
             return None;
         }

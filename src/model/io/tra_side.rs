@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::json::{self, LayoutKey, Start};
-use super::tra::for_lines;
+use super::tra::{ActionOf, for_lines};
 use super::{atomic, checked_layout, malformed};
 use crate::error::{Error, Result};
 use crate::model::Mdp;
@@ -116,7 +116,7 @@ pub(super) fn number_actions(
     path: &Path,
     sides: &Sides,
     lines: &[(u32, u32, u32, f64)],
-) -> Result<Option<HashMap<(u32, u32), u32>>> {
+) -> Result<Option<ActionOf>> {
     let Some(actions) = &sides.extra.actions else {
         return Ok(None);
     };
