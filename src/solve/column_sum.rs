@@ -29,7 +29,12 @@ impl Saddle for ColumnSum<'_> {
         let kernel = self.mdp.kernel();
         let mut spread = 0.0;
         if kernel.has_spread() {
-            spread = kernel.spread().iter().zip(x).map(|(c, x)| c * x).sum::<f64>()
+            spread = kernel
+                .spread()
+                .iter()
+                .zip(x)
+                .map(|(c, x)| c * x)
+                .sum::<f64>()
                 / self.mdp.n_states() as f64;
         }
         out.iter_mut().for_each(|g| *g = 1.0 - spread - *g);

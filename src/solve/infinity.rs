@@ -184,9 +184,8 @@ impl Saddle for Infinity<'_> {
 
     fn dual_norm(&self, v: &[f64]) -> f64 {
         let (columns, caps, blocks) = self.places();
-        let weighted = |v: &[f64], sigma: &[f64]| -> f64 {
-            v.iter().zip(sigma).map(|(x, s)| x * x / s).sum()
-        };
+        let weighted =
+            |v: &[f64], sigma: &[f64]| -> f64 { v.iter().zip(sigma).map(|(x, s)| x * x / s).sum() };
         v[..columns].iter().map(|x| x * x).sum::<f64>() / self.sigma_rows
             + weighted(&v[columns..caps], &self.sigma_columns)
             + weighted(&v[caps..blocks], &self.sigma_caps)
@@ -255,7 +254,10 @@ pub(super) fn solve(
         shares,
         blocks,
         sigma_rows: 1.0 / longest as f64,
-        sigma_columns: column_counts.iter().map(|c| 1.0 / f64::max(*c, 1.0)).collect(),
+        sigma_columns: column_counts
+            .iter()
+            .map(|c| 1.0 / f64::max(*c, 1.0))
+            .collect(),
         sigma_caps: cap_sums.iter().map(|c| 1.0 / c).collect(),
         sigma_blocks: block_sizes.collect(),
         tau_policy,
