@@ -1,4 +1,5 @@
 //! The analysis of chains against independent dense computations.
+#![allow(clippy::unwrap_used, clippy::needless_range_loop)]
 
 use ide3al::chain::mixing::{MixingNorm, MixingTime, mixing_time};
 use ide3al::chain::spectrum::{SpectrumKind, second_eigenvalue, second_modulus};

@@ -239,6 +239,7 @@ fn gcd(mut a: usize, mut b: usize) -> usize {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::needless_range_loop)]
 mod tests {
     use super::*;
 

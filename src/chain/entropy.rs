@@ -47,6 +47,7 @@ pub fn least_visited(d: &[f64]) -> (usize, f64) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::needless_range_loop)]
 mod tests {
     use super::*;
 

@@ -125,7 +125,13 @@ impl Search<'_> {
         let n = self.chain.n_states();
         let kernel = self.chain.kernel();
         let starts = self.promising();
-        let steps = (FOLLOW / (starts.len() * (kernel.nnz() + 4 * n))).clamp(8, 200_000) as u64;
+        // where all rows are looked at anyway, no more than a few products of matrices cost
+        let work = if n <= EXACT_LIMIT {
+            FOLLOW.min(4 * n * n * n + 100_000)
+        } else {
+            FOLLOW
+        };
+        let steps = (work / (starts.len() * (kernel.nnz() + 4 * n))).clamp(4, 200_000) as u64;
         let mut bound = 0;
         let (mut now, mut next) = (vec![0.0; n], vec![0.0; n]);
         for start in starts {
@@ -164,7 +170,8 @@ impl Search<'_> {
         // distance to the stationary mean of a function, smoothed by the chain itself
         let mut v: Vec<f64> = (0..n).map(|s| (s as f64 * 0.754_877_666).fract()).collect();
         let mut next = vec![0.0; n];
-        for _ in 0..40 {
+        let rounds = (FOLLOW / (4 * kernel.nnz().max(1))).clamp(4, 40);
+        for _ in 0..rounds {
             kernel.times(&v, &mut next);
             let mean: f64 = next.iter().zip(self.d).map(|(v, d)| v * d).sum();
             let largest = next.iter().fold(0.0, |m: f64, x| m.max((x - mean).abs()));
@@ -288,13 +295,12 @@ impl Search<'_> {
         }
         let mut power = one.to_vec();
         let mut buffer = vec![0.0; n * n];
-        // a sparse step costs nnz * n, a squaring n^3
-        let cheap = (n * n / self.chain.kernel().nnz().max(1)).max(1) as u64;
-        let stepwise = |t: u64| t <= cheap.saturating_mul(2 * u64::from(t.ilog2()));
+        // a sparse step costs nnz * n, a squaring n^3 at about four times the speed
+        let cheap = (n * n / (4 * self.chain.kernel().nnz().max(1))) as u64;
         let mut bits = 63 - t.leading_zeros();
-        // the leading digits by single steps where these are cheaper
+        // the leading digits by single steps, while a doubling takes fewer than a squaring
         let mut lead = 0;
-        while lead < bits && stepwise((t >> (bits - lead - 1)).max(2)) {
+        while lead < bits && t >> (bits - lead) <= cheap {
             lead += 1;
         }
         for _ in 1..t >> (bits - lead) {

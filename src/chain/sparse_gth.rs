@@ -327,6 +327,7 @@ fn has_separators(rows: &Rows) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::needless_range_loop)]
 mod tests {
     use super::*;
     use crate::chain::gth::stationary_dense;

@@ -71,9 +71,6 @@ impl Table {
 
     fn html(&self) -> String {
         let mut out = String::from("<div class=\"scroll\" tabindex=\"0\"><table>");
-        if !self.caption.is_empty() {
-            let _ = write!(out, "<caption>{}</caption>", escape(&self.caption));
-        }
         out.push_str("<thead><tr>");
         for (i, name) in self.header.iter().enumerate() {
             // A heading stands over numbers as they stand.
@@ -128,6 +125,10 @@ impl Table {
             out.push_str("</tr>");
         }
         out.push_str("</tbody></table></div>\n");
+        // Outside the frame: a caption must not scroll away sideways with a wide table.
+        if !self.caption.is_empty() {
+            let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(&self.caption));
+        }
         out
     }
 }

@@ -16,6 +16,7 @@ pub mod heat;
 mod heatmap;
 pub mod html;
 pub mod learning;
+mod learning_figures;
 pub mod palette;
 pub mod panels;
 mod plot;

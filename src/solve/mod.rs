@@ -4,6 +4,7 @@ mod column_sum;
 mod conic;
 mod gradient;
 mod infinity;
+mod interior;
 mod potentials;
 mod roads;
 mod saddle;

@@ -1,7 +1,8 @@
 //! Which solver runs, and how its answer becomes a certified outcome.
 
 use super::{
-    Limits, Options, Outcome, Solution, SolverChoice, TieBreak, conic, gradient, potentials,
+    Limits, Options, Outcome, Solution, SolverChoice, TieBreak, conic, gradient, interior,
+    potentials,
 };
 use crate::error::Result;
 use crate::formulation::components::components;
@@ -30,6 +31,9 @@ pub(super) fn solve(
         Formulation::Infinity if conic => conic_infinity(mdp, problem, options, limits)?,
         Formulation::Infinity => saddle_infinity(mdp, problem, options, warm, limits)?,
         Formulation::Frobenius if conic => conic_frobenius(mdp, problem, options, limits)?,
+        Formulation::Frobenius if warm.is_none() && interior::applies(mdp, problem) => {
+            interior_frobenius(mdp, problem, options, limits)
+        }
         Formulation::Frobenius => {
             let uniform = Policy::uniform(mdp);
             let start = warm.map_or(&uniform, |w| &w.policy);
@@ -222,6 +226,39 @@ fn conic_frobenius(
     };
     let _ = options;
     run(0.0, limits)
+}
+
+fn interior_frobenius(
+    mdp: &Mdp,
+    problem: &Problem,
+    options: &Options,
+    limits: &mut Limits<'_>,
+) -> Outcome {
+    let support = Support::new(mdp);
+    let mut evaluator = Evaluator::new(mdp, &support, problem.zeta);
+    let mut descent = vec![0.0; mdp.n_pairs()];
+    let mut run = |pull: f64, target: f64| {
+        let found = interior::solve(mdp, problem, pull, target, |_| false);
+        let policy = feasible(mdp, problem.xi, found.policy);
+        evaluator.projection.alpha.copy_from_slice(&found.alpha);
+        evaluator.projection.beta.copy_from_slice(&found.beta);
+        evaluator.project(&policy, 1e-13, 200);
+        evaluator.descent(&mut descent);
+        let own = evaluator.certify(problem.xi, &descent);
+        Outcome {
+            policy,
+            objective: own.objective,
+            bound: own.bound,
+            dual: [
+                &evaluator.projection.alpha[..],
+                &evaluator.projection.beta[..],
+            ]
+            .concat(),
+            iterations: found.iterations,
+        }
+    };
+    let _ = (options, limits);
+    run(0.0, 1e-14)
 }
 
 /// Dual and State Entropy, component by component.
