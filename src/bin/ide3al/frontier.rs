@@ -21,7 +21,8 @@ use crate::watch::Watch;
 /// picture (PREFIX.svg and PREFIX.png).
 #[derive(clap::Args)]
 #[command(after_help = "\
-zeta goes from 1/states to 1, xi from 0 to 1/actions. JSON: formulation, vary, interrupted, points \
+zeta goes from 1/states to 1, xi from 0 to 1/actions; the other one is xi 0 or zeta 1 unless given. \
+JSON: formulation, vary, interrupted, points \
 (xi, zeta, status, objective, gap, seconds, entropy, entropy_normalized, state_action_entropy, \
 state_action_entropy_normalized, spectral_gap, mixing_time, mixing_time_kind, recurrent_classes), \
 files.")]
@@ -56,7 +57,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let options = arguments.solving.options()?;
     let spec = &arguments.model;
     let mdp = ide3al::domains::load(spec)?;
-    let problem = arguments.problem.problem(spec, &mdp)?;
+    // a trade-off along one parameter shows best with the other out of the way
+    let problem = arguments.problem.problem(&mdp, 0.0, 1.0)?;
     let vary = match arguments.vary {
         Some(VaryName::Zeta) => Vary::Zeta,
         Some(VaryName::Xi) => Vary::Xi,

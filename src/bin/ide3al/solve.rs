@@ -26,6 +26,9 @@ use crate::{analyze, output};
 Formulations: frobenius (default; the paper's best), infinity, column-sum, dual (state-action \
 entropy), state-entropy (the largest steady-state entropy).
 
+Defaults: xi and zeta are the paper's for its domains (xi 0.1, zeta 0.7; knight-quest 0.01 and 1); \
+for other models xi is 0.1, but at most half of 1/actions, and zeta 0.7.
+
 JSON keys: formulation, xi, zeta (null where the formulation takes none), solver, status (optimal, \
 iteration_limit, time_limit, interrupted, stalled), objective, bound, gap, iterations, seconds, \
 policy (one row per state), bounds (paper: what the paper's theorems claim, which can be wrong; \
@@ -63,19 +66,19 @@ pub(crate) struct ProblemArguments {
     /// infinity, frobenius, column-sum, dual or state-entropy
     #[arg(long, value_name = "NAME", default_value = "frobenius")]
     pub(crate) formulation: String,
-    /// Least probability of every action [default: the paper's for its domains (0.1; knight-quest
-    /// 0.01), elsewhere 0.1; at most half of 1/actions]
+    /// Least probability of every action, 0 to 1/actions; larger tries actions more evenly
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) xi: Option<f64>,
     /// Largest entry of the doubly stochastic target, 1/states to 1; smaller mixes faster; only
-    /// frobenius and infinity take it [default: 0.7; knight-quest 1]
+    /// frobenius and infinity take it
     #[arg(long, value_name = "Z", allow_negative_numbers = true)]
     pub(crate) zeta: Option<f64>,
 }
 
 impl ProblemArguments {
-    /// The problem on a model, with defaults filled in and everything checked.
-    pub(crate) fn problem(&self, spec: &str, mdp: &Mdp) -> anyhow::Result<Problem> {
+    /// The problem on a model, with these values of xi and zeta where none is given, and
+    /// everything checked.
+    pub(crate) fn problem(&self, mdp: &Mdp, xi: f64, zeta: f64) -> anyhow::Result<Problem> {
         let formulation = Formulation::from_name(&self.formulation)?;
         if let Some(zeta) = self.zeta
             && !formulation.takes_zeta()
@@ -85,12 +88,11 @@ impl ProblemArguments {
                 formulation.name()
             );
         }
-        let defaults = ide3al::domains::default_parameters(spec, mdp);
         let problem = Problem {
             formulation,
-            xi: self.xi.unwrap_or(defaults.xi),
+            xi: self.xi.unwrap_or(xi),
             zeta: if formulation.takes_zeta() {
-                self.zeta.unwrap_or(defaults.zeta)
+                self.zeta.unwrap_or(zeta)
             } else {
                 1.0
             },
@@ -211,7 +213,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     analyze_options.validate()?;
     let spec = &arguments.model;
     let mdp = ide3al::domains::load(spec)?;
-    let problem = arguments.problem.problem(spec, &mdp)?;
+    let defaults = ide3al::domains::default_parameters(spec, &mdp);
+    let problem = arguments
+        .problem
+        .problem(&mdp, defaults.xi, defaults.zeta)?;
     let mut watch = Watch::start(problem.formulation.name())?;
     let (problem, solution, tried) = match arguments.horizon {
         None => {
