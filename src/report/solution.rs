@@ -35,7 +35,9 @@ pub enum Compare {
 pub struct Bounds {
     /// What the paper's theorems claim; these can be wrong (see `docs/erratum.md`).
     pub paper: PaperClaims,
-    /// What is proven: never above the entropy.
+    /// The paper's theorem with the condition number it lacks: never above the entropy.
+    pub corrected: f64,
+    /// The best that is proven: never above the entropy.
     pub certified: f64,
     /// Why `certified` is zero, where it is for want of a proof.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,6 +131,7 @@ pub fn entropy_bounds(mdp: &Mdp, policy: &Policy) -> Result<Bounds> {
     let certified = bounds::certified(&mdp.chain(policy));
     Ok(Bounds {
         paper: bounds::paper_claims(mdp.n_states(), &distances),
+        corrected: certified.theorem,
         certified: certified.entropy,
         certified_reason: certified.reason,
         condition: certified.condition,

@@ -32,7 +32,7 @@ for other models xi is 0.1, but at most half of 1/actions, and zeta 0.7.
 JSON keys: formulation, xi, zeta (null where the formulation takes none), solver, status (optimal, \
 iteration_limit, time_limit, interrupted, stalled), objective, bound, gap, iterations, seconds, \
 policy (one row per state), bounds (paper: what the paper's theorems claim, which can be wrong; \
-certified: what is proven), optimal_entropy, optimal_entropy_share, notes, and all keys of 'analyze'.
+corrected: the theorem mended; certified: the best that is proven), optimal_entropy, optimal_entropy_share, notes, and all keys of 'analyze'.
 
 Examples:
   ide3al solve double-chain
@@ -321,6 +321,11 @@ fn judgement_table(mdp: &Mdp, report: &SolveReport) -> Table {
         "proven entropy".into(),
         nats(report.bounds.certified),
         "certified lower bound".into(),
+    ]);
+    table.row([
+        "corrected theorem".into(),
+        nats(report.bounds.corrected),
+        "lower bound by the distance from doubly stochastic".into(),
     ]);
     let paper = &report.bounds.paper;
     let claims = [
