@@ -10,6 +10,7 @@ pub mod chain;
 pub mod domains;
 pub mod error;
 pub mod formulation;
+pub mod frontier;
 pub mod learn;
 pub mod model;
 pub mod report;

@@ -3,9 +3,10 @@
 //! [`analyze`] computes everything at once. Its parts stand alone, for loops that need one
 //! figure many times: [`Classes::of`], [`stationary::long_run`],
 //! [`spectrum::second_eigenvalue`], [`entropy::entropy`], [`mixing::mixing_time`],
-//! [`horizon::average_distribution`].
+//! [`horizon::average_distribution`], [`bounds::certified`].
 
 mod analysis;
+pub mod bounds;
 pub mod classes;
 pub mod entropy;
 pub mod gth;

@@ -22,6 +22,7 @@ pub mod panels;
 mod plot;
 pub mod png;
 pub mod ramp;
+pub mod solution;
 mod svg;
 pub mod table;
 

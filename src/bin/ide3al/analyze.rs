@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// The figures, one per line, with what they mean.
-fn table(mdp: &Mdp, analysis: &Analysis) -> Table {
+pub(crate) fn table(mdp: &Mdp, analysis: &Analysis) -> Table {
     let share = |x: f64| format!("{:.2} % of the maximum", 100.0 * x);
     let nats = |x: f64| format!("{} nats", number(x, 5));
     let mut table = Table::new(&[]).right(1);

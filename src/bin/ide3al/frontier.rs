@@ -1,9 +1,165 @@
 //! `ide3al frontier`.
 
-/// Solve along zeta or xi and draw the trade-off
-#[derive(clap::Args)]
-pub(crate) struct Arguments {}
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
-pub(crate) fn run(_: &Arguments) -> anyhow::Result<()> {
-    anyhow::bail!("not here yet")
+use anyhow::bail;
+use ide3al::frontier::{Sweep, sweep};
+use ide3al::model::io::atomic;
+use ide3al::report::Table;
+use ide3al::report::frontier::Vary;
+use ide3al::report::png::png;
+use ide3al::report::table::number;
+
+use crate::output;
+use crate::solve::{ProblemArguments, SolvingArguments};
+use crate::watch::Watch;
+
+/// Solve along zeta or xi and draw the trade-off
+///
+/// One solved policy per value: entropies, spectral gap and mixing time, as a table and a
+/// picture (PREFIX.svg and PREFIX.png).
+#[derive(clap::Args)]
+#[command(after_help = "\
+zeta goes from 1/states to 1, xi from 0 to 1/actions; the other one is xi 0 or zeta 1 unless given. \
+JSON: formulation, vary, interrupted, points \
+(xi, zeta, status, objective, gap, seconds, entropy, entropy_normalized, state_action_entropy, \
+state_action_entropy_normalized, spectral_gap, mixing_time, mixing_time_kind, recurrent_classes), \
+files.")]
+pub(crate) struct Arguments {
+    /// Domain with optional parameters, grid:FILE, or a model file
+    model: String,
+    #[command(flatten)]
+    problem: ProblemArguments,
+    /// Parameter to vary [default: zeta where the formulation takes it, else xi]
+    #[arg(long, value_enum)]
+    vary: Option<VaryName>,
+    /// Number of values
+    #[arg(long, default_value_t = 20)]
+    points: usize,
+    #[command(flatten)]
+    solving: SolvingArguments,
+    /// Where to draw: PREFIX.svg and PREFIX.png
+    #[arg(long, value_name = "PREFIX", default_value = "frontier")]
+    out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum VaryName {
+    Zeta,
+    Xi,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let options = arguments.solving.options()?;
+    let spec = &arguments.model;
+    let mdp = ide3al::domains::load(spec)?;
+    // a trade-off along one parameter shows best with the other out of the way
+    let problem = arguments.problem.problem(&mdp, 0.0, 1.0)?;
+    let vary = match arguments.vary {
+        Some(VaryName::Zeta) => Vary::Zeta,
+        Some(VaryName::Xi) => Vary::Xi,
+        None if problem.formulation.takes_zeta() => Vary::Zeta,
+        None => Vary::Xi,
+    };
+    let fixed_twice = match vary {
+        Vary::Zeta => arguments.problem.zeta,
+        Vary::Xi => arguments.problem.xi,
+    };
+    if let Some(value) = fixed_twice {
+        let name = vary.name();
+        bail!("--{name} {value}: {name} is what varies; leave --{name} out");
+    }
+    let (svg_file, png_file) = (
+        with_ending(&arguments.out, "svg"),
+        with_ending(&arguments.out, "png"),
+    );
+    let mut watch = Watch::start(problem.formulation.name())?;
+    let found = sweep(&mdp, &problem, vary, arguments.points, &options, &mut watch)?;
+    watch.finish();
+    if found.points.is_empty() {
+        bail!("interrupted before the first point was solved");
+    }
+    let svg = found.picture(spec, &problem, vary).panels().svg();
+    let picture = png(&svg, 2.0)?;
+    atomic::write_bytes(&svg_file, svg.as_bytes())?;
+    atomic::write_bytes(&png_file, &picture)?;
+    if arguments.json {
+        let mut value = serde_json::to_value(&found)?;
+        value["files"] = serde_json::json!([svg_file, png_file]);
+        return output::print(&format!("{value}\n"));
+    }
+    let mut text = table(&found).to_string();
+    if found.interrupted {
+        writeln!(text, "\nInterrupted: {} points solved.", found.points.len())?;
+    }
+    let classes = found.points.iter().filter(|p| p.recurrent_classes > 1);
+    match classes.count() {
+        0 => {}
+        n => writeln!(
+            text,
+            "\nNote: at {n} of the points the chain has several recurrent classes."
+        )?,
+    }
+    writeln!(
+        text,
+        "\nDrawn in {} and {}.",
+        svg_file.display(),
+        png_file.display()
+    )?;
+    output::print(&text)
+}
+
+/// Adds an ending; a prefix that already has it stays as it is.
+fn with_ending(prefix: &Path, ending: &str) -> PathBuf {
+    let mut name = prefix.as_os_str().to_owned();
+    if let Some(stem) = prefix
+        .to_str()
+        .and_then(|p| p.strip_suffix(".svg").or_else(|| p.strip_suffix(".png")))
+    {
+        name = stem.into();
+    }
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn table(found: &Sweep) -> Table {
+    let header = [
+        found.vary,
+        "state entropy",
+        "state-action entropy",
+        "spectral gap",
+        "mixing time",
+        "gap",
+        "status",
+    ];
+    let mut table = Table::new(&header);
+    for column in 0..6 {
+        table = table.right(column);
+    }
+    for point in &found.points {
+        let parameter = if found.vary == "zeta" {
+            point.zeta.unwrap_or(1.0)
+        } else {
+            point.xi
+        };
+        table.row([
+            format!("{parameter:.4}"),
+            format!("{:.4}", point.entropy_normalized),
+            format!("{:.4}", point.state_action_entropy_normalized),
+            number(point.spectral_gap, 4),
+            match (point.mixing_time, point.mixing_time_kind) {
+                (None, _) => "infinite".into(),
+                (Some(t), "lower_bound") => format!("at least {t} steps"),
+                (Some(t), _) => format!("{t} steps"),
+            },
+            format!("{:.0e}", point.gap),
+            point.status.replace('_', " "),
+        ]);
+    }
+    table
 }

@@ -9,6 +9,7 @@ mod frontier;
 mod learn;
 mod output;
 mod solve;
+mod watch;
 
 use clap::{Parser, Subcommand};
 

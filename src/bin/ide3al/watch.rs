@@ -1,0 +1,82 @@
+//! Signs of life and Ctrl-C during a solve.
+
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use ide3al::solve::{Observer, Progress};
+use indicatif::ProgressBar;
+
+/// A solve shorter than this shows nothing.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Shows the iteration and gap on a terminal; stops the solve after Ctrl-C.
+pub(crate) struct Watch {
+    stop: Arc<AtomicBool>,
+    started: Instant,
+    terminal: bool,
+    spinner: Option<ProgressBar>,
+    what: String,
+}
+
+impl Watch {
+    /// From here on the first Ctrl-C asks the solve to stop with its best answer, the second
+    /// ends the program.
+    pub(crate) fn start(what: &str) -> anyhow::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&stop);
+        ctrlc::set_handler(move || {
+            if flag.swap(true, Ordering::SeqCst) {
+                std::process::exit(130);
+            }
+        })
+        .context("cannot listen for Ctrl-C")?;
+        Ok(Watch {
+            stop,
+            started: Instant::now(),
+            terminal: std::io::stderr().is_terminal(),
+            spinner: None,
+            what: what.to_owned(),
+        })
+    }
+
+    /// Takes the spinner off the screen.
+    pub(crate) fn finish(&mut self) {
+        if let Some(spinner) = self.spinner.take() {
+            spinner.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Observer for Watch {
+    fn on(&mut self, progress: &Progress) -> ControlFlow<()> {
+        if self.stop.load(Ordering::SeqCst) {
+            return ControlFlow::Break(());
+        }
+        if self.terminal && self.started.elapsed() >= QUIET {
+            let spinner = self.spinner.get_or_insert_with(|| {
+                let spinner = ProgressBar::new_spinner();
+                spinner.enable_steady_tick(Duration::from_millis(120));
+                spinner
+            });
+            spinner.set_message(format!(
+                "{}: iteration {}, objective {:.6}, gap {:.1e}, {:.0} s (Ctrl-C: best answer so far)",
+                self.what,
+                progress.iteration,
+                progress.objective,
+                progress.gap,
+                self.started.elapsed().as_secs_f64()
+            ));
+        }
+        ControlFlow::Continue(())
+    }
+}
