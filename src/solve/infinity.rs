@@ -1,8 +1,9 @@
 //! Infinity by restarted primal-dual steps on the sparse linear program in kept mass.
 //!
-//! $\min_{\pi \in \Delta_\xi,\, 0 \le k \le \zeta} \max_{\lambda, y, \rho} \; \sum_s \lambda_s (1 - \sum_t k_{st})
-//! + \sum_t y_t (\sum_s k_{st} - 1) + \sum_{st} \rho_{st} (k_{st} - M_{st}(\pi))$ with $\lambda$ in
-//! the simplex, $0 \le y \le 1$ and $0 \le \rho \le 1$ (an optimal dual has $y, \rho \le \max
+//! $$\min_{\pi \in \Delta_\xi,\, 0 \le k \le \zeta} \max_{\lambda, y, \rho} \; \sum_s \lambda_s \Big(1 - \sum_t k_{st}\Big) +
+//!   \sum_t y_t \Big(\sum_s k_{st} - 1\Big) + \sum_{st} \rho_{st} (k_{st} - M_{st}(\pi))$$
+//!
+//! with $\lambda$ in the simplex, $0 \le y \le 1$ and $0 \le \rho \le 1$ (an optimal dual has $y, \rho \le \max
 //! \lambda$).
 
 use super::saddle::{Iteration, Saddle};
