@@ -374,8 +374,12 @@ impl Projection {
                     self.beta[i] = self.work.saved_beta[i] + size * self.work.direction_beta[i];
                 }
                 self.evaluate(target);
-                let noise = 1e-13 * (1.0 + before.abs());
-                if self.value >= before + 1e-4 * size * slope - noise || size < 1e-9 {
+                // where the dual value no longer shows the difference, the violation decides
+                let noise = 1e-14 * (1.0 + before.abs());
+                let gain = self.value - before;
+                let risen = gain >= 1e-4 * size * slope && gain > noise;
+                let closer = gain.abs() <= noise && self.violation() < violation;
+                if risen || closer || size < 1e-9 {
                     break;
                 }
                 size *= 0.5;
