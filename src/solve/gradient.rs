@@ -13,6 +13,9 @@ use crate::formulation::simplex;
 use crate::formulation::support::Support;
 use crate::model::{Mdp, Policy};
 
+/// Steps between two certificates, each of which costs an accurate projection.
+const CHECK_EVERY: usize = 20;
+
 pub(super) fn solve(
     mdp: &Mdp,
     problem: &Problem,
@@ -61,8 +64,10 @@ pub(super) fn solve(
                 };
             }
             accuracy = 1e-13;
-        } else if iteration % 10 == 0 {
-            evaluator.project(&x, 1e-12, 100);
+        } else if iteration % CHECK_EVERY == 0 {
+            // a certificate's projection needs a few digits more than the gap asked for
+            let wanted = best.as_ref().map_or(0.0, |b| limits.wanted(b.objective));
+            evaluator.project(&x, (1e-4 * wanted).clamp(1e-12, 1e-8), 100);
             evaluator.descent(&mut descent);
             let found = evaluator.certify(problem.xi, &descent);
             let bound = best.as_ref().map_or(0.0, |b| b.bound).max(found.bound);
@@ -86,7 +91,7 @@ pub(super) fn solve(
                 if limits.reached(best) {
                     break;
                 }
-                accuracy = (1e-3 * (best.objective - best.bound)).clamp(1e-12, 1e-6);
+                accuracy = (1e-2 * (best.objective - best.bound)).clamp(1e-12, 1e-5);
             }
         }
         evaluator.project(&y, accuracy, 20);

@@ -226,6 +226,11 @@ impl<'a> Limits<'a> {
         }
     }
 
+    /// The gap that would be close enough at this objective.
+    fn wanted(&self, objective: f64) -> f64 {
+        self.absolute.max(self.relative * objective.abs())
+    }
+
     fn close_enough(&self, objective: f64, bound: f64) -> bool {
         let gap = (objective - bound).abs();
         gap <= self.absolute || gap <= self.relative * objective.abs()
