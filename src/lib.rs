@@ -14,6 +14,7 @@ pub mod frontier;
 pub mod learn;
 pub mod model;
 pub mod report;
+pub mod reproduce;
 pub mod solve;
 
 pub use error::{Error, Result};
