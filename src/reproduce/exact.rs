@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::formulation::{Formulation, Problem};
 use crate::model::Mdp;
 use crate::report::axes::number;
-use crate::solve::{Options, Solution, TieBreak, solve};
+use crate::solve::{Options, Solution, SolverChoice, TieBreak, solve};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -73,7 +73,7 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
             "certified gap",
             "H(d) / ln S",
             "paper",
-            "H(d) / ln S, no tie-break",
+            "over optimal policies found",
             "min d",
             "paper, min d",
             "recurrent classes",
@@ -88,8 +88,9 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
         table.rows.push(solved.cells(case));
     }
     table.caption = "H(d) / ln S: entropy of the long-run state distribution from the start, share of its maximum. \
-        Infinity and Column Sum have many optimal policies; ours is the one nearest to uniform, and the \
-        column beside it shows what the solver alone ends on. Times: fastest solve, without the tie-break."
+        Infinity and Column Sum have many optimal policies: ours is the one nearest to uniform; the range is over further \
+        optimal policies, found by other solvers and from other starts, and every value in between belongs to an \
+        optimal policy too. Times: fastest solve, without the tie-break."
         .into();
     outcome.tables.push(table);
     Ok(outcome)
@@ -98,8 +99,8 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
 struct Solved {
     solution: Solution,
     analysis: Analysis,
-    /// H(d) / ln S of whichever optimal policy the solver ends on.
-    raw: Option<f64>,
+    /// Other optimal policies, where there are many.
+    others: Vec<Analysis>,
     seconds: Option<f64>,
 }
 
@@ -117,16 +118,13 @@ impl Solved {
             ..Options::default()
         };
         let once = |tie_break| solve(&mdp, &problem, &options(tie_break), None, &mut ());
-        let judge = |s: &Solution| analyze(&mdp, &s.policy, &AnalyzeOptions::default());
-        let (mut raw, mut seconds) = (None, None);
+        let mut seconds = None;
         if case.seconds.is_some() {
             let mut best = f64::INFINITY;
             for _ in 0..repeats.max(1) {
                 best = best.min(once(TieBreak::None)?.certificate.seconds);
             }
             seconds = Some(best);
-        } else if many_optima(&problem) {
-            raw = Some(judge(&once(TieBreak::None)?)?.entropy_normalized);
         }
         // times are of the raw solve; the entropies need the one stated policy
         let solution = once(if case.seconds.is_some() {
@@ -134,19 +132,30 @@ impl Solved {
         } else {
             TieBreak::Uniform
         })?;
-        let analysis = judge_long_run(&mdp, &solution)?;
+        let analysis = analyze(&mdp, &solution.policy, &AnalyzeOptions::default())?;
+        let others = if case.seconds.is_none() && many_optima(&problem) {
+            other_optima(&mdp, &problem, &solution)?
+        } else {
+            Vec::new()
+        };
         Ok(Solved {
             solution,
             analysis,
-            raw,
+            others,
             seconds,
         })
+    }
+
+    /// Least and largest value of a quantity over the optimal policies found.
+    fn range(&self, quantity: fn(&Analysis) -> f64) -> (f64, f64) {
+        let own = quantity(&self.analysis);
+        let values = self.others.iter().map(quantity);
+        values.fold((own, own), |(a, b), v| (a.min(v), b.max(v)))
     }
 
     fn cells(&self, case: &Case) -> Vec<String> {
         let certificate = &self.solution.certificate;
         let text = |t: &Option<String>| t.clone().unwrap_or_default();
-        let optional = |x: Option<f64>| x.map_or(String::new(), |x| format!("{x:.4}"));
         let entropy = if case.seconds.is_some() {
             String::new()
         } else {
@@ -160,7 +169,10 @@ impl Solved {
             format!("{:.0e}", certificate.gap),
             entropy,
             text(&case.entropy),
-            optional(self.raw),
+            match self.range(|a| a.entropy_normalized) {
+                _ if self.others.is_empty() => String::new(),
+                (low, high) => format!("{low:.4} to {high:.4}"),
+            },
             format!("{:.4}", self.analysis.min_probability),
             text(&case.least),
             self.analysis.recurrent_classes.to_string(),
@@ -170,8 +182,53 @@ impl Solved {
     }
 }
 
-fn judge_long_run(mdp: &Mdp, solution: &Solution) -> Result<Analysis> {
-    analyze(mdp, &solution.policy, &AnalyzeOptions::default())
+/// Further optimal policies with the same certified objective: from both roads without the
+/// tie-break, and from the policies that are optimal for other formulations.
+fn other_optima(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<Vec<Analysis>> {
+    let options = |solver| Options {
+        solver,
+        tie_break: TieBreak::None,
+        time_limit: Some(LIMIT),
+        ..Options::default()
+    };
+    let mut found = vec![
+        solve(
+            mdp,
+            problem,
+            &options(SolverChoice::Structured),
+            None,
+            &mut (),
+        )?,
+        solve(mdp, problem, &options(SolverChoice::Conic), None, &mut ())?,
+    ];
+    for start in [
+        Formulation::StateEntropy,
+        Formulation::Frobenius,
+        Formulation::Dual,
+    ] {
+        let from = Problem {
+            formulation: start,
+            zeta: if start.takes_zeta() {
+                problem.zeta
+            } else {
+                1.0
+            },
+            ..*problem
+        };
+        let mut warm = solve(mdp, &from, &options(SolverChoice::Auto), None, &mut ())?;
+        // its policy is a start, its dual point belongs to another problem
+        warm.dual.clear();
+        let choice = options(SolverChoice::Structured);
+        found.push(solve(mdp, problem, &choice, Some(&warm), &mut ())?);
+    }
+    found
+        .iter()
+        .filter(|s| {
+            let (a, b) = (s.certificate.objective, known.certificate.objective);
+            (a - b).abs() <= 1e-6 * b.abs().max(1.0)
+        })
+        .map(|s| analyze(mdp, &s.policy, &AnalyzeOptions::default()))
+        .collect()
 }
 
 fn many_optima(problem: &Problem) -> bool {
@@ -193,18 +250,21 @@ fn rows(case: &Case, solved: &Solved, rows: &mut Vec<Row>) {
             format!("{more}; {note}")
         };
     }
-    if let Some(text) = &case.entropy {
-        let judged = verdict::printed(text, entropy);
-        let name = format!("{}: H(d) / ln S", case.name);
-        let row = Row::new(name, text.as_str(), Measurement::exact(entropy), judged);
-        rows.push(row.otherwise(&note));
-    }
-    if let Some(text) = &case.least {
-        let least = solved.analysis.min_probability;
-        let judged = verdict::printed(text, least);
-        let name = format!("{}: min d", case.name);
-        let row = Row::new(name, text.as_str(), Measurement::exact(least), judged);
-        rows.push(row.otherwise(&note));
+    let quantities: [(&Option<String>, &str, fn(&Analysis) -> f64); 2] = [
+        (&case.entropy, "H(d) / ln S", |a| a.entropy_normalized),
+        (&case.least, "min d", |a| a.min_probability),
+    ];
+    for (printed, name, quantity) in quantities {
+        let Some(text) = printed else { continue };
+        let (low, high) = solved.range(quantity);
+        let measured = Measurement {
+            low,
+            high,
+            ..Measurement::exact(quantity(&solved.analysis))
+        };
+        let judged = verdict::printed_among(text, &measured);
+        let name = format!("{}: {name}", case.name);
+        rows.push(Row::new(name, text.as_str(), measured, judged).otherwise(&note));
     }
     if let Some(limit) = case.above {
         let measured = Measurement::exact(entropy);

@@ -51,6 +51,8 @@ struct Group {
     runs: u64,
     /// The paper's number unless given.
     iterations: Option<u64>,
+    /// Relative gap at which each solve inside the loop ends, unless the usual one.
+    tolerance: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -82,6 +84,7 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
             runs: group.runs,
             iterations: group.iterations.unwrap_or(base.iterations),
             seed: parameters.seed,
+            solve_tolerance: group.tolerance.unwrap_or(base.solve_tolerance),
             goal: parameters.goal.then(Goal::default),
             ..base.clone()
         })

@@ -8,6 +8,7 @@ use super::{Context, DataTable, Outcome, Row};
 use crate::domains;
 use crate::error::Result;
 use crate::formulation::{Formulation, Problem};
+use crate::learn::student_quantile;
 use crate::report::axes::Axis;
 use crate::report::figure::{Figure, Point, Style};
 use crate::report::palette::Role;
@@ -113,14 +114,17 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
             .rows
             .push(row.because(&seconds).otherwise(otherwise));
         let (a, b) = (exponent(dual), exponent(column_sum));
-        let difference = Measurement::exact(a - b);
+        let difference = a.minus(&b);
         let row = Row::new(
             format!("{road}: growth exponent of Dual less that of Column Sum"),
             "above 0: Column Sum scales better",
             difference,
             Rule::Above(0.0).judge(&difference),
         );
-        let exponents = format!("time grows like variables^{a:.2} against variables^{b:.2}");
+        let exponents = format!(
+            "time grows like variables^{:.2} against variables^{:.2}",
+            a.value, b.value
+        );
         outcome
             .rows
             .push(row.because(&exponents).otherwise(otherwise));
@@ -134,18 +138,31 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Slope of the least-squares line through the logarithms.
-fn exponent(points: &[(f64, f64)]) -> f64 {
-    let n = points.len() as f64;
+/// Slope of the least-squares line through the logarithms, with its 95 % interval.
+fn exponent(points: &[(f64, f64)]) -> Measurement {
+    let n = points.len();
     let logs = || points.iter().map(|(x, y)| (x.ln(), y.max(1e-9).ln()));
+    let mean = |sum: f64| sum / n as f64;
     let (mx, my) = (
-        logs().map(|p| p.0).sum::<f64>() / n,
-        logs().map(|p| p.1).sum::<f64>() / n,
+        mean(logs().map(|p| p.0).sum()),
+        mean(logs().map(|p| p.1).sum()),
     );
     let (xy, xx) = logs().fold((0.0, 0.0), |(xy, xx), (x, y)| {
         (xy + (x - mx) * (y - my), xx + (x - mx) * (x - mx))
     });
-    xy / xx
+    let slope = xy / xx;
+    let squares: f64 = logs()
+        .map(|(x, y)| (y - my - slope * (x - mx)).powi(2))
+        .sum();
+    let half = match n {
+        0..=2 => f64::NAN,
+        _ => student_quantile(n - 2) * (squares / (n - 2) as f64 / xx).sqrt(),
+    };
+    Measurement {
+        low: slope - half,
+        high: slope + half,
+        ..Measurement::exact(slope)
+    }
 }
 
 fn picture(times: &[[Vec<(f64, f64)>; 2]; 2]) -> Panels {
@@ -185,6 +202,6 @@ mod tests {
             .iter()
             .map(|x: &f64| (*x, 3e-4 * x.powf(1.7)))
             .collect();
-        assert!((super::exponent(&points) - 1.7).abs() < 1e-12);
+        assert!((super::exponent(&points).value - 1.7).abs() < 1e-12);
     }
 }

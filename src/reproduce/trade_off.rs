@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::registry::Spec;
-use super::verdict::{self, Measurement};
+use super::verdict::{Measurement, Shape};
 use super::{Context, DataTable, Outcome, Row};
 use crate::chain::{AnalyzeOptions, analyze};
 use crate::domains;
@@ -41,7 +41,7 @@ fn unit() -> f64 {
 struct Trend {
     name: String,
     quantity: Quantity,
-    rises: bool,
+    shape: Shape,
     #[serde(default)]
     otherwise: String,
 }
@@ -109,16 +109,22 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
 fn trends(trends: &[Trend], points: &[SweepPoint], rows: &mut Vec<Row>) {
     for trend in trends {
         let values: Vec<f64> = points.iter().map(|p| trend.quantity.of(p)).collect();
-        let sign = if trend.rises { 1.0 } else { -1.0 };
-        let judged = verdict::trend(&values, sign, SLACK);
+        let judged = trend.shape.judge(&values, SLACK);
         let (first, last) = (
             values.first().copied().unwrap_or(f64::NAN),
             values.last().copied().unwrap_or(f64::NAN),
         );
-        let paper = if trend.rises { "rises" } else { "falls" };
-        let change = Measurement::exact(last - first);
-        let row = Row::new(trend.name.as_str(), paper, change, judged)
-            .because(&format!("from {first:.4} to {last:.4}"))
+        let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (change, course) = match trend.shape {
+            Shape::Peaks => (
+                top - first.max(last),
+                format!("from {first:.4} over {top:.4} to {last:.4}"),
+            ),
+            _ => (last - first, format!("from {first:.4} to {last:.4}")),
+        };
+        let change = Measurement::exact(change);
+        let row = Row::new(trend.name.as_str(), trend.shape.name(), change, judged)
+            .because(&course)
             .otherwise(&trend.otherwise);
         rows.push(row);
     }

@@ -171,6 +171,28 @@ pub fn printed(text: &str, measured: f64) -> (Verdict, String) {
     }
 }
 
+/// Judges printed digits of a problem with many optimal policies, between whose values `low` and
+/// `high` every value belongs to an optimal policy (the optimal set is convex, and the long run
+/// is continuous on it where there is one recurrent class): it also *holds* when one of them has
+/// the printed digits, whichever of them is ours.
+pub fn printed_among(text: &str, measured: &Measurement) -> (Verdict, String) {
+    let own = printed(text, measured.value);
+    let Some((value, unit)) = digits(text) else {
+        return own;
+    };
+    let among = measured.low < measured.high
+        && value + unit > measured.low
+        && value - unit / 2.0 < measured.high;
+    if own.0 == Verdict::Holds || !among {
+        return own;
+    }
+    let reason = format!(
+        "among the optimal policies, which reach from {:.4} to {:.4} at least",
+        measured.low, measured.high
+    );
+    (Verdict::Holds, reason)
+}
+
 /// The value of printed digits, and the weight of the last of them.
 fn digits(text: &str) -> Option<(f64, f64)> {
     let value: f64 = text.parse().ok()?;
@@ -207,28 +229,69 @@ pub fn time(paper: f64, measured: f64) -> (Verdict, String) {
     }
 }
 
-/// Judges a sequence that is said to rise (`sign` 1) or to fall (`sign` -1): monotone *holds*,
-/// the right change from end to end *in part*. `slack` is what counts as no change.
-pub fn trend(values: &[f64], sign: f64, slack: f64) -> (Verdict, String) {
-    let (Some(first), Some(last)) = (values.first(), values.last()) else {
-        return (Verdict::NotReproduced, "nothing was measured".into());
-    };
-    let change = sign * (last - first);
-    let against = values
-        .windows(2)
-        .filter(|w| sign * (w[1] - w[0]) < -slack)
-        .count();
-    let steps = values.len() - 1;
-    if change.is_nan() || change <= slack {
-        return (Verdict::NotReproduced, String::new());
+/// How a sequence is said to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// Upwards.
+    Rises,
+    /// Downwards.
+    Falls,
+    /// Up, then down.
+    Peaks,
+}
+
+impl Shape {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shape::Rises => "rises",
+            Shape::Falls => "falls",
+            Shape::Peaks => "rises, then falls",
+        }
     }
-    if against == 0 {
-        (Verdict::Holds, format!("in each of {steps} steps"))
-    } else {
-        (
-            Verdict::HoldsInPart,
-            format!("from end to end, but not in {against} of {steps} steps"),
-        )
+
+    /// Judges a sequence: every step as claimed *holds*, the right change from end to end (for a
+    /// peak, a largest value above both ends) *in part*. `slack` is what counts as no change.
+    pub fn judge(self, values: &[f64], slack: f64) -> (Verdict, String) {
+        let nothing = (Verdict::NotReproduced, "nothing was measured".to_owned());
+        let (Some(first), Some(last)) = (values.first(), values.last()) else {
+            return nothing;
+        };
+        if values.iter().any(|v| v.is_nan()) {
+            return nothing;
+        }
+        let top = (0..values.len())
+            .max_by(|&i, &j| values[i].total_cmp(&values[j]))
+            .unwrap_or(0);
+        let rises = |i: usize| match self {
+            Shape::Rises => true,
+            Shape::Falls => false,
+            Shape::Peaks => i < top,
+        };
+        let change = match self {
+            Shape::Rises => last - first,
+            Shape::Falls => first - last,
+            Shape::Peaks => values[top] - first.max(*last),
+        };
+        if change <= slack {
+            return (Verdict::NotReproduced, String::new());
+        }
+        let steps = values.len() - 1;
+        let against = (0..steps)
+            .filter(|&i| {
+                let up = values[i + 1] - values[i];
+                (if rises(i) { up } else { -up }) < -slack
+            })
+            .count();
+        if against == 0 {
+            (Verdict::Holds, format!("in each of {steps} steps"))
+        } else {
+            (
+                Verdict::HoldsInPart,
+                format!("from end to end, but not in {against} of {steps} steps"),
+            )
+        }
     }
 }
 
@@ -264,9 +327,9 @@ mod tests {
             NotReproduced
         );
         assert_eq!(time(0.03, 1.0).0, NotReproduced);
-        assert_eq!(trend(&[0.9, 0.8, 0.7], 1.0, 1e-9).0, NotReproduced);
-        assert_eq!(trend(&[0.9, 0.9], 1.0, 1e-9).0, NotReproduced);
-        assert_eq!(trend(&[], 1.0, 1e-9).0, NotReproduced);
+        assert_eq!(Shape::Rises.judge(&[0.9, 0.8, 0.7], 1e-9).0, NotReproduced);
+        assert_eq!(Shape::Rises.judge(&[0.9, 0.9], 1e-9).0, NotReproduced);
+        assert_eq!(Shape::Rises.judge(&[], 1e-9).0, NotReproduced);
     }
 
     #[test]
@@ -278,7 +341,7 @@ mod tests {
         assert_eq!(Rule::Below(0.0).judge(&interval(-0.2, -0.1)).0, Holds);
         assert_eq!(Rule::Within(0.02).judge(&interval(-0.01, 0.01)).0, Holds);
         assert_eq!(time(3.0, 1.0).0, Holds);
-        assert_eq!(trend(&[0.1, 0.2, 0.2, 0.3], 1.0, 1e-9).0, Holds);
+        assert_eq!(Shape::Rises.judge(&[0.1, 0.2, 0.2, 0.3], 1e-9).0, Holds);
     }
 
     #[test]
@@ -290,7 +353,7 @@ mod tests {
             HoldsInPart
         );
         assert_eq!(time(0.03, 0.1).0, HoldsInPart);
-        assert_eq!(trend(&[0.1, 0.3, 0.2], 1.0, 1e-9).0, HoldsInPart);
+        assert_eq!(Shape::Rises.judge(&[0.1, 0.3, 0.2], 1e-9).0, HoldsInPart);
         let single = Measurement::of_runs(&[0.4]);
         assert_eq!(Rule::Above(0.0).judge(&single).0, HoldsInPart);
     }
@@ -306,6 +369,35 @@ mod tests {
         );
         assert_eq!(printed("0.983", 0.98249).0, HoldsInPart);
         assert_eq!(printed("nonsense", 1.0).0, NotReproduced);
+    }
+
+    #[test]
+    fn shapes() {
+        let hill = [0.1, 0.3, 0.2];
+        assert_eq!(Shape::Peaks.judge(&hill, 1e-9).0, Holds);
+        assert_eq!(Shape::Peaks.judge(&[0.1, 0.2, 0.3], 1e-9).0, NotReproduced);
+        assert_eq!(
+            Shape::Peaks.judge(&[0.1, 0.3, 0.2, 0.25], 1e-9).0,
+            HoldsInPart
+        );
+        assert_eq!(Shape::Falls.judge(&[0.3, 0.2, 0.1], 1e-9).0, Holds);
+        assert_eq!(
+            Shape::Falls.judge(&[0.3, f64::NAN, 0.1], 1e-9).0,
+            NotReproduced
+        );
+    }
+
+    #[test]
+    fn a_printed_value_among_many_optima() {
+        let m = |low, high| Measurement {
+            low,
+            high,
+            ..Measurement::exact(0.70)
+        };
+        assert_eq!(printed_among("0.720", &m(0.68, 0.81)).0, Holds);
+        assert_eq!(printed_among("0.720", &m(0.70, 0.71)).0, NotReproduced);
+        assert_eq!(printed_among("0.720", &m(0.70, 0.70)).0, NotReproduced);
+        assert_eq!(printed_among("0.70", &m(0.70, 0.70)).0, Holds);
     }
 
     #[test]
