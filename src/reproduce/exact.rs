@@ -133,7 +133,8 @@ impl Solved {
             TieBreak::Uniform
         })?;
         let analysis = analyze(&mdp, &solution.policy, &AnalyzeOptions::default())?;
-        let others = if case.seconds.is_none() && many_optima(&problem) {
+        let unichain = analysis.recurrent_classes == 1;
+        let others = if case.seconds.is_none() && many_optima(&problem) && unichain {
             other_optima(&mdp, &problem, &solution)?
         } else {
             Vec::new()
@@ -146,7 +147,10 @@ impl Solved {
         })
     }
 
-    /// Least and largest value of a quantity over the optimal policies found.
+    /// Least and largest value of a quantity over the optimal policies found. All of them have
+    /// one recurrent class, and so has every mixture of them (a closed set of the mixture is
+    /// closed under each, so it contains the one class of each): the quantity is continuous
+    /// between them and takes every value of the range at an optimal policy.
     fn range(&self, quantity: fn(&Analysis) -> f64) -> (f64, f64) {
         let own = quantity(&self.analysis);
         let values = self.others.iter().map(quantity);
@@ -221,14 +225,15 @@ fn other_optima(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<Vec<An
         let choice = options(SolverChoice::Structured);
         found.push(solve(mdp, problem, &choice, Some(&warm), &mut ())?);
     }
-    found
-        .iter()
-        .filter(|s| {
-            let (a, b) = (s.certificate.objective, known.certificate.objective);
-            (a - b).abs() <= 1e-6 * b.abs().max(1.0)
-        })
-        .map(|s| analyze(mdp, &s.policy, &AnalyzeOptions::default()))
-        .collect()
+    let mut others = Vec::new();
+    for s in &found {
+        let (a, b) = (s.certificate.objective, known.certificate.objective);
+        let analysis = analyze(mdp, &s.policy, &AnalyzeOptions::default())?;
+        if (a - b).abs() <= 1e-6 * b.abs().max(1.0) && analysis.recurrent_classes == 1 {
+            others.push(analysis);
+        }
+    }
+    Ok(others)
 }
 
 fn many_optima(problem: &Problem) -> bool {

@@ -6,6 +6,9 @@ use super::verdict::Verdict;
 use crate::report::axes::number;
 use crate::report::html::{Cell, Page, Table, Tone};
 
+/// A table with more rows opens only when asked for.
+const LONG: usize = 18;
+
 /// The page's text.
 pub fn html(finished: &[Finished], command: &str) -> String {
     let mut page = Page::new("The paper, reproduced");
@@ -29,7 +32,8 @@ pub fn html(finished: &[Finished], command: &str) -> String {
     page.paragraph(
         "A sampled claim holds when the whole 95 % interval is on the claimed side, holds in part when the interval leaves \
          both open (or there was a single run), and is not reproduced when it lies on the other side. Printed digits \
-         hold when the number gives them by truncation or rounding, in part within 2 %. Entropies are shares of their \
+         hold when the number gives them by truncation or rounding, in part within 2 %; where a problem has many optimal \
+         policies, they also hold when an optimal policy has them (the interval is then the range over optimal policies). Entropies are shares of their \
          maximum unless nats are named.",
     );
     for f in finished {
@@ -48,7 +52,13 @@ pub fn html(finished: &[Finished], command: &str) -> String {
                 table.row(row.iter().map(|text| cell(text)));
             }
             table.caption.clone_from(&data.caption);
-            page.table(&table);
+            if data.rows.len() > LONG {
+                page.details(&format!("Table of {} rows", data.rows.len()), |inner| {
+                    inner.table(&table);
+                });
+            } else {
+                page.table(&table);
+            }
         }
     }
     page.section("How this was made").code(command);
@@ -103,7 +113,7 @@ fn claims(rows: &[Row]) -> Table {
         "claim",
         "paper",
         "measured",
-        "95 % interval",
+        "interval",
         "verdict",
         "reason",
     ]);
