@@ -110,12 +110,7 @@ fn overview(finished: &[Finished]) -> Table {
 
 fn claims(rows: &[Row]) -> Table {
     let mut table = Table::new([
-        "claim",
-        "paper",
-        "measured",
-        "interval",
-        "verdict",
-        "reason",
+        "claim", "paper", "measured", "interval", "verdict", "reason",
     ]);
     for row in rows {
         let interval = match (row.low, row.high) {
