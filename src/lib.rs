@@ -15,6 +15,7 @@ pub mod learn;
 pub mod model;
 mod parallel;
 pub mod report;
+pub mod reproduce;
 pub mod solve;
 
 pub use error::{Error, Result};

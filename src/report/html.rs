@@ -260,6 +260,18 @@ impl Page {
         self
     }
 
+    /// What was added so far, without the frame: to be stored and [put](Self::put) on another
+    /// page later.
+    pub(crate) fn fragment(&self) -> &str {
+        &self.body
+    }
+
+    /// Puts a [fragment](Self::fragment) of another page here.
+    pub(crate) fn put(&mut self, fragment: &str) -> &mut Self {
+        self.body.push_str(fragment);
+        self
+    }
+
     /// The page's text.
     pub fn finish(&self) -> String {
         let style = include_str!("page.css").replace("/*dark*/", &dark_rules());

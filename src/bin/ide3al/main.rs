@@ -8,6 +8,7 @@ mod domains;
 mod frontier;
 mod learn;
 mod output;
+mod reproduce;
 mod solve;
 mod watch;
 
@@ -36,6 +37,7 @@ enum Command {
     Domains(domains::Arguments),
     Frontier(frontier::Arguments),
     Learn(Box<learn::Arguments>),
+    Reproduce(reproduce::Arguments),
     Solve(solve::Arguments),
 }
 
@@ -47,6 +49,7 @@ fn main() -> std::process::ExitCode {
         Command::Domains(arguments) => domains::run(&arguments),
         Command::Frontier(arguments) => frontier::run(&arguments),
         Command::Learn(arguments) => learn::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Solve(arguments) => solve::run(&arguments),
     };
     match outcome {
