@@ -1,7 +1,30 @@
-.PHONY: test lint docs
+.PHONY: test test-rust test-python lint docs
 
-test:
+# Python that the virtual environment is made from
+PYTHON ?= python3
+VENV := .venv
+
+test: test-rust test-python
+
+test-rust:
 	cargo test --release
+
+# The package lives in its own virtual environment, built in place from the same target folder as
+# the program. Made anew only when something it is built from changes.
+PYTHON_SOURCES := Cargo.toml Cargo.lock python/Cargo.toml python/pyproject.toml \
+	$(shell find src python/src -name '*.rs')
+
+test-python: $(VENV)/built
+	cd python && ../$(VENV)/bin/python -m pytest -q
+
+$(VENV)/tools: python/pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install -q --disable-pip-version-check 'maturin>=1.9,<2'
+	touch $@
+
+$(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)
+	$(VENV)/bin/maturin develop --release -q --extras test -m python/Cargo.toml
+	touch $@
 
 lint:
 	cargo fmt --all --check

@@ -1,0 +1,150 @@
+"""Learning in Gymnasium environments."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import ide3al
+from ide3al.envs import ModelEnv
+from ide3al.spaces import Index
+
+ALGORITHMS = [ide3al.IDE3AL, ide3al.MaxEnt, ide3al.CountBased, ide3al.Random]
+
+
+def make(**parameters):
+    return ModelEnv("double-chain", **parameters)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_algorithm_learns_and_repeats(algorithm):
+    agent = algorithm(seed=3).fit(make(), total_timesteps=505)
+    assert agent.num_timesteps == 505 == agent.visits.sum()
+    assert agent.policy.shape == (20, 2)
+    np.testing.assert_allclose(agent.policy.sum(axis=1), 1, atol=1e-9)
+    assert agent.predict(0) in (0, 1)
+    assert agent.metrics["entropy"] > 0
+    again = algorithm(seed=3).fit(make(), total_timesteps=505)
+    np.testing.assert_array_equal(again.visits, agent.visits)
+    np.testing.assert_array_equal(again.policy, agent.policy)
+    other = algorithm(seed=4).fit(make(), total_timesteps=505)
+    assert (other.visits != agent.visits).any()
+
+
+def test_what_is_learned_approaches_the_optimum():
+    mdp = ide3al.MDP.domain("double-chain")
+    best = ide3al.solve(mdp, xi=0.1, zeta=0.7).chain.entropy
+    agent = ide3al.IDE3AL(xi=0.1, zeta=0.7).fit(make(), total_timesteps=5_000)
+    learned = ide3al.analyze(mdp, agent.policy).entropy
+    random = ide3al.analyze(mdp).entropy
+    assert learned > best - 0.05
+    assert learned > random + 0.1
+    # the estimate is the model, up to noise, where enough was seen
+    seen = agent.visits > 200
+    assert seen.any()
+    assert np.abs(agent.model.dense() - mdp.dense())[seen].max() < 0.15
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_saved_agents_go_on_as_if_never_stopped(algorithm, tmp_path):
+    """Up to the environment, whose own state is not the agent's to keep."""
+    agent = algorithm(seed=1, batch_size=50).fit(make(), total_timesteps=200)
+    agent.save(tmp_path / "agent.zip")
+    loaded = algorithm.load(tmp_path / "agent.zip", env=make())
+    np.testing.assert_array_equal(loaded.visits, agent.visits)
+    np.testing.assert_array_equal(loaded.policy, agent.policy)
+    actions = [[a.predict(s) for s in range(20)] for a in (agent, loaded)]
+    assert actions[0] == actions[1]
+    first, second = make(), make()
+    first.reset(seed=9), second.reset(seed=9)
+    agent.fit(first, total_timesteps=100)
+    loaded.fit(second, total_timesteps=100)
+    np.testing.assert_array_equal(loaded.visits, agent.visits)
+    np.testing.assert_array_equal(loaded.policy, agent.policy)
+
+
+def test_terminal_states_restart_and_truncation_is_no_transition():
+    env = gymnasium.make("FrozenLake-v1", is_slippery=False, max_episode_steps=7)
+    agent = ide3al.Random(seed=0).fit(env, total_timesteps=3000)
+    estimate, visits = agent.model.dense(), agent.visits
+    truth = ide3al.MDP.from_gymnasium(env, on_terminal="reset").dense()
+    assert visits[5].sum() > 0  # a hole
+    np.testing.assert_allclose(estimate[visits > 0], truth[visits > 0], atol=1e-12)
+
+
+def test_callback_ends_the_fit_and_progress_is_shown(capsys):
+    seen = []
+
+    def enough(agent):
+        seen.append(agent.num_timesteps)
+        return len(seen) < 3
+
+    ide3al.Random(batch_size=10).fit(
+        make(), total_timesteps=1000, progress_bar=True, callback=enough
+    )
+    assert seen == [10, 20, 30]
+    assert "30/1000 steps" in capsys.readouterr().err
+
+
+def test_exceptions_of_the_environment_come_through_and_leave_the_agent_whole():
+    class Broken(ModelEnv):
+        steps = 0
+
+        def step(self, action):
+            self.steps += 1
+            if self.steps == 25:
+                raise RuntimeError("the motor stalled")
+            return super().step(action)
+
+    agent = ide3al.Random(batch_size=10)
+    env = Broken("double-chain")
+    with pytest.raises(RuntimeError, match="the motor stalled"):
+        agent.fit(env, total_timesteps=100)
+    assert agent.num_timesteps == 24
+    agent.fit(env, total_timesteps=10)
+    assert agent.num_timesteps == 34
+
+
+def test_finite_spaces_are_numbered_both_ways():
+    spaces = gymnasium.spaces
+    space = spaces.Dict(
+        {
+            "position": spaces.MultiDiscrete([2, 3], start=[1, -1]),
+            "rest": spaces.Tuple((spaces.Discrete(2, start=5), spaces.MultiBinary(2))),
+        }
+    )
+    index = Index(space)
+    assert index.size == 6 * 2 * 4
+    numbers = set()
+    for k in range(index.size):
+        element = index.element(k)
+        assert space.contains(element), element
+        assert index.number(element) == k
+        numbers.add(k)
+    space.seed(0)
+    assert all(index.number(space.sample()) in numbers for _ in range(50))
+
+
+def test_composite_observations_are_learned():
+    class Pair(gymnasium.Env):
+        observation_space = gymnasium.spaces.Tuple(
+            (gymnasium.spaces.Discrete(3), gymnasium.spaces.Discrete(2))
+        )
+        action_space = gymnasium.spaces.MultiBinary(1)
+        state = 0
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.state = 0
+            return self._observe(), {}
+
+        def step(self, action):
+            self.state = (self.state + 1 + int(action[0])) % 6
+            return self._observe(), 0.0, False, False, {}
+
+        def _observe(self):
+            return divmod(self.state, 2)
+
+    agent = ide3al.IDE3AL(xi=0.1).fit(Pair(), total_timesteps=300)
+    assert agent.coverage == 1.0
+    assert agent.predict((2, 1)).shape == (1,)
+    np.testing.assert_allclose(agent.metrics["entropy"], np.log(6), atol=1e-3)
