@@ -6,8 +6,9 @@ VENV := .venv
 
 test: test-rust test-python
 
+# the whole workspace, so that the package finds its dependencies compiled with the same features
 test-rust:
-	cargo test --release
+	cargo test --release --workspace
 
 # The package lives in its own virtual environment, built in place from the same target folder as
 # the program. Made anew only when something it is built from changes.
@@ -28,7 +29,7 @@ $(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)
 
 lint:
 	cargo fmt --all --check
-	cargo clippy --release --all-targets -- -D warnings
+	cargo clippy --release --workspace --all-targets -- -D warnings
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
