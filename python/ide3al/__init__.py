@@ -11,6 +11,7 @@ import sys
 from ._ide3al import Error
 from .agents import IDE3AL, CountBased, MaxEnt, Random
 from .analysis import Analysis, analyze
+from .data import Data, collect
 from .frontier import Frontier, frontier
 from .mdp import MDP, domains
 from .solving import Solution, solve
@@ -22,12 +23,14 @@ __all__ = [
     "MDP",
     "Analysis",
     "CountBased",
+    "Data",
     "Error",
     "Frontier",
     "MaxEnt",
     "Random",
     "Solution",
     "analyze",
+    "collect",
     "domains",
     "frontier",
     "solve",

@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 
 from ._ide3al import Error
-from .mdp import MDP, Floats, domains
+from .mdp import MDP, Floats, Integers, domains
 
 _VERSION = 0
 
@@ -83,6 +83,60 @@ class ModelEnv(gymnasium.Env[Any, Any]):
         }
 
 
+class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """Many copies of a model, all stepped at once: ``gymnasium.make_vec("ide3al/...", num_envs=n,
+    vectorization_mode="vector_entry_point")``."""
+
+    metadata: dict[str, Any] = {
+        "render_modes": [],
+        "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self, num_envs: int = 1, model: str | MDP = "double-chain", **parameters: Any
+    ) -> None:
+        single = ModelEnv(model, **parameters)
+        if num_envs < 1:
+            raise Error(f"num_envs = {num_envs}: at least 1 is needed")
+        self.num_envs = num_envs
+        self.mdp = single.mdp
+        self.single_observation_space = single.observation_space
+        self.single_action_space = single.action_space
+        batch = gymnasium.vector.utils.batch_space
+        self.observation_space = batch(single.observation_space, num_envs)
+        self.action_space = batch(single.action_space, num_envs)
+        self._indices, self._offsets = single._indices, single._offsets
+        # row k takes the interval from k to k + 1: one search serves all rows
+        ends = np.cumsum(single._values)
+        before = np.concatenate([[0.0], ends])[single._offsets]
+        rows = np.repeat(np.arange(self.mdp.n_pairs), np.diff(single._offsets))
+        self._ends = rows + (ends - before[rows]) / np.diff(before)[rows]
+        self._start = np.cumsum(self.mdp.start)
+        self._states: Integers | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        draws = self.np_random.random(self.num_envs) * self._start[-1]
+        found = np.searchsorted(self._start, draws, side="right")
+        self._states = np.minimum(found, self.mdp.n_states - 1).astype(np.int64)
+        return self._states.copy(), {}
+
+    def step(self, actions: Any) -> tuple[Any, Floats, Any, Any, dict[str, Any]]:
+        if self._states is None:
+            raise gymnasium.error.ResetNeeded("call reset before the first step")
+        if not self.action_space.contains(actions):
+            raise gymnasium.error.InvalidAction(f"{actions!r} is not in {self.action_space}")
+        pairs = self._states * self.mdp.n_actions + actions
+        found = np.searchsorted(self._ends, pairs + self.np_random.random(self.num_envs), "right")
+        # rounding must not lead into a neighbouring row
+        found = np.clip(found, self._offsets[pairs], self._offsets[pairs + 1] - 1)
+        self._states = self._indices[found]
+        no = np.zeros(self.num_envs, dtype=np.bool_)
+        return self._states.copy(), np.zeros(self.num_envs), no, no.copy(), {}
+
+
 def environment_id(domain: str) -> str:
     """``double-chain`` -> ``ide3al/DoubleChain-v0``."""
     return f"ide3al/{''.join(part.title() for part in domain.split('-'))}-v{_VERSION}"
@@ -96,5 +150,6 @@ def register() -> None:
             gymnasium.register(
                 id=identifier,
                 entry_point="ide3al.envs:ModelEnv",
+                vector_entry_point="ide3al.envs:ModelVectorEnv",
                 kwargs={"model": name},
             )

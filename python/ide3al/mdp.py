@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,6 +126,29 @@ class MDP:
         assert distribution is not None
         reset = on_terminal == "reset"
         return cls._of(_ide3al.Model.from_table(table, n_states, n_actions, distribution, reset))
+
+    @classmethod
+    def from_simulator(
+        cls,
+        env: Any,
+        *,
+        key: Callable[[Any, Any], Hashable] | None = None,
+        on_terminal: str = "reset",
+        seeds: Sequence[int] = (0,),
+        max_states: int = 100_000,
+    ) -> tuple[MDP, list[Hashable]]:
+        """Enumerates a *deterministic* environment without ``P``, breadth first, by stepping
+        copies of it. Returns the model and the key of each state.
+
+        ``key(env, observation)`` says which states are the same; by default MiniGrid's
+        ``env.unwrapped.hash()`` where there is one, else the observation. ``seeds`` are the
+        resets to begin from, equally likely. Every step is made twice: an environment whose
+        steps differ is refused. Time limits are ignored.
+        """
+        from ._simulator import enumerate_states
+
+        model, keys = enumerate_states(env, key, on_terminal, seeds, max_states)
+        return cls._of(model), keys
 
     @property
     def n_states(self) -> int:

@@ -51,3 +51,32 @@ def test_wrong_use_is_refused():
         env.step(2)
     with pytest.raises(ide3al.Error, match="did you mean 'states'"):
         gymnasium.make("ide3al/DoubleChain-v0", sttes=5)
+
+
+def test_vectorised_steps_follow_the_model():
+    env = gymnasium.make_vec(
+        "ide3al/Garnet-v0", num_envs=4000, vectorization_mode="vector_entry_point", states=7
+    )
+    mdp, rng = env.unwrapped.mdp, np.random.default_rng(0)
+    states, _ = env.reset(seed=5)
+    assert states.shape == (4000,)
+    seen = np.zeros((7, 4, 7))
+    for _ in range(10):
+        actions = rng.integers(0, 4, 4000)
+        following, rewards, terminated, truncated, _info = env.step(actions)
+        assert not rewards.any() and not terminated.any() and not truncated.any()
+        np.add.at(seen, (states, actions, following), 1)
+        states = following
+    dense, totals = mdp.dense(), seen.sum(axis=2, keepdims=True)
+    assert not seen[dense == 0].any()
+    enough = totals[..., 0] > 300
+    assert enough.any()
+    assert np.abs(seen / np.maximum(totals, 1) - dense)[enough].max() < 0.1
+    again = gymnasium.make_vec(
+        "ide3al/Garnet-v0", num_envs=3, vectorization_mode="vector_entry_point"
+    )
+    first = [again.reset(seed=1)[0], again.step(np.zeros(3, dtype=np.int64))[0]]
+    second = [again.reset(seed=1)[0], again.step(np.zeros(3, dtype=np.int64))[0]]
+    np.testing.assert_array_equal(first, second)
+    with pytest.raises(gymnasium.error.InvalidAction):
+        again.step(np.full(3, 9))

@@ -148,3 +148,22 @@ def test_composite_observations_are_learned():
     assert agent.coverage == 1.0
     assert agent.predict((2, 1)).shape == (1,)
     np.testing.assert_allclose(agent.metrics["entropy"], np.log(6), atol=1e-3)
+
+
+def test_collected_data_reports_its_coverage():
+    env = gymnasium.make("FrozenLake-v1")
+    data = ide3al.collect(env, np.full((16, 4), 0.25), steps=500, seed=2)
+    assert len(data) == 500 == data.counts.sum()
+    assert data.terminations.any() and 0 < data.coverage < 1
+    assert "pairs seen" in repr(data) and data._repr_html_().startswith("<table>")
+    # within an episode the steps follow one another
+    going = ~(data.terminations | data.truncations)[:-1]
+    np.testing.assert_array_equal(
+        data.next_observations[:-1][going], data.observations[1:][going]
+    )
+    agent = ide3al.IDE3AL(xi=0.05).fit(env, total_timesteps=300)
+    assert len(ide3al.collect(env, agent, steps=50)) == 50
+    with pytest.raises(ide3al.Error, match="expected shape .16, 4."):
+        ide3al.collect(env, np.full((15, 4), 0.25), steps=5)
+    with pytest.raises(ide3al.Error, match="must be a distribution"):
+        ide3al.collect(env, np.full((16, 4), 0.5), steps=5)

@@ -116,3 +116,23 @@ def test_nothing_sparse_is_made_dense():
     tracemalloc.stop()
     assert (mdp.n_states, mdp.nnz) == (n, 2 * n)
     assert peak < 100e6
+
+
+def test_enumeration_finds_the_table_of_a_deterministic_environment():
+    env = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    mdp, keys = ide3al.MDP.from_simulator(env)
+    assert sorted(keys) == sorted(set(keys)) and mdp.n_states == 16
+    order = np.argsort(keys)
+    truth = ide3al.MDP.from_gymnasium(env).dense()
+    np.testing.assert_array_equal(mdp.dense()[order][:, :, order], truth)
+    assert mdp.start[keys.index(0)] == 1
+
+
+def test_enumeration_refuses_randomness_and_floods():
+    slippery = gymnasium.make("FrozenLake-v1", is_slippery=True)
+    with pytest.raises(ide3al.Error, match="two tries led to different states"):
+        ide3al.MDP.from_simulator(slippery)
+    with pytest.raises(ide3al.Error, match="more than 5 states"):
+        ide3al.MDP.from_simulator(
+            gymnasium.make("FrozenLake-v1", is_slippery=False), max_states=5
+        )
