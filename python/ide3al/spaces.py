@@ -88,8 +88,8 @@ def _index(space: Any) -> _Functions:
         )
     if kind == "Box":
         raise Error(
-            f"{space} is not finite; number it first, e.g. with "
-            "gymnasium.wrappers.DiscretizeObservation(env, bins=...)"
+            f"{space} is not finite; sort it into bins first: "
+            "ide3al.wrappers.Discretize(env, {name: edges, ...})"
         )
     raise Error(
         f"{space} is not finite: Discrete, MultiDiscrete, MultiBinary and tuples and "

@@ -1,5 +1,8 @@
 """Learning in Gymnasium environments."""
 
+import _thread
+import threading
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,6 +10,7 @@ import pytest
 import ide3al
 from ide3al.envs import ModelEnv
 from ide3al.spaces import Index
+from ide3al.wrappers import Discretize
 
 ALGORITHMS = [ide3al.IDE3AL, ide3al.MaxEnt, ide3al.CountBased, ide3al.Random]
 
@@ -104,6 +108,19 @@ def test_exceptions_of_the_environment_come_through_and_leave_the_agent_whole():
     assert agent.num_timesteps == 34
 
 
+def test_ctrl_c_ends_a_fit():
+    agent = ide3al.IDE3AL(batch_size=10)
+    # raised by the handler of SIGINT while the library waits for the environment or solves
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        agent.fit(make(), total_timesteps=10**9)
+    before = agent.num_timesteps
+    assert before > 0
+    agent.fit(make(), total_timesteps=10)
+    assert agent.num_timesteps == before + 10
+
+
 def test_finite_spaces_are_numbered_both_ways():
     spaces = gymnasium.spaces
     space = spaces.Dict(
@@ -167,3 +184,25 @@ def test_collected_data_reports_its_coverage():
         ide3al.collect(env, np.full((15, 4), 0.25), steps=5)
     with pytest.raises(ide3al.Error, match="must be a distribution"):
         ide3al.collect(env, np.full((16, 4), 0.5), steps=5)
+
+
+def test_continuous_observations_in_named_bins():
+    bins = {"position": [0.0], "velocity": [], "angle": [-0.05, 0.05], "turning": [0.0]}
+    env = Discretize(gymnasium.make("CartPole-v1"), bins)
+    assert env.observation([-1.0, 7.0, 0.05, 0.0]).tolist() == [0, 0, 2, 1]
+    assert env.describe([0, 0, 1, 1]) == {
+        "position": (-np.inf, 0.0),
+        "velocity": (-np.inf, np.inf),
+        "angle": (-0.05, 0.05),
+        "turning": (0.0, np.inf),
+    }
+    agent = ide3al.IDE3AL(xi=0.1).fit(env, total_timesteps=2000)
+    assert agent.visits.shape == (12, 2) and agent.coverage > 0.5
+    with pytest.raises(ide3al.Error, match="2 names for 4 numbers"):
+        Discretize(gymnasium.make("CartPole-v1"), {"a": [], "b": []})
+    with pytest.raises(ide3al.Error, match="position: edges must be finite numbers in ascending"):
+        Discretize(gymnasium.make("CartPole-v1"), {**bins, "position": [1, 0]})
+    with pytest.raises(ide3al.Error, match="sorts Box observations"):
+        Discretize(gymnasium.make("FrozenLake-v1"), {})
+    with pytest.raises(ide3al.Error, match="no bin holds it"):
+        env.observation([np.nan, 0, 0, 0])
