@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ._extras import need
 from ._ide3al import Error
 from ._table import html_table, nats, text_table
 from .agents import Agent
@@ -26,6 +30,8 @@ class Data:
     truncations: np.typing.NDArray[np.bool_]
     n_states: int
     n_actions: int
+    #: The Minari data set, where one was asked for.
+    dataset: Any = None
 
     def __len__(self) -> int:
         return int(self.observations.size)
@@ -67,9 +73,79 @@ class Data:
         return html_table("Data", self._rows())
 
 
-def collect(env: Any, policy: Agent | Any, steps: int, *, seed: int = 0) -> Data:
+def collect(
+    env: Any,
+    policy: Agent | Any,
+    steps: int,
+    *,
+    seed: int = 0,
+    dataset_id: str | None = None,
+) -> Data:
     """Takes ``steps`` steps in ``env`` with an agent or a policy (S, A), resetting after each
-    episode; unlike in learning, resets are no steps here."""
+    episode; unlike in learning, resets are no steps here.
+
+    ``dataset_id`` ("frozen-lake/ide3al-v0") also writes a Minari data set of that name; the
+    last episode is cut where the steps end.
+    """
+    name = type(policy).__name__ if isinstance(policy, Agent) else "policy"
+    if dataset_id is None:
+        return _collect(env, policy, steps, seed)
+    minari = need("minari", "minari")
+    if dataset_id in minari.list_local_datasets():
+        raise Error(
+            f"dataset_id = {dataset_id!r}: exists already; choose another name or version, or "
+            "delete it with minari.delete_dataset"
+        )
+    data = _collect(env, policy, steps, seed)
+    with warnings.catch_warnings():
+        # asks for the author's address and the like, which are not ours to know
+        warnings.simplefilter("ignore")
+        dataset = minari.create_dataset_from_buffers(
+            dataset_id,
+            _episodes(data, env, minari.data_collector.EpisodeBuffer),
+            env=env,
+            algorithm_name=name,
+            description=f"{steps} steps; {100 * data.coverage:.1f} % of state-action pairs seen",
+            requirements=["ide3al"],
+        )
+    return dataclasses.replace(data, dataset=dataset)
+
+
+def _episodes(data: Data, env: Any, buffer: Any) -> list[Any]:
+    """One Minari buffer per episode."""
+    states, actions = Index(env.observation_space), Index(env.action_space)
+    ended = np.flatnonzero(data.terminations | data.truncations) + 1
+    bounds = np.unique(np.concatenate([[0], ended, [len(data)]]))
+    episodes = []
+    for k, (first, after) in enumerate(itertools.pairwise(bounds.tolist())):
+        steps = slice(first, after)
+        seen = [*data.observations[steps].tolist(), int(data.next_observations[after - 1])]
+        truncations = data.truncations[steps].copy()
+        truncations[-1] |= not data.terminations[after - 1]
+        episodes.append(
+            buffer(
+                id=k,
+                observations=_stack([states.element(s) for s in seen]),
+                actions=_stack([actions.element(a) for a in data.actions[steps].tolist()]),
+                rewards=data.rewards[steps].tolist(),
+                terminations=data.terminations[steps].tolist(),
+                truncations=truncations.tolist(),
+            )
+        )
+    return episodes
+
+
+def _stack(elements: list[Any]) -> Any:
+    """One array of many elements, part by part for tuples and dictionaries."""
+    first = elements[0]
+    if isinstance(first, dict):
+        return {name: _stack([element[name] for element in elements]) for name in first}
+    if isinstance(first, tuple):
+        return tuple(_stack(list(part)) for part in zip(*elements, strict=True))
+    return np.stack(elements)
+
+
+def _collect(env: Any, policy: Agent | Any, steps: int, seed: int) -> Data:
     if steps < 1:
         raise Error(f"steps = {steps}: at least 1 is needed")
     states, actions = Index(env.observation_space), Index(env.action_space)

@@ -206,3 +206,22 @@ def test_continuous_observations_in_named_bins():
         Discretize(gymnasium.make("FrozenLake-v1"), {})
     with pytest.raises(ide3al.Error, match="no bin holds it"):
         env.observation([np.nan, 0, 0, 0])
+
+
+def test_minari_data_sets(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    import minari
+
+    env = gymnasium.make("FrozenLake-v1")
+    uniform = np.full((16, 4), 0.25)
+    data = ide3al.collect(env, uniform, steps=200, seed=4, dataset_id="lake/uniform-v0")
+    plain = ide3al.collect(env, uniform, steps=200, seed=4)
+    np.testing.assert_array_equal(data.observations, plain.observations)
+    dataset = minari.load_dataset("lake/uniform-v0")
+    assert dataset.total_steps == 200
+    recorded = np.concatenate([episode.actions for episode in dataset])
+    np.testing.assert_array_equal(recorded, data.actions)
+    visited = np.concatenate([episode.observations[:-1] for episode in dataset])
+    np.testing.assert_array_equal(visited, data.observations)
+    with pytest.raises(ide3al.Error, match="exists already"):
+        ide3al.collect(env, uniform, steps=5, dataset_id="lake/uniform-v0")
