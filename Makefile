@@ -1,4 +1,4 @@
-.PHONY: test test-rust test-python lint docs
+.PHONY: test test-rust test-python lint lint-python docs
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -27,9 +27,13 @@ $(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)
 	$(VENV)/bin/maturin develop --release -q --extras test -m python/Cargo.toml
 	touch $@
 
-lint:
+lint: lint-python
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
+
+lint-python: $(VENV)/built
+	$(VENV)/bin/pip install -q --disable-pip-version-check 'mypy>=1.11'
+	cd python && ../$(VENV)/bin/mypy --strict ide3al
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps

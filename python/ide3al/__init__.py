@@ -14,6 +14,7 @@ from .analysis import Analysis, analyze
 from .data import Data, collect
 from .frontier import Frontier, frontier
 from .mdp import MDP, domains
+from .plotting import plot_policy, plot_visitation
 from .solving import Solution, solve
 
 __version__ = "0.1.0"
@@ -33,6 +34,8 @@ __all__ = [
     "collect",
     "domains",
     "frontier",
+    "plot_policy",
+    "plot_visitation",
     "solve",
 ]
 
