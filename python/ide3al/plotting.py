@@ -29,16 +29,15 @@ def plot_visitation(
     if not np.isfinite(values).all() or (values < 0).any() or values.sum() <= 0:
         raise Error("visits: expected counts or probabilities, not all zero")
     values = values / values.sum()
-    cells = _cells(mdp, shape)
+    layout = _layout(mdp, shape)
     ax = _axes(ax)
-    if cells is None:
+    if layout is None:
         ax.bar(np.arange(mdp.n_states), values)
         ax.axhline(1 / mdp.n_states, linestyle=":", color="black", label="even")
         ax.set(xlabel="state", ylabel="share of time")
         ax.legend()
         return ax
-    rows, columns = (cells.max(axis=0) + 1).tolist()
-    at = cells[:, 0] * columns + cells[:, 1]
+    rows, columns, at = layout
     sums = np.bincount(at, weights=values, minlength=rows * columns)
     sums[np.bincount(at, minlength=rows * columns) == 0] = np.nan  # walls
     image = ax.imshow(sums.reshape(rows, columns), cmap="viridis", vmin=0)
@@ -67,10 +66,12 @@ def _axes(ax: Any) -> Any:
     return ax if ax is not None else need("matplotlib.pyplot", "plot").subplots()[1]
 
 
-def _cells(mdp: MDP, shape: tuple[int, int] | None) -> Integers | None:
+def _layout(mdp: MDP, shape: tuple[int, int] | None) -> tuple[int, int, Integers] | None:
+    """Rows, columns and the cell of each state."""
     if shape is None:
-        return mdp.layout
+        layout = mdp._model.layout
+        return None if layout is None else (*layout[:2], np.asarray(layout[2], dtype=np.int64))
     rows, columns = shape
     if rows * columns != mdp.n_states:
         raise Error(f"shape = {shape}: {rows * columns} cells for {mdp.n_states} states")
-    return np.stack(np.divmod(np.arange(mdp.n_states), columns), axis=1)
+    return rows, columns, np.arange(mdp.n_states, dtype=np.int64)
