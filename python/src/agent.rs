@@ -1,7 +1,7 @@
 //! A learner with its memory, driven batch by batch from Python.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use ide3al::formulation::Problem;
 use ide3al::learn::{
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::environment::Callbacks;
 use crate::errors::{error, exception};
+use crate::model::Model;
 use crate::signals::{Pending, Signals};
 
 /// The library's planner, with Ctrl-C.
@@ -73,8 +74,16 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    /// Never waits: whoever waited here would hold the GIL that the learning thread needs to
+    /// go on.
+    fn state(&self) -> PyResult<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Ok(state),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(error(
+                "this agent is learning at the moment; ask it in the callback of fit, or afterwards",
+            )),
+        }
     }
 
     /// The exception that waits, or the library's error.
@@ -182,9 +191,7 @@ impl Agent {
         steps: usize,
         last: bool,
     ) -> PyResult<()> {
-        let mut guard = self.state.try_lock().map_err(|_| {
-            error("this agent is learning already: an environment or callback called fit again")
-        })?;
+        let mut guard = self.state()?;
         let state = &mut *guard;
         let mut environment = Callbacks {
             reset,
@@ -232,8 +239,9 @@ impl Agent {
     }
 
     /// Forgets where the trajectory stands: the next batch begins with a reset.
-    fn interrupt_trajectory(&self) {
-        self.state().trajectory = None;
+    fn interrupt_trajectory(&self) -> PyResult<()> {
+        self.state()?.trajectory = None;
+        Ok(())
     }
 
     /// An action in a state, drawn from what has been learned; a mixture draws one member.
@@ -244,7 +252,7 @@ impl Agent {
                 self.n_states
             )));
         }
-        let mut guard = self.state();
+        let mut guard = self.state()?;
         let state = &mut *guard;
         if state.prediction.is_none() {
             let mut sampler = PolicySampler::new(&vec![self.n_actions; self.n_states]);
@@ -267,7 +275,7 @@ impl Agent {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyDict>)> {
-        let mut guard = self.state();
+        let mut guard = self.state()?;
         let state = &mut *guard;
         let start = self.start(state);
         // a learner may move to another thread, but not be looked at from two
@@ -298,19 +306,19 @@ impl Agent {
     }
 
     /// The model estimated from what was seen.
-    fn estimate(&self) -> crate::model::Model {
-        let state = self.state();
+    fn estimate(&self) -> PyResult<Model> {
+        let state = self.state()?;
         let start = self.start(&state);
         let model = state.counts.estimate(state.learner.unvisited(), &start);
-        crate::model::Model::new(model, "")
+        Ok(Model::new(model, ""))
     }
 
     /// How often each pair was tried.
-    fn visits<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        let state = self.state();
+    fn visits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let state = self.state()?;
         let totals = state.counts.pair_totals().iter();
         let totals: Vec<i64> = totals.map(|&n| n as i64).collect();
-        totals.into_pyarray(py)
+        Ok(totals.into_pyarray(py))
     }
 
     #[getter]
@@ -324,13 +332,13 @@ impl Agent {
     }
 
     #[getter]
-    fn steps(&self) -> u64 {
-        self.state().counts.total()
+    fn steps(&self) -> PyResult<u64> {
+        Ok(self.state()?.counts.total())
     }
 
     #[getter]
-    fn batches(&self) -> u64 {
-        self.state().batches
+    fn batches(&self) -> PyResult<u64> {
+        Ok(self.state()?.batches)
     }
 
     #[getter]
@@ -340,7 +348,7 @@ impl Agent {
 
     /// Everything needed to go on: a JSON text and the learner's bytes.
     fn save(&self) -> PyResult<(String, Vec<u8>)> {
-        let state = self.state();
+        let state = self.state()?;
         let mut seen = Vec::new();
         for pair in 0..state.counts.n_pairs() {
             for &(next, count) in state.counts.seen(pair) {
@@ -404,7 +412,7 @@ impl Agent {
             &parameters,
         )?;
         {
-            let mut guard = agent.state();
+            let mut guard = agent.state()?;
             let state = &mut *guard;
             state.rng = serde_json::from_value(value["generator"].clone())
                 .map_err(|e| damaged(&e.to_string()))?;

@@ -379,9 +379,12 @@ impl Model {
     }
 }
 
-/// Built-in domains: (name, description, [(parameter, default)]).
+/// Name, description, and parameters with their defaults.
+type Domain = (&'static str, &'static str, Vec<(&'static str, String)>);
+
+/// The built-in domains.
 #[pyfunction]
-pub(crate) fn domains() -> Vec<(&'static str, &'static str, Vec<(&'static str, String)>)> {
+pub(crate) fn domains() -> Vec<Domain> {
     ide3al::domains::list()
         .into_iter()
         .map(|domain| {

@@ -108,6 +108,18 @@ def test_exceptions_of_the_environment_come_through_and_leave_the_agent_whole():
     assert agent.num_timesteps == 34
 
 
+def test_asking_an_agent_that_is_learning_is_an_error_not_a_deadlock():
+    agent = ide3al.Random(batch_size=10)
+
+    class Curious(ModelEnv):
+        def step(self, action):
+            assert agent.num_timesteps >= 0
+            return super().step(action)
+
+    with pytest.raises(ide3al.Error, match="is learning at the moment"):
+        agent.fit(Curious("double-chain"), total_timesteps=10)
+
+
 def test_ctrl_c_ends_a_fit():
     agent = ide3al.IDE3AL(batch_size=10)
     # raised by the handler of SIGINT while the library waits for the environment or solves
