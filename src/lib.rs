@@ -13,6 +13,7 @@ pub mod formulation;
 pub mod frontier;
 pub mod learn;
 pub mod model;
+mod parallel;
 pub mod report;
 pub mod solve;
 

@@ -329,6 +329,11 @@ impl Projection {
             work.direction_alpha[s] =
                 (1.0 - self.row_sums[s] - work.rows[s]) / damped(self.columns.counts[s]);
         }
+        // adding c to beta and taking it from alpha changes nothing: without this the
+        // multipliers drift along that direction and their digits go
+        let drift = work.direction_beta.iter().sum::<f64>() / n as f64;
+        work.direction_beta.iter_mut().for_each(|x| *x -= drift);
+        work.direction_alpha.iter_mut().for_each(|x| *x += drift);
         std::mem::swap(&mut self.work.prefix, &mut work.prefix);
         self.work = work;
     }
@@ -336,6 +341,14 @@ impl Projection {
     /// Projects, starting from the multipliers at hand, until no row or column sum is off by
     /// more than `tolerance`. Returns the violation reached and the Newton steps taken.
     pub fn project(&mut self, target: &Target<'_>, tolerance: f64, most: usize) -> (f64, usize) {
+        let drift = self.beta.iter().sum::<f64>() / self.n as f64;
+        if drift.is_finite() && self.alpha.iter().all(|x| x.is_finite()) {
+            self.beta.iter_mut().for_each(|x| *x -= drift);
+            self.alpha.iter_mut().for_each(|x| *x += drift);
+        } else {
+            self.alpha.fill(0.0);
+            self.beta.fill(0.0);
+        }
         self.evaluate(target);
         let mut violation = self.violation();
         for step in 0..most {
@@ -361,8 +374,12 @@ impl Projection {
                     self.beta[i] = self.work.saved_beta[i] + size * self.work.direction_beta[i];
                 }
                 self.evaluate(target);
-                let noise = 1e-13 * (1.0 + before.abs());
-                if self.value >= before + 1e-4 * size * slope - noise || size < 1e-9 {
+                // where the dual value no longer shows the difference, the violation decides
+                let noise = 1e-14 * (1.0 + before.abs());
+                let gain = self.value - before;
+                let risen = gain >= 1e-4 * size * slope && gain > noise;
+                let closer = gain.abs() <= noise && self.violation() < violation;
+                if risen || closer || size < 1e-9 {
                     break;
                 }
                 size *= 0.5;
@@ -402,7 +419,12 @@ impl Projection {
             }
             total += row;
         }
-        total.max(0.0)
+        // a broken projection must not pass for a perfect one
+        if total.is_nan() {
+            f64::INFINITY
+        } else {
+            total.max(0.0)
+        }
     }
 
     /// $\min_{U \in B_\zeta} \langle G, U\rangle \ge \sum\alpha + \sum\beta + \zeta \sum_{st}

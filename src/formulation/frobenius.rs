@@ -112,7 +112,7 @@ impl<'a> Evaluator<'a> {
         let most: f64 = (0..self.mdp.n_states())
             .map(|s| simplex::support(descent[self.mdp.pairs(s)].iter().copied(), xi))
             .sum();
-        let bound = if norm > 0.0 {
+        let bound = if norm > 0.0 && norm.is_finite() {
             ((least - most) / norm).max(0.0)
         } else {
             0.0

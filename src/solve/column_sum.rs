@@ -7,6 +7,7 @@ use super::saddle::{Iteration, Saddle};
 use super::{Limits, Outcome};
 use crate::formulation::{Problem, column_sum, simplex};
 use crate::model::{Kernel, Mdp, Policy};
+use crate::parallel::{blocks, sum, update};
 
 struct ColumnSum<'a> {
     mdp: &'a Mdp,
@@ -21,7 +22,7 @@ struct ColumnSum<'a> {
 impl Saddle for ColumnSum<'_> {
     fn primal_gradient(&self, y: &[f64], out: &mut [f64]) {
         self.mdp.kernel().times(y, out);
-        out.iter_mut().for_each(|g| *g = -*g);
+        update(out, |_, g| -g);
     }
 
     fn dual_gradient(&self, x: &[f64], out: &mut [f64]) {
@@ -37,25 +38,25 @@ impl Saddle for ColumnSum<'_> {
                 .sum::<f64>()
                 / self.mdp.n_states() as f64;
         }
-        out.iter_mut().for_each(|g| *g = 1.0 - spread - *g);
+        update(out, |_, g| 1.0 - spread - g);
     }
 
     fn primal_step(&self, x: &[f64], gradient: &[f64], step: f64, out: &mut [f64]) {
-        for s in 0..self.mdp.n_states() {
-            let pairs = self.mdp.pairs(s);
-            let uniform = 1.0 / pairs.len() as f64;
+        let first = self.mdp.first_pair();
+        blocks(first, out, |s, row| {
+            let uniform = 1.0 / row.len() as f64;
             let shrink = 1.0 / (1.0 + step * self.pull);
-            for r in pairs.clone() {
-                out[r] = (x[r] - step * (gradient[r] - self.pull * uniform)) * shrink;
+            for (r, p) in (first[s]..).zip(row.iter_mut()) {
+                *p = (x[r] - step * (gradient[r] - self.pull * uniform)) * shrink;
             }
-            simplex::project(&mut out[pairs], self.xi);
-        }
+            simplex::project(row, self.xi);
+        });
     }
 
     fn dual_step(&self, y: &[f64], gradient: &[f64], step: f64, out: &mut [f64]) {
-        for t in 0..y.len() {
-            out[t] = (y[t] + step * self.sigma[t] * gradient[t]).clamp(-1.0, 1.0);
-        }
+        update(out, |t, _| {
+            (y[t] + step * self.sigma[t] * gradient[t]).clamp(-1.0, 1.0)
+        });
     }
 
     fn scale_primal(&self, v: &[f64], out: &mut [f64]) {
@@ -69,11 +70,11 @@ impl Saddle for ColumnSum<'_> {
     }
 
     fn primal_norm(&self, v: &[f64]) -> f64 {
-        v.iter().map(|x| x * x).sum()
+        sum(v.len(), |i| v[i] * v[i])
     }
 
     fn dual_norm(&self, v: &[f64]) -> f64 {
-        v.iter().zip(&self.sigma).map(|(x, s)| x * x / s).sum()
+        sum(v.len(), |i| v[i] * v[i] / self.sigma[i])
     }
 }
 

@@ -1,8 +1,9 @@
 //! Infinity by restarted primal-dual steps on the sparse linear program in kept mass.
 //!
-//! $\min_{\pi \in \Delta_\xi,\, 0 \le k \le \zeta} \max_{\lambda, y, \rho} \; \sum_s \lambda_s (1 - \sum_t k_{st})
-//! + \sum_t y_t (\sum_s k_{st} - 1) + \sum_{st} \rho_{st} (k_{st} - M_{st}(\pi))$ with $\lambda$ in
-//! the simplex, $0 \le y \le 1$ and $0 \le \rho \le 1$ (an optimal dual has $y, \rho \le \max
+//! $$\min_{\pi \in \Delta_\xi,\, 0 \le k \le \zeta} \max_{\lambda, y, \rho} \; \sum_s \lambda_s \Big(1 - \sum_t k_{st}\Big) +
+//!   \sum_t y_t \Big(\sum_s k_{st} - 1\Big) + \sum_{st} \rho_{st} (k_{st} - M_{st}(\pi))$$
+//!
+//! with $\lambda$ in the simplex, $0 \le y \le 1$ and $0 \le \rho \le 1$ (an optimal dual has $y, \rho \le \max
 //! \lambda$).
 
 use super::saddle::{Iteration, Saddle};
@@ -12,6 +13,7 @@ use crate::formulation::support::Support;
 use crate::formulation::transport::Block;
 use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
+use crate::parallel::{blocks, update};
 
 struct Infinity<'a> {
     mdp: &'a Mdp,
@@ -111,19 +113,22 @@ impl Saddle for Infinity<'_> {
     }
 
     fn primal_step(&self, x: &[f64], gradient: &[f64], step: f64, out: &mut [f64]) {
-        for s in 0..self.n() {
-            let pairs = self.mdp.pairs(s);
-            let uniform = 1.0 / pairs.len() as f64;
+        let first = self.mdp.first_pair();
+        let (policy, kept) = out.split_at_mut(self.mdp.n_pairs());
+        blocks(first, policy, |s, row| {
+            let uniform = 1.0 / row.len() as f64;
             let length = step * self.tau_policy[s];
             let shrink = 1.0 / (1.0 + length * self.pull);
-            for r in pairs.clone() {
-                out[r] = (x[r] - length * (gradient[r] - self.pull * uniform)) * shrink;
+            for (r, p) in (first[s]..).zip(row.iter_mut()) {
+                *p = (x[r] - length * (gradient[r] - self.pull * uniform)) * shrink;
             }
-            simplex::project(&mut out[pairs], self.problem.xi);
-        }
-        for r in self.mdp.n_pairs()..x.len() {
-            out[r] = (x[r] - step * self.tau_kept * gradient[r]).clamp(0.0, self.problem.zeta);
-        }
+            simplex::project(row, self.problem.xi);
+        });
+        let base = self.mdp.n_pairs();
+        update(kept, |k, _| {
+            let moved = x[base + k] - step * self.tau_kept * gradient[base + k];
+            moved.clamp(0.0, self.problem.zeta)
+        });
     }
 
     fn dual_step(&self, y: &[f64], gradient: &[f64], step: f64, out: &mut [f64]) {
@@ -135,9 +140,10 @@ impl Saddle for Infinity<'_> {
         for t in columns..caps {
             out[t] = (y[t] + step * self.sigma_columns[t - columns] * gradient[t]).clamp(0.0, 1.0);
         }
-        for k in caps..blocks {
-            out[k] = (y[k] + step * self.sigma_caps[k - caps] * gradient[k]).clamp(0.0, 1.0);
-        }
+        update(&mut out[caps..blocks], |k, _| {
+            let moved = y[caps + k] + step * self.sigma_caps[k] * gradient[caps + k];
+            moved.clamp(0.0, 1.0)
+        });
         for b in blocks..y.len() {
             out[b] = (y[b] + step * self.sigma_blocks[b - blocks] * gradient[b]).clamp(0.0, 1.0);
         }

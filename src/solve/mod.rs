@@ -167,9 +167,15 @@ pub fn solve(
 ) -> Result<Solution> {
     problem.validate(mdp)?;
     let mut limits = Limits::new(problem, options, observer);
-    let (outcome, solver, notes) = roads::solve(mdp, problem, options, warm, &mut limits)?;
+    let (outcome, solver, mut notes) = roads::solve(mdp, problem, options, warm, &mut limits)?;
     let status = limits.status(&outcome);
     let gap = (outcome.objective - outcome.bound).abs();
+    if status == Status::Stalled {
+        notes.push(format!(
+            "no further progress in floating point at gap {gap:.1e}: the policy is as good as the gap \
+             says; very small probabilities or a model that hardly hangs together are the usual cause"
+        ));
+    }
     Ok(Solution {
         policy: Policy::cleaned(mdp, outcome.policy),
         certificate: Certificate {

@@ -22,6 +22,9 @@ use crate::model::{Kernel, Mdp, Policy};
 
 /// Up to this many states the Hessian is factored densely.
 const DENSE_LIMIT: usize = 1_500;
+/// Newton needs some ten steps; where it has not converged after this many, floating point
+/// has given out (chains that hardly hang together) and the certificate says how far it got.
+const MOST_STEPS: usize = 500;
 /// Each smoothing step divides $\tau$ by this at most.
 const SHRINK: f64 = 0.2;
 
@@ -61,7 +64,10 @@ pub(super) fn solve(
                 certify(problem, &newton, iterations, &mut best, limits);
                 break;
             }
-            if !improved || (newton.violation() >= before && before < 1e-13) {
+            if !improved
+                || (newton.violation() >= before && before < 1e-13)
+                || iterations >= MOST_STEPS
+            {
                 break;
             }
         }
@@ -85,7 +91,7 @@ pub(super) fn solve(
                 // one more small step sharpens the policy towards the limit
                 break 'smoothing;
             }
-            if newton.tau <= 1e-12 {
+            if newton.tau <= 1e-12 || iterations >= MOST_STEPS {
                 break;
             }
             // V is smooth in tau: extrapolate to the next value

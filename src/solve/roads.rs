@@ -188,7 +188,17 @@ fn entropies(
     };
     let Some(parts) = components(mdp, problem.xi) else {
         let outcome = run(mdp, warm.map(|w| w.dual.as_slice()))?;
-        return Ok((outcome, name, Vec::new()));
+        let policy = Policy::cleaned(mdp, outcome.policy.clone());
+        let (_, classes) = entropy::value(mdp, problem.formulation, &policy);
+        let mut notes = Vec::new();
+        if classes > 1 {
+            notes.push(format!(
+                "this optimal policy keeps to {classes} separate parts of the model: the objective \
+                 is that of the best mixture of them, the steady state below is the one reached from \
+                 the start distribution; a larger xi joins the parts"
+            ));
+        }
+        return Ok((outcome, name, notes));
     };
     let mut whole = Outcome {
         policy: Policy::uniform(mdp).probabilities().to_vec(),

@@ -16,6 +16,8 @@
 //! References: Chambolle and Pock (2011); Pock and Chambolle (2011) for $T$ and $\Sigma$;
 //! Lu and Yang (2024), *Restarted Halpern PDHG for linear programming*, for the restarts.
 
+use crate::parallel::update;
+
 /// A saddle problem; gradients are affine in their argument.
 pub(super) trait Saddle {
     /// $\nabla_x L$ at `y`.
@@ -141,9 +143,8 @@ impl Iteration {
             self.step / self.weight,
             &mut self.x,
         );
-        for ((m, new), old) in self.mixed.iter_mut().zip(&self.x).zip(&self.current_x) {
-            *m = 2.0 * new - old;
-        }
+        let (x, y) = (&self.x, &self.current_x);
+        update(&mut self.mixed, |i, _| 2.0 * x[i] - y[i]);
         problem.dual_gradient(&self.mixed, &mut self.gradient_y);
         problem.dual_step(
             &self.current_y,
@@ -152,12 +153,10 @@ impl Iteration {
             &mut self.y,
         );
         // differences T(z) - z, in place of buffers no longer needed
-        for ((m, new), old) in self.mixed.iter_mut().zip(&self.x).zip(&self.current_x) {
-            *m = new - old;
-        }
-        for ((g, new), old) in self.gradient_y.iter_mut().zip(&self.y).zip(&self.current_y) {
-            *g = new - old;
-        }
+        let (x, old) = (&self.x, &self.current_x);
+        update(&mut self.mixed, |i, _| x[i] - old[i]);
+        let (y, old) = (&self.y, &self.current_y);
+        update(&mut self.gradient_y, |i, _| y[i] - old[i]);
         let moved_x = problem.primal_norm(&self.mixed);
         let moved_y = problem.dual_norm(&self.gradient_y);
         self.residual = (self.weight * moved_x + moved_y / self.weight).sqrt();
@@ -177,22 +176,14 @@ impl Iteration {
         }
         let k = self.since_restart as f64;
         let (move_on, back) = (k / (k + 1.0), 1.0 / (k + 1.0));
-        for ((z, d), a) in self
-            .current_x
-            .iter_mut()
-            .zip(&self.mixed)
-            .zip(&self.anchor_x)
-        {
-            *z = move_on * (*z + 2.0 * d) + back * a;
-        }
-        for ((z, d), a) in self
-            .current_y
-            .iter_mut()
-            .zip(&self.gradient_y)
-            .zip(&self.anchor_y)
-        {
-            *z = move_on * (*z + 2.0 * d) + back * a;
-        }
+        let (d, anchor) = (&self.mixed, &self.anchor_x);
+        update(&mut self.current_x, |i, z| {
+            move_on * (z + 2.0 * d[i]) + back * anchor[i]
+        });
+        let (d, anchor) = (&self.gradient_y, &self.anchor_y);
+        update(&mut self.current_y, |i, z| {
+            move_on * (z + 2.0 * d[i]) + back * anchor[i]
+        });
     }
 
     fn restart(&mut self, problem: &impl Saddle) {

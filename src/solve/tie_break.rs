@@ -19,7 +19,7 @@ use crate::formulation::{Formulation, Problem, simplex};
 use crate::model::{Mdp, Policy};
 
 /// Most state-action pairs for which ties are broken.
-pub const LIMIT: usize = 50_000;
+pub(super) const LIMIT: usize = 50_000;
 
 /// An objective this close to the optimum counts as optimal.
 const ROUNDING: f64 = 1e-8;
