@@ -87,6 +87,26 @@ pub trait Learner: Send {
     fn load(&mut self, checkpoint: &mut Loader<'_, '_>) -> std::result::Result<(), Damage>;
 }
 
+impl dyn Learner {
+    /// The complete state as bytes, for a front end that keeps learners in its own files.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        self.save(&mut Saver(&mut writer));
+        writer.into_bytes()
+    }
+
+    /// Takes back what [`to_bytes`](Self::to_bytes) gave, into a learner just made with the
+    /// same arguments. After an error the learner must not be used.
+    pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut reader = Reader::new(bytes);
+        self.load(&mut Loader(&mut reader))
+            .and_then(|()| reader.end())
+            .map_err(|damage| {
+                Error::Unsupported(format!("the learner's state is damaged: {damage}"))
+            })
+    }
+}
+
 /// Where a learner writes its state.
 #[derive(Debug)]
 pub struct Saver<'a>(pub(crate) &'a mut Writer);

@@ -1,0 +1,46 @@
+"""Reward-free exploration of finite Markov decision processes.
+
+>>> import ide3al
+>>> solution = ide3al.solve(ide3al.MDP.domain("double-chain"))
+>>> solution.policy.shape
+(20, 2)
+"""
+
+import sys
+
+from ._ide3al import Error
+from .agents import IDE3AL, CountBased, MaxEnt, Random
+from .analysis import Analysis, analyze
+from .data import Data, collect
+from .frontier import Frontier, frontier
+from .mdp import MDP, domains
+from .plotting import plot_policy, plot_visitation
+from .solving import Solution, solve
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "IDE3AL",
+    "MDP",
+    "Analysis",
+    "CountBased",
+    "Data",
+    "Error",
+    "Frontier",
+    "MaxEnt",
+    "Random",
+    "Solution",
+    "analyze",
+    "collect",
+    "domains",
+    "frontier",
+    "plot_policy",
+    "plot_visitation",
+    "solve",
+]
+
+if "gymnasium" in sys.modules:
+    # whoever works with Gymnasium finds the built-in domains there; nobody else pays for it
+    from .envs import register as _register
+
+    _register()

@@ -1,0 +1,112 @@
+"""The model of an environment that has none to show, found by stepping copies of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _ide3al
+from ._ide3al import Error
+from .spaces import Index
+
+Key = Callable[[Any, Any], Hashable]
+
+
+def enumerate_states(
+    env: Any, key: Key | None, on_terminal: str, seeds: Sequence[int], max_states: int
+) -> tuple[_ide3al.Model, list[Hashable]]:
+    if on_terminal not in ("reset", "absorb"):
+        raise Error(f"on_terminal = {on_terminal!r}: must be 'reset' or 'absorb'")
+    if not seeds:
+        raise Error("seeds: give at least one, to know where the environment starts")
+    base = getattr(env, "unwrapped", env)
+    actions = Index(env.action_space)
+    same = key or _default_key
+    number: dict[Hashable, int] = {}
+    # one copy of the environment per state whose steps are still to be made
+    waiting: list[Any] = []
+
+    def visit(at: Any, observation: Any) -> int:
+        name = same(at, observation)
+        if name not in number:
+            if len(number) >= max_states:
+                raise Error(
+                    f"more than {max_states} states: raise max_states, or give a coarser key"
+                )
+            number[name] = len(number)
+            waiting.append(at)
+        return number[name]
+
+    starts = []
+    for seed in seeds:
+        observation, _ = base.reset(seed=int(seed))
+        starts.append(visit(_copy(base), observation))
+    following: list[int] = []
+    terminal: set[int] = set()
+    state = 0
+    while state < len(waiting):
+        at, waiting[state] = waiting[state], None
+        for a in range(actions.size):
+            reached, again = (_step(at, actions.element(a)) for _ in range(2))
+            if same(*reached[:2]) != same(*again[:2]):
+                raise Error(
+                    f"state {state}, action {a}: two tries led to different states; only "
+                    "deterministic environments can be enumerated (learn a random one with "
+                    "ide3al.IDE3AL(...).fit(env))"
+                )
+            following.append(visit(*reached[:2]))
+            if reached[2]:
+                terminal.add(following[-1])
+        state += 1
+    n = len(number)
+    start = np.bincount(starts, minlength=n) / len(starts)
+    table = [
+        [[(1.0, following[s * actions.size + a], 0.0, False)] for a in range(actions.size)]
+        for s in range(n)
+    ]
+    # a terminal state is marked on the way in, as in Gymnasium's tables
+    for row in table:
+        for outcomes in row:
+            p, t, reward, _ = outcomes[0]
+            outcomes[0] = (p, t, reward, t in terminal)
+    model = _ide3al.Model.from_table(table, n, actions.size, start, on_terminal == "reset")
+    return model, list(number)
+
+
+def _copy(env: Any) -> Any:
+    try:
+        return copy.deepcopy(env)
+    except Exception as problem:  # whatever the environment holds: a window, a socket, ...
+        raise Error(f"{type(env).__name__} cannot be copied: {problem}") from problem
+
+
+def _step(env: Any, action: Any) -> tuple[Any, Any, bool]:
+    after = _copy(env)
+    # a different stream for each try, so that randomness shows
+    after.np_random = np.random.default_rng()
+    observation, _, terminated, _, _ = after.step(action)
+    return after, observation, bool(terminated)
+
+
+def _default_key(env: Any, observation: Any) -> Hashable:
+    if callable(getattr(env, "hash", None)):
+        return str(env.hash())
+    return _frozen(observation)
+
+
+def _frozen(observation: Any) -> Hashable:
+    if isinstance(observation, np.ndarray):
+        return observation.shape, observation.tobytes()
+    if isinstance(observation, dict):
+        return tuple((name, _frozen(part)) for name, part in observation.items())
+    if isinstance(observation, (tuple, list)):
+        return tuple(_frozen(part) for part in observation)
+    if isinstance(observation, np.generic):
+        number: Hashable = observation.item()
+        return number
+    if isinstance(observation, Hashable):
+        return observation
+    raise Error(f"an observation of type {type(observation).__name__} is no key; give key=...")

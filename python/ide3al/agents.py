@@ -1,0 +1,280 @@
+"""Learning to explore environments whose model is unknown."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from . import _ide3al
+from ._ide3al import Error
+from .mdp import MDP, Floats, Integers
+from .spaces import Index
+
+Callback = Callable[["Agent"], Any]
+
+
+class Agent:
+    """What all exploration algorithms have in common.
+
+    ``fit`` alternates batches of steps in the environment with learning from everything seen
+    so far. A terminal state belongs to the model: the reset that leaves it counts as a step.
+    A truncated episode is cut without a transition.
+    """
+
+    _algorithm: ClassVar[str]
+
+    def __init__(
+        self, *, batch_size: int | None = None, seed: int = 0, **parameters: Any
+    ) -> None:
+        if batch_size is not None and batch_size < 1:
+            raise Error(f"batch_size = {batch_size}: at least 1 is needed")
+        if seed < 0:
+            raise Error(f"seed = {seed}: must not be negative")
+        self.seed = int(seed)
+        self._parameters = {**parameters, "batch_size": batch_size}
+        self._agent: _ide3al.Agent | None = None
+        self._observations: Index | None = None
+        self._actions: Index | None = None
+
+    def fit(
+        self,
+        env: Any,
+        total_timesteps: int,
+        progress_bar: bool = False,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Explores ``env`` for ``total_timesteps`` steps. ``callback(agent)`` is called after
+        each batch; returning False ends the fit. Fitting again goes on from what was learned,
+        with a new episode."""
+        if total_timesteps < 1:
+            raise Error(f"total_timesteps = {total_timesteps}: at least 1 is needed")
+        agent, observations, actions = self._attach(env)
+        agent.interrupt_trajectory()
+        # the environment is seeded once: the first reset of the first fit
+        first_seed: list[int] = [self.seed] if agent.steps == 0 else []
+
+        def reset() -> int:
+            observation, _ = env.reset(seed=first_seed.pop()) if first_seed else env.reset()
+            return observations.number(observation)
+
+        def step(action: int) -> tuple[int, int]:
+            observation, _, terminated, truncated, _ = env.step(actions.element(action))
+            return observations.number(observation), 1 if terminated else 2 if truncated else 0
+
+        done = 0
+        while done < total_timesteps:
+            steps = min(agent.batch_size, total_timesteps - done)
+            last = done + steps == total_timesteps
+            agent.iterate(reset, step, steps, last)
+            done += steps
+            if progress_bar:
+                _show_progress(done, total_timesteps, self)
+            if callback is not None and callback(self) is False:
+                break
+        if progress_bar:
+            sys.stderr.write("\n")
+        return self
+
+    def predict(self, observation: Any, deterministic: bool = False) -> Any:
+        """An action for an observation, drawn from the policy learned, or its likeliest."""
+        agent = self._fitted()
+        assert self._observations is not None and self._actions is not None
+        state = self._observations.number(observation)
+        if deterministic:
+            return self._actions.element(int(np.argmax(self.policy[state])))
+        return self._actions.element(agent.draw(state))
+
+    @property
+    def policy(self) -> Floats:
+        """The policy learned, (S, A). For MaxEnt, whose result is a mixture of policies, the
+        one policy with the same state-action visits in the estimated model."""
+        agent = self._fitted()
+        return agent.judge()[0].reshape(agent.n_states, agent.n_actions)
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Entropies in nats, least visited probability, spectral gap and stationary
+        distribution of what was learned, in the model estimated so far."""
+        return self._fitted().judge()[1]
+
+    @property
+    def model(self) -> MDP:
+        """The model estimated so far."""
+        return MDP._of(self._fitted().estimate())
+
+    @property
+    def visits(self) -> Integers:
+        """How often each action was tried in each state, (S, A)."""
+        agent = self._fitted()
+        return agent.visits().reshape(agent.n_states, agent.n_actions)
+
+    @property
+    def coverage(self) -> float:
+        """Share of state-action pairs tried at least once."""
+        return float((self.visits > 0).mean())
+
+    @property
+    def num_timesteps(self) -> int:
+        """Steps taken so far."""
+        return 0 if self._agent is None else self._agent.steps
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes everything needed to go on, whole or not at all."""
+        text, learner = self._fitted().save()
+        document = {
+            "class": type(self).__name__,
+            "seed": self.seed,
+            "parameters": self._parameters,
+        }
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("ide3al.json", json.dumps(document))
+            archive.writestr("agent.json", text)
+            archive.writestr("learner.bin", learner)
+        _ide3al.write_file(path, buffer.getvalue())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], env: Any = None) -> Self:
+        """Reads what :meth:`save` wrote. Give ``env`` to predict before fitting again."""
+        name = os.fspath(path)
+        try:
+            with zipfile.ZipFile(name) as archive:
+                document = json.loads(archive.read("ide3al.json"))
+                text = archive.read("agent.json").decode()
+                learner = archive.read("learner.bin")
+            written_by = str(document["class"])
+            agent = cls.__new__(cls)
+            Agent.__init__(
+                agent, seed=int(document["seed"]), **dict(document["parameters"])
+            )
+        except OSError as problem:
+            raise Error(f"{name}: cannot read: {problem}") from None
+        except (
+            zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError,
+            TypeError, ValueError,
+        ) as problem:  # fmt: skip
+            raise Error(
+                f"{name}: this is no agent saved by ide3al, or it is damaged: {problem}"
+            ) from None
+        if written_by != cls.__name__:
+            raise Error(f"{name}: holds a {written_by}; load it with ide3al.{written_by}.load")
+        agent._agent = _ide3al.Agent.load(text, learner)
+        if env is not None:
+            agent._attach(env)
+        return agent
+
+    def _attach(self, env: Any) -> tuple[_ide3al.Agent, Index, Index]:
+        for kind in ("observation_space", "action_space"):
+            if not hasattr(env, kind):
+                raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
+        observations, actions = Index(env.observation_space), Index(env.action_space)
+        sizes = observations.size, actions.size
+        if self._agent is None:
+            self._agent = _ide3al.Agent(
+                self._algorithm, *sizes, self.seed, self._parameters
+            )
+        elif sizes != (self._agent.n_states, self._agent.n_actions):
+            raise Error(
+                f"this agent has learned {self._agent.n_states} states and "
+                f"{self._agent.n_actions} actions; the environment has {sizes[0]} and {sizes[1]}"
+            )
+        self._observations, self._actions = observations, actions
+        return self._agent, observations, actions
+
+    def _fitted(self) -> _ide3al.Agent:
+        if self._agent is None:
+            raise Error(f"this {type(self).__name__} has not seen anything yet; call fit first")
+        return self._agent
+
+    def __repr__(self) -> str:
+        given = {k: v for k, v in self._parameters.items() if v is not None}
+        listed = "".join(f"{name}={value!r}, " for name, value in given.items())
+        return f"<{type(self).__name__}({listed}seed={self.seed}): {self.num_timesteps} steps>"
+
+
+class IDE3AL(Agent):
+    """After each batch, solves an exploration objective on the estimated model (unvisited
+    pairs are uniform) and follows the optimal policy: the paper's Algorithm 1."""
+
+    _algorithm = "ideal"
+
+    def __init__(
+        self,
+        *,
+        formulation: str = "frobenius",
+        xi: float | None = None,
+        zeta: float | None = None,
+        tie_break: bool = False,
+        batch_size: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            batch_size=batch_size,
+            seed=seed,
+            formulation=formulation,
+            xi=xi,
+            zeta=zeta,
+            tie_break=tie_break,
+        )
+
+
+class MaxEnt(Agent):
+    """A mixture of policies that climbs the entropy of the state distribution
+    (Hazan et al. 2019)."""
+
+    _algorithm = "max-ent"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        eta: float | None = None,
+        discount: float | None = None,
+        batch_size: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            batch_size=batch_size, seed=seed, epsilon=epsilon, eta=eta, discount=discount
+        )
+
+
+class CountBased(Agent):
+    """Follows rewards for rarely visited states."""
+
+    _algorithm = "count-based"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        discount: float | None = None,
+        batch_size: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(batch_size=batch_size, seed=seed, epsilon=epsilon, discount=discount)
+
+
+class Random(Agent):
+    """Every action equally likely, for ever."""
+
+    _algorithm = "random"
+
+    def __init__(self, *, batch_size: int | None = None, seed: int = 0) -> None:
+        super().__init__(batch_size=batch_size, seed=seed)
+
+
+def _show_progress(done: int, total: int, agent: Agent) -> None:
+    filled = 30 * done // total
+    sys.stderr.write(
+        f"\r[{'#' * filled}{'.' * (30 - filled)}] {done}/{total} steps, "
+        f"{100 * agent.coverage:.1f} % of pairs tried"
+    )
+    sys.stderr.flush()

@@ -1,0 +1,115 @@
+"""The long run of a model under a policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _ide3al
+from ._table import html_table, nats, text_table
+from .mdp import MDP, Floats, probabilities
+
+
+class Analysis:
+    """Long-run behaviour; :attr:`figures` holds everything under its name in
+    ``ide3al analyze --json``."""
+
+    def __init__(self, figures: dict[str, Any]) -> None:
+        self.figures = figures
+
+    @property
+    def stationary(self) -> Floats:
+        """Long-run average state distribution from the start."""
+        return np.asarray(self.figures["stationary"])
+
+    @property
+    def entropy(self) -> float:
+        """Entropy of the stationary distribution, in nats."""
+        return float(self.figures["entropy"])
+
+    @property
+    def entropy_normalized(self) -> float:
+        """Entropy as a share of ln S."""
+        return float(self.figures["entropy_normalized"])
+
+    @property
+    def state_action_entropy(self) -> float:
+        """In nats."""
+        return float(self.figures["state_action_entropy"])
+
+    @property
+    def spectral_gap(self) -> float:
+        """1 - |second eigenvalue|."""
+        return float(self.figures["spectral_gap"])
+
+    @property
+    def mixing_time(self) -> float:
+        """Steps until every start is within the threshold; infinite for a chain that never
+        mixes. ``figures["mixing_time_kind"]`` says whether it is exact or a lower bound."""
+        time = self.figures["mixing_time"]
+        return float("inf") if time is None else float(time)
+
+    @property
+    def recurrent_classes(self) -> int:
+        return int(self.figures["recurrent_classes"])
+
+    @property
+    def communicating_classes(self) -> int:
+        return int(self.figures["communicating_classes"])
+
+    @property
+    def transient_states(self) -> int:
+        return int(self.figures["transient_states"])
+
+    @property
+    def period(self) -> int:
+        return int(self.figures["period"])
+
+    def _rows(self) -> list[tuple[str, str]]:
+        figures = self.figures
+        at_least = "at least " if figures["mixing_time_kind"] == "lower_bound" else ""
+        steps = self.mixing_time
+        rows = [
+            ("state entropy", nats(self.entropy, self.entropy_normalized)),
+            (
+                "state-action entropy",
+                nats(self.state_action_entropy, figures["state_action_entropy_normalized"]),
+            ),
+            (
+                "least visited",
+                f"state {figures['least_visited_state']}, {figures['min_probability']:.3g}",
+            ),
+            ("spectral gap", f"{self.spectral_gap:.4g} ({figures['spectral_gap_kind']})"),
+            ("mixing time", "infinite" if steps == float("inf") else f"{at_least}{steps:.0f} steps"),
+            (
+                "recurrent classes",
+                f"{self.recurrent_classes}, {self.transient_states} transient states",
+            ),
+        ]
+        if figures.get("horizon") is not None:
+            share = figures["horizon_entropy_normalized"]
+            rows.append(
+                (f"within {figures['horizon']} steps", nats(figures["horizon_entropy"], share))
+            )
+        return rows
+
+    def __repr__(self) -> str:
+        return text_table("Long run", self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table("Long run", self._rows())
+
+
+def analyze(
+    mdp: MDP,
+    policy: Any = "uniform",
+    *,
+    horizon: int | None = None,
+    mixing_threshold: float = 0.25,
+    mixing_norm: str = "tv",
+) -> Analysis:
+    """Classes, stationary distribution, entropies, spectral gap and mixing time of ``mdp``
+    under ``policy``: an array (S, A), one row per state, or ``"uniform"``."""
+    flat = probabilities(mdp, policy)
+    return Analysis(_ide3al.analyze(mdp._model, flat, horizon, mixing_threshold, mixing_norm))

@@ -1,0 +1,188 @@
+"""Data gathered with a policy."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._extras import need
+from ._ide3al import Error
+from ._table import html_table, nats, text_table
+from .agents import Agent
+from .mdp import Floats, Integers
+from .spaces import Index
+
+
+@dataclass(frozen=True, repr=False)
+class Data:
+    """Transitions as arrays, one entry per step; states and actions by number."""
+
+    observations: Integers
+    actions: Integers
+    rewards: Floats
+    next_observations: Integers
+    terminations: np.typing.NDArray[np.bool_]
+    truncations: np.typing.NDArray[np.bool_]
+    n_states: int
+    n_actions: int
+    #: The Minari data set, where one was asked for.
+    dataset: Any = None
+
+    def __len__(self) -> int:
+        return int(self.observations.size)
+
+    @property
+    def counts(self) -> Integers:
+        """How often each action was taken in each state, (S, A)."""
+        pairs = self.observations * self.n_actions + self.actions
+        counts = np.bincount(pairs, minlength=self.n_states * self.n_actions)
+        return counts.reshape(self.n_states, self.n_actions).astype(np.int64)
+
+    @property
+    def coverage(self) -> float:
+        """Share of state-action pairs seen at least once."""
+        return float((self.counts > 0).mean())
+
+    @property
+    def entropy(self) -> float:
+        """Entropy of the state-action frequencies, in nats."""
+        shares = self.counts.ravel() / max(len(self), 1)
+        shares = shares[shares > 0]
+        return float(-(shares * np.log(shares)).sum())
+
+    def _rows(self) -> list[tuple[str, str]]:
+        seen, pairs = int((self.counts > 0).sum()), self.n_states * self.n_actions
+        most = np.log(pairs) if pairs > 1 else 1.0
+        ends = int(self.terminations.sum()), int(self.truncations.sum())
+        return [
+            ("steps", str(len(self))),
+            ("episodes ended", f"{ends[0]} by a terminal state, {ends[1]} cut short"),
+            ("pairs seen", f"{seen} of {pairs}, {100 * self.coverage:.1f} %"),
+            ("state-action entropy", nats(self.entropy, self.entropy / most)),
+        ]
+
+    def __repr__(self) -> str:
+        return text_table("Data", self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table("Data", self._rows())
+
+
+def collect(
+    env: Any,
+    policy: Agent | Any,
+    steps: int,
+    *,
+    seed: int = 0,
+    dataset_id: str | None = None,
+) -> Data:
+    """Takes ``steps`` steps in ``env`` with an agent or a policy (S, A), resetting after each
+    episode; unlike in learning, resets are no steps here.
+
+    ``dataset_id`` ("frozen-lake/ide3al-v0") also writes a Minari data set of that name; the
+    last episode is cut where the steps end.
+    """
+    name = type(policy).__name__ if isinstance(policy, Agent) else "policy"
+    if dataset_id is None:
+        return _collect(env, policy, steps, seed)
+    minari = need("minari", "minari")
+    if dataset_id in minari.list_local_datasets():
+        raise Error(
+            f"dataset_id = {dataset_id!r}: exists already; choose another name or version, or "
+            "delete it with minari.delete_dataset"
+        )
+    data = _collect(env, policy, steps, seed)
+    with warnings.catch_warnings():
+        # asks for the author's address and the like, which are not ours to know
+        warnings.simplefilter("ignore")
+        dataset = minari.create_dataset_from_buffers(
+            dataset_id,
+            _episodes(data, env, minari.data_collector.EpisodeBuffer),
+            env=env,
+            algorithm_name=name,
+            description=f"{steps} steps; {100 * data.coverage:.1f} % of state-action pairs seen",
+            requirements=["ide3al"],
+        )
+    return dataclasses.replace(data, dataset=dataset)
+
+
+def _episodes(data: Data, env: Any, buffer: Any) -> list[Any]:
+    """One Minari buffer per episode."""
+    states, actions = Index(env.observation_space), Index(env.action_space)
+    ended = np.flatnonzero(data.terminations | data.truncations) + 1
+    bounds = np.unique(np.concatenate([[0], ended, [len(data)]]))
+    episodes = []
+    for k, (first, after) in enumerate(itertools.pairwise(bounds.tolist())):
+        steps = slice(first, after)
+        seen = [*data.observations[steps].tolist(), int(data.next_observations[after - 1])]
+        truncations = data.truncations[steps].copy()
+        truncations[-1] |= not data.terminations[after - 1]
+        episodes.append(
+            buffer(
+                id=k,
+                observations=_stack([states.element(s) for s in seen]),
+                actions=_stack([actions.element(a) for a in data.actions[steps].tolist()]),
+                rewards=data.rewards[steps].tolist(),
+                terminations=data.terminations[steps].tolist(),
+                truncations=truncations.tolist(),
+            )
+        )
+    return episodes
+
+
+def _stack(elements: list[Any]) -> Any:
+    """One array of many elements, part by part for tuples and dictionaries."""
+    first = elements[0]
+    if isinstance(first, dict):
+        return {name: _stack([element[name] for element in elements]) for name in first}
+    if isinstance(first, tuple):
+        return tuple(_stack(list(part)) for part in zip(*elements, strict=True))
+    return np.stack(elements)
+
+
+def _collect(env: Any, policy: Agent | Any, steps: int, seed: int) -> Data:
+    if steps < 1:
+        raise Error(f"steps = {steps}: at least 1 is needed")
+    states, actions = Index(env.observation_space), Index(env.action_space)
+    rng = np.random.default_rng(seed)
+    if isinstance(policy, Agent):
+        policy = policy.policy
+    table = np.asarray(policy, dtype=np.float64)
+    if table.shape != (states.size, actions.size):
+        raise Error(
+            f"policy: expected shape ({states.size}, {actions.size}), found {table.shape}"
+        )
+    if not (table >= 0).all() or not np.allclose(table.sum(axis=1), 1, atol=1e-6):
+        raise Error("policy: every row must be a distribution over actions")
+    sums = np.cumsum(table, axis=1)
+    columns = np.zeros((3, steps), dtype=np.int64)
+    rewards = np.zeros(steps)
+    ends = np.zeros((2, steps), dtype=np.bool_)
+    observation, _ = env.reset(seed=seed)
+    state = states.number(observation)
+    for k in range(steps):
+        draw = rng.random() * sums[state, -1]
+        action = min(int(np.searchsorted(sums[state], draw, side="right")), actions.size - 1)
+        observation, reward, terminated, truncated, _ = env.step(actions.element(action))
+        following = states.number(observation)
+        columns[:, k] = state, action, following
+        rewards[k], ends[:, k] = float(reward), (terminated, truncated)
+        if terminated or truncated:
+            observation, _ = env.reset()
+            following = states.number(observation)
+        state = following
+    return Data(
+        observations=columns[0],
+        actions=columns[1],
+        rewards=rewards,
+        next_observations=columns[2],
+        terminations=ends[0],
+        truncations=ends[1],
+        n_states=states.size,
+        n_actions=actions.size,
+    )

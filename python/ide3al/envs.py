@@ -1,0 +1,155 @@
+"""The built-in domains as Gymnasium environments: ``ide3al/DoubleChain-v0`` and so on.
+
+Needs Gymnasium: ``pip install "ide3al[gymnasium]"``.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from ._ide3al import Error
+from .mdp import MDP, Floats, Integers, domains
+
+_VERSION = 0
+
+
+class ModelEnv(gymnasium.Env[Any, Any]):
+    """Steps through a model; no reward, no end. Parameters are the domain's.
+
+    Has ``P`` in the format of Gymnasium's toy environments (built when first asked for) and
+    ``initial_state_distrib``.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}
+
+    def __init__(
+        self, model: str | MDP = "double-chain", render_mode: str | None = None, **parameters: Any
+    ) -> None:
+        if isinstance(model, MDP) and parameters:
+            raise Error("parameters belong to a built-in domain, not to a model")
+        self.mdp = model if isinstance(model, MDP) else MDP.domain(model, **parameters)
+        if not self.mdp.is_even:
+            raise Error(
+                "states of this model have different actions, which Discrete cannot express"
+            )
+        self.render_mode = render_mode
+        self.observation_space = gymnasium.spaces.Discrete(self.mdp.n_states)
+        self.action_space = gymnasium.spaces.Discrete(self.mdp.n_actions)
+        self.initial_state_distrib = self.mdp.start
+        self._offsets, self._indices, self._values = self.mdp.rows()
+        self._state: int | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.int64, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._state = self._draw(self.initial_state_distrib)
+        return np.int64(self._state), {}
+
+    def step(self, action: Any) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
+        if self._state is None:
+            raise gymnasium.error.ResetNeeded("call reset before the first step")
+        if not self.action_space.contains(action):
+            raise gymnasium.error.InvalidAction(f"{action!r} is not in {self.action_space}")
+        pair = self._state * self.mdp.n_actions + int(action)
+        row = slice(self._offsets[pair], self._offsets[pair + 1])
+        self._state = int(self._indices[row][self._draw(self._values[row])])
+        return np.int64(self._state), 0.0, False, False, {}
+
+    def _draw(self, probabilities: Floats) -> int:
+        sums = np.cumsum(probabilities)
+        x = self.np_random.random() * sums[-1]
+        return int(min(np.searchsorted(sums, x, side="right"), sums.size - 1))
+
+    @cached_property
+    def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
+        """``P[s][a]``: a list of (probability, next state, reward, terminated)."""
+        n_actions = self.mdp.n_actions
+        offsets = self._offsets.tolist()
+        entries = [
+            (p, t, 0.0, False)
+            for p, t in zip(self._values.tolist(), self._indices.tolist(), strict=True)
+        ]
+        return {
+            s: {
+                a: entries[offsets[pair] : offsets[pair + 1]]
+                for a, pair in enumerate(range(s * n_actions, (s + 1) * n_actions))
+            }
+            for s in range(self.mdp.n_states)
+        }
+
+
+class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """Many copies of a model, all stepped at once: ``gymnasium.make_vec("ide3al/...", num_envs=n,
+    vectorization_mode="vector_entry_point")``."""
+
+    metadata: dict[str, Any] = {
+        "render_modes": [],
+        "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self, num_envs: int = 1, model: str | MDP = "double-chain", **parameters: Any
+    ) -> None:
+        single = ModelEnv(model, **parameters)
+        if num_envs < 1:
+            raise Error(f"num_envs = {num_envs}: at least 1 is needed")
+        self.num_envs = num_envs
+        self.mdp = single.mdp
+        self.single_observation_space = single.observation_space
+        self.single_action_space = single.action_space
+        batch = gymnasium.vector.utils.batch_space
+        self.observation_space = batch(single.observation_space, num_envs)
+        self.action_space = batch(single.action_space, num_envs)
+        self._indices, self._offsets = single._indices, single._offsets
+        # row k takes the interval from k to k + 1: one search serves all rows
+        ends = np.cumsum(single._values)
+        before = np.concatenate([[0.0], ends])[single._offsets]
+        rows = np.repeat(np.arange(self.mdp.n_pairs), np.diff(single._offsets))
+        self._ends = rows + (ends - before[rows]) / np.diff(before)[rows]
+        self._start = np.cumsum(self.mdp.start)
+        self._states: Integers | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        draws = self.np_random.random(self.num_envs) * self._start[-1]
+        found = np.searchsorted(self._start, draws, side="right")
+        self._states = np.minimum(found, self.mdp.n_states - 1).astype(np.int64)
+        return self._states.copy(), {}
+
+    def step(self, actions: Any) -> tuple[Any, Floats, Any, Any, dict[str, Any]]:
+        if self._states is None:
+            raise gymnasium.error.ResetNeeded("call reset before the first step")
+        if not self.action_space.contains(actions):
+            raise gymnasium.error.InvalidAction(f"{actions!r} is not in {self.action_space}")
+        pairs = self._states * self.mdp.n_actions + actions
+        found = np.searchsorted(self._ends, pairs + self.np_random.random(self.num_envs), "right")
+        # rounding must not lead into a neighbouring row
+        found = np.clip(found, self._offsets[pairs], self._offsets[pairs + 1] - 1)
+        self._states = self._indices[found]
+        no = np.zeros(self.num_envs, dtype=np.bool_)
+        return self._states.copy(), np.zeros(self.num_envs), no, no.copy(), {}
+
+
+def environment_id(domain: str) -> str:
+    """``double-chain`` -> ``ide3al/DoubleChain-v0``."""
+    return f"ide3al/{''.join(part.title() for part in domain.split('-'))}-v{_VERSION}"
+
+
+def register() -> None:
+    """Registers every built-in domain; done once, whoever asks."""
+    for name in domains():
+        identifier = environment_id(name)
+        if identifier not in gymnasium.registry:
+            gymnasium.register(
+                id=identifier,
+                entry_point="ide3al.envs:ModelEnv",
+                vector_entry_point="ide3al.envs:ModelVectorEnv",
+                kwargs={"model": name},
+            )

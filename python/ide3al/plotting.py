@@ -1,0 +1,77 @@
+"""Pictures. Needs Matplotlib: ``pip install "ide3al[plot]"``; imported only when asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._extras import need
+from ._ide3al import Error
+from .mdp import MDP, Integers, probabilities
+
+
+def plot_visitation(
+    mdp: MDP, visits: npt.ArrayLike, *, shape: tuple[int, int] | None = None, ax: Any = None
+) -> Any:
+    """Share of time per state; returns the Matplotlib axes.
+
+    A heat map where the model has a map, or where ``shape`` gives (rows, columns) for states
+    numbered row by row (FrozenLake, CliffWalking); bars otherwise. ``visits`` are counts or
+    probabilities, per state or per state and action.
+    """
+    values = np.asarray(visits, dtype=np.float64)
+    if values.ndim == 2 and values.shape[0] == mdp.n_states:
+        values = values.sum(axis=1)
+    if values.shape != (mdp.n_states,):
+        raise Error(f"visits: expected {mdp.n_states} numbers, one per state, found {values.shape}")
+    if not np.isfinite(values).all() or (values < 0).any() or values.sum() <= 0:
+        raise Error("visits: expected counts or probabilities, not all zero")
+    values = values / values.sum()
+    layout = _layout(mdp, shape)
+    ax = _axes(ax)
+    if layout is None:
+        ax.bar(np.arange(mdp.n_states), values)
+        ax.axhline(1 / mdp.n_states, linestyle=":", color="black", label="even")
+        ax.set(xlabel="state", ylabel="share of time")
+        ax.legend()
+        return ax
+    rows, columns, at = layout
+    sums = np.bincount(at, weights=values, minlength=rows * columns)
+    sums[np.bincount(at, minlength=rows * columns) == 0] = np.nan  # walls
+    image = ax.imshow(sums.reshape(rows, columns), cmap="viridis", vmin=0)
+    ax.set_facecolor("lightgray")
+    ax.set(xticks=[], yticks=[])
+    ax.figure.colorbar(image, ax=ax, label="share of time")
+    return ax
+
+
+def plot_policy(mdp: MDP, policy: Any, *, ax: Any = None) -> Any:
+    """Probability of every action in every state; actions that a state lacks stay blank."""
+    flat = probabilities(mdp, policy)
+    states, actions = mdp.pairs
+    picture = np.full((mdp.n_actions, mdp.n_states), np.nan)
+    picture[actions, states] = flat
+    ax = _axes(ax)
+    image = ax.imshow(picture, aspect="auto", cmap="viridis", vmin=0, vmax=1, interpolation="none")
+    names = mdp.action_names or [str(a) for a in range(mdp.n_actions)]
+    ax.set(xlabel="state", ylabel="action", yticks=range(mdp.n_actions))
+    ax.set_yticklabels(names[: mdp.n_actions])
+    ax.figure.colorbar(image, ax=ax, label="probability")
+    return ax
+
+
+def _axes(ax: Any) -> Any:
+    return ax if ax is not None else need("matplotlib.pyplot", "plot").subplots()[1]
+
+
+def _layout(mdp: MDP, shape: tuple[int, int] | None) -> tuple[int, int, Integers] | None:
+    """Rows, columns and the cell of each state."""
+    if shape is None:
+        layout = mdp._model.layout
+        return None if layout is None else (*layout[:2], np.asarray(layout[2], dtype=np.int64))
+    rows, columns = shape
+    if rows * columns != mdp.n_states:
+        raise Error(f"shape = {shape}: {rows * columns} cells for {mdp.n_states} states")
+    return rows, columns, np.arange(mdp.n_states, dtype=np.int64)

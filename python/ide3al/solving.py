@@ -1,0 +1,176 @@
+"""Solving."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import Any
+
+from . import _ide3al
+from ._table import html_table, text_table
+from .analysis import Analysis
+from .mdp import MDP, Floats, shaped
+
+
+class Solution:
+    """A policy with the proof of how good it is.
+
+    Judging costs more than solving on small models, so :attr:`metrics` and :attr:`chain` are
+    computed when first asked for.
+    """
+
+    def __init__(self, mdp: MDP, solved: _ide3al.Solved, compare: str) -> None:
+        self.mdp = mdp
+        self._solved = solved
+        self._compare = compare
+
+    @cached_property
+    def policy(self) -> Floats | list[Floats]:
+        """Probabilities (S, A); one row per state where states have different actions."""
+        return shaped(self.mdp, self._solved.probabilities())
+
+    @property
+    def formulation(self) -> str:
+        return self._solved.formulation
+
+    @property
+    def xi(self) -> float:
+        return self._solved.xi
+
+    @property
+    def zeta(self) -> float | None:
+        return self._solved.zeta
+
+    @property
+    def objective(self) -> float:
+        """Value of the policy: a distance (minimised) or an entropy in nats (maximised)."""
+        return self._solved.objective
+
+    @property
+    def bound(self) -> float:
+        """No policy does better than this."""
+        return self._solved.bound
+
+    @property
+    def gap(self) -> float:
+        """Distance between the two."""
+        return self._solved.gap
+
+    @property
+    def status(self) -> str:
+        """optimal, iteration_limit, time_limit or stalled."""
+        return self._solved.status
+
+    @property
+    def solver(self) -> str:
+        return self._solved.solver
+
+    @property
+    def iterations(self) -> int:
+        return self._solved.iterations
+
+    @property
+    def seconds(self) -> float:
+        return self._solved.seconds
+
+    @property
+    def tried(self) -> list[tuple[float, float]]:
+        """With a horizon: every zeta tried and its entropy within the horizon, in nats."""
+        return self._solved.tried
+
+    @cached_property
+    def _report(self) -> dict[str, Any]:
+        return self._solved.report(self._compare)
+
+    @property
+    def notes(self) -> list[str]:
+        """What one should know about this solution."""
+        return list(self._report["notes"])
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Everything that ``ide3al solve --json`` prints, less policy and stationary
+        distribution: entropies, bounds, the share of the largest entropy possible."""
+        return {name: value for name, value in self._report.items() if name != "stationary"}
+
+    @cached_property
+    def chain(self) -> Analysis:
+        """The long run under the policy."""
+        return Analysis(self._report)
+
+    def save_policy(self, path: str | os.PathLike[str]) -> None:
+        """Writes the policy (.json, .npz or .npy)."""
+        self._solved.save_policy(path)
+
+    def _rows(self) -> list[tuple[str, str]]:
+        maximised = self._solved.maximises
+        zeta = "" if self.zeta is None else f", zeta {self.zeta:.4g}"
+        what = "nats, maximised" if maximised else "distance, minimised"
+        rows = [
+            ("formulation", f"{self.formulation}, xi {self.xi:.4g}{zeta}"),
+            ("objective", f"{self.objective:.7g} ({what})"),
+            ("bound", f"{self.bound:.7g} (no policy has {'more' if maximised else 'less'})"),
+            ("gap", f"{self.gap:.1e} ({self.status.replace('_', ' ')}, {self.solver} solver)"),
+            *self.chain._rows(),
+        ]
+        share = self._report["optimal_entropy_share"]
+        if share is not None:
+            rows.append(("of what any policy reaches", f"{100 * share:.2f} %"))
+        return rows
+
+    def __repr__(self) -> str:
+        return text_table(f"Solution of {self.mdp!r}", self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(f"Solution of {self.mdp!r}", self._rows())
+
+
+def settings(
+    solver: str,
+    tie_break: str,
+    tolerance: float,
+    relative_tolerance: float,
+    max_iterations: int,
+    time_limit: float | None,
+) -> dict[str, Any]:
+    """How to solve, as the binding takes it."""
+    return {
+        "solver": solver,
+        "tie_break": tie_break,
+        "tolerance": tolerance,
+        "relative_tolerance": relative_tolerance,
+        "max_iterations": max_iterations,
+        "time_limit": time_limit,
+    }
+
+
+def solve(
+    mdp: MDP,
+    formulation: str = "frobenius",
+    *,
+    xi: float | None = None,
+    zeta: float | None = None,
+    horizon: int | None = None,
+    solver: str = "auto",
+    tie_break: str = "uniform",
+    tolerance: float = 5e-8,
+    relative_tolerance: float = 0.0,
+    max_iterations: int = 1_000_000,
+    time_limit: float | None = None,
+    warm: Solution | None = None,
+    compare: str = "auto",
+) -> Solution:
+    """Finds the best exploring policy of a known model.
+
+    ``formulation`` is frobenius, infinity, column-sum, dual or state-entropy. ``xi`` is the
+    least probability of every action; ``zeta`` the largest entry of the doubly stochastic
+    target (frobenius and infinity only). Left out, they are the paper's for its domains; for
+    other models xi is 0.1, but at most half of 1/actions, and zeta 0.7. ``horizon`` chooses
+    the zeta whose policy visits states most evenly within that many steps. ``compare``
+    (auto, always, never): whether :attr:`Solution.metrics` includes the share of the largest
+    entropy possible, which costs one more solve.
+    """
+    how = settings(solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit)
+    before = None if warm is None else warm._solved
+    solved = _ide3al.solve(mdp._model, formulation, xi, zeta, horizon, how, before)
+    return Solution(mdp, solved, compare)

@@ -1,0 +1,145 @@
+"""Finite Gymnasium spaces as numbers from 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ._ide3al import Error
+
+#: Most elements of a space that is explored as a table.
+MOST = 100_000_000
+
+
+class Index:
+    """Numbers the elements of a finite space: ``size``, ``number(element)``,
+    ``element(number)``.
+
+    ``Discrete``, ``MultiDiscrete``, ``MultiBinary``, and tuples and dictionaries of them, to
+    any depth. Composite spaces count like digits, the last one fastest.
+    """
+
+    def __init__(self, space: Any) -> None:
+        self.space = space
+        self.size, self._number, self._element = _index(space)
+        if self.size > MOST:
+            raise Error(
+                f"{space} has {self.size} elements; a table of more than {MOST} is not sensible"
+            )
+
+    def number(self, element: Any) -> int:
+        """The number of an element; an error if the space does not contain it."""
+        try:
+            number = self._number(element)
+        except (TypeError, ValueError, KeyError, IndexError) as problem:
+            raise Error(f"{element!r} is no element of {self.space}: {problem}") from None
+        return number
+
+    def element(self, number: int) -> Any:
+        """The element with a number."""
+        if not 0 <= number < self.size:
+            raise Error(f"{number} is out of range: {self.space} has {self.size} elements")
+        return self._element(number)
+
+
+_Functions = tuple[int, Callable[[Any], int], Callable[[int], Any]]
+
+
+def _digit(value: Any, start: int, size: int) -> int:
+    number = int(value) - start
+    if number != value - start or not 0 <= number < size:
+        raise ValueError(f"{value} does not lie in {start}..{start + size - 1}")
+    return number
+
+
+def _index(space: Any) -> _Functions:
+    # by name, so that nothing needs Gymnasium to be installed
+    kind = type(space).__name__
+    if kind == "Discrete":
+        n, start = int(space.n), int(space.start)
+        return n, lambda x: _digit(x, start, n), lambda k: np.int64(k + start)
+    if kind in ("MultiDiscrete", "MultiBinary"):
+        if kind == "MultiDiscrete":
+            sizes = np.asarray(space.nvec, dtype=np.int64)
+            starts = np.broadcast_to(np.asarray(getattr(space, "start", 0)), sizes.shape)
+        else:
+            sizes = np.full(space.shape, 2, dtype=np.int64)
+            starts = np.zeros_like(sizes)
+        return _digits(sizes, starts, space.dtype)
+    if kind == "Tuple":
+        return _product(
+            [_index(part) for part in space.spaces],
+            lambda x: list(x),
+            lambda parts: tuple(parts),
+        )
+    if kind == "Dict":
+        keys = list(space.spaces)
+
+        def values(x: Mapping[Any, Any]) -> list[Any]:
+            return [x[key] for key in keys]
+
+        return _product(
+            [_index(part) for part in space.spaces.values()],
+            values,
+            lambda parts: dict(zip(keys, parts, strict=True)),
+        )
+    if kind == "Box":
+        raise Error(
+            f"{space} is not finite; sort it into bins first: "
+            "ide3al.wrappers.Discretize(env, {name: edges, ...})"
+        )
+    raise Error(
+        f"{space} is not finite: Discrete, MultiDiscrete, MultiBinary and tuples and "
+        "dictionaries of them are"
+    )
+
+
+def _digits(sizes: Any, starts: Any, dtype: Any) -> _Functions:
+    flat = [int(n) for n in sizes.ravel()]
+    first = [int(s) for s in starts.ravel()]
+
+    def number(x: Any) -> int:
+        array = np.asarray(x)
+        if array.shape != sizes.shape:
+            raise ValueError(f"shape {array.shape}, not {sizes.shape}")
+        total = 0
+        for value, start, n in zip(array.ravel().tolist(), first, flat, strict=True):
+            total = total * n + _digit(value, start, n)
+        return total
+
+    def element(k: int) -> Any:
+        digits = []
+        for n in reversed(flat):
+            k, digit = divmod(k, n)
+            digits.append(digit)
+        array = np.asarray(digits[::-1], dtype=dtype).reshape(sizes.shape)
+        return (array + starts).astype(dtype)
+
+    return math.prod(flat), number, element
+
+
+def _product(
+    parts: list[_Functions],
+    split: Callable[[Any], list[Any]],
+    join: Callable[[list[Any]], Any],
+) -> _Functions:
+    def number(x: Any) -> int:
+        values = split(x)
+        if len(values) != len(parts):
+            raise ValueError(f"{len(values)} parts, not {len(parts)}")
+        total = 0
+        for value, (size, inner, _) in zip(values, parts, strict=True):
+            total = total * size + inner(value)
+        return total
+
+    def element(k: int) -> Any:
+        values = []
+        for size, _, inner in reversed(parts):
+            k, digit = divmod(k, size)
+            values.append(inner(digit))
+        return join(values[::-1])
+
+    return math.prod(size for size, _, _ in parts), number, element

@@ -1,0 +1,436 @@
+//! A learner with its memory, driven batch by batch from Python.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+use ide3al::formulation::Problem;
+use ide3al::learn::{
+    Algorithm, Experiment, Exploration, Judge, Learner, Lesson, Planner, PolicySampler, Trajectory,
+    generator,
+};
+use ide3al::model::{Counts, Mdp, Policy, Unvisited};
+use ide3al::solve::{self, Options, Solution, Status, TieBreak};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+
+use crate::environment::Callbacks;
+use crate::errors::{error, exception};
+use crate::model::Model;
+use crate::signals::{Pending, Signals};
+
+/// The library's planner, with Ctrl-C.
+struct InterruptiblePlanner {
+    options: Options,
+    pending: Arc<Pending>,
+}
+
+impl Planner for InterruptiblePlanner {
+    fn plan(
+        &self,
+        model: &Mdp,
+        problem: &Problem,
+        warm: Option<&Solution>,
+        _: &AtomicBool,
+    ) -> ide3al::Result<Solution> {
+        let mut signals = Signals::new();
+        let solution = solve::solve(model, problem, &self.options, warm, &mut signals)?;
+        if let Err(raised) = signals.finish() {
+            self.pending.put(raised);
+            return Err(ide3al::Error::Interrupted);
+        }
+        if solution.certificate.status == Status::Interrupted {
+            return Err(ide3al::Error::Interrupted);
+        }
+        Ok(solution)
+    }
+}
+
+struct State {
+    learner: Box<dyn Learner>,
+    counts: Counts,
+    sampler: PolicySampler,
+    /// Follows the learned exploration for predictions.
+    prediction: Option<PolicySampler>,
+    rng: ChaCha8Rng,
+    /// Where the last trajectory began: all the agent knows of the start.
+    start: Option<usize>,
+    /// `None` before the first batch and after loading: the next batch begins with a reset.
+    trajectory: Option<Trajectory>,
+    batches: u64,
+}
+
+/// An exploration algorithm in an environment of `n_states` states and `n_actions` actions.
+#[pyclass(frozen, module = "ide3al._ide3al")]
+pub(crate) struct Agent {
+    experiment: Experiment,
+    algorithm: Algorithm,
+    n_states: usize,
+    n_actions: usize,
+    pending: Arc<Pending>,
+    state: Mutex<State>,
+}
+
+impl Agent {
+    /// Never waits: whoever waited here would hold the GIL that the learning thread needs to
+    /// go on.
+    fn state(&self) -> PyResult<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Ok(state),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(error(
+                "this agent is learning at the moment; ask it in the callback of fit, or afterwards",
+            )),
+        }
+    }
+
+    /// The exception that waits, or the library's error.
+    fn raise(&self, problem: ide3al::Error) -> PyErr {
+        self.pending.take().unwrap_or_else(|| exception(problem))
+    }
+
+    fn start(&self, state: &State) -> Vec<f64> {
+        let mut start = vec![0.0; self.n_states];
+        start[state.start.unwrap_or(0)] = 1.0;
+        start
+    }
+}
+
+/// A model with the pairs of the environment and nothing else of interest.
+fn shape(n_states: usize, n_actions: usize) -> Mdp {
+    let mut start = vec![0.0; n_states];
+    start[0] = 1.0;
+    Counts::new(&vec![n_actions; n_states]).estimate(Unvisited::SelfLoop, &start)
+}
+
+#[pymethods]
+impl Agent {
+    /// `parameters`: any of formulation, xi, zeta, epsilon, eta, discount, solve_tolerance,
+    /// tie_break; the rest has the defaults of `ide3al learn`.
+    #[new]
+    fn new(
+        algorithm: &str,
+        n_states: usize,
+        n_actions: usize,
+        seed: u64,
+        parameters: &Bound<'_, PyDict>,
+    ) -> PyResult<Self> {
+        if n_states == 0 || n_actions == 0 {
+            return Err(exception(ide3al::Error::Empty));
+        }
+        let algorithm = Algorithm::from_name(algorithm).map_err(exception)?;
+        let shape = shape(n_states, n_actions);
+        let mut experiment = Experiment {
+            algorithms: vec![algorithm],
+            seed,
+            ..Experiment::for_model("", &shape)
+        };
+        for (name, value) in parameters.iter() {
+            if value.is_none() {
+                continue;
+            }
+            let name: String = name.extract()?;
+            match name.as_str() {
+                "formulation" => experiment.formulation = value.extract()?,
+                "xi" => experiment.xi = value.extract()?,
+                "zeta" => experiment.zeta = value.extract()?,
+                "epsilon" => experiment.epsilon = value.extract()?,
+                "eta" => experiment.eta = value.extract()?,
+                "discount" => experiment.discount = value.extract()?,
+                "solve_tolerance" => experiment.solve_tolerance = value.extract()?,
+                "tie_break" => experiment.tie_break = value.extract()?,
+                "batch_size" => experiment.batch = value.extract()?,
+                other => return Err(error(format!("unknown parameter '{other}'"))),
+            }
+        }
+        experiment.validate(&shape).map_err(exception)?;
+        let pending = Arc::new(Pending::default());
+        let planner: Arc<dyn Planner> = Arc::new(InterruptiblePlanner {
+            options: Options {
+                tie_break: if experiment.tie_break {
+                    TieBreak::Uniform
+                } else {
+                    TieBreak::None
+                },
+                relative_tolerance: experiment.solve_tolerance,
+                ..Options::default()
+            },
+            pending: Arc::clone(&pending),
+        });
+        let actions = vec![n_actions; n_states];
+        let state = State {
+            learner: experiment
+                .learner(&algorithm, &shape, &planner)
+                .map_err(exception)?,
+            counts: Counts::new(&actions),
+            sampler: PolicySampler::new(&actions),
+            prediction: None,
+            rng: generator(seed, 0),
+            start: None,
+            trajectory: None,
+            batches: 0,
+        };
+        Ok(Agent {
+            experiment,
+            algorithm,
+            n_states,
+            n_actions,
+            pending,
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Takes `steps` steps, then learns from everything seen (unless the steps failed).
+    fn iterate<'py>(
+        &self,
+        py: Python<'py>,
+        reset: Bound<'py, PyAny>,
+        step: Bound<'py, PyAny>,
+        steps: usize,
+        last: bool,
+    ) -> PyResult<()> {
+        let mut guard = self.state()?;
+        let state = &mut *guard;
+        let mut environment = Callbacks {
+            reset,
+            step,
+            n_states: self.n_states,
+            n_actions: self.n_actions,
+            pending: &self.pending,
+        };
+        let behaviour = state.learner.behaviour(&mut state.rng);
+        state.sampler.set(behaviour).map_err(exception)?;
+        let mut trajectory = match state.trajectory.take() {
+            Some(trajectory) => trajectory,
+            None => {
+                let begun = Trajectory::start(&mut environment, &mut state.rng)
+                    .map_err(|e| self.raise(e))?;
+                state.start.get_or_insert(begun.state);
+                begun
+            }
+        };
+        // after a failure the environment is in an unknown state: the next batch resets it
+        trajectory
+            .collect(
+                &mut environment,
+                &state.sampler,
+                steps,
+                &mut state.counts,
+                &mut state.rng,
+            )
+            .map_err(|e| self.raise(e))?;
+        state.trajectory = Some(trajectory);
+        let start = self.start(state);
+        let (learner, counts) = (&mut state.learner, &state.counts);
+        let learned = py.detach(|| {
+            learner.update(&Lesson {
+                counts,
+                start: &start,
+                last,
+                stop: &AtomicBool::new(false),
+            })
+        });
+        learned.map_err(|e| self.raise(e))?;
+        state.batches += 1;
+        state.prediction = None;
+        py.check_signals()
+    }
+
+    /// Forgets where the trajectory stands: the next batch begins with a reset.
+    fn interrupt_trajectory(&self) -> PyResult<()> {
+        self.state()?.trajectory = None;
+        Ok(())
+    }
+
+    /// An action in a state, drawn from what has been learned; a mixture draws one member.
+    fn draw(&self, observed: usize) -> PyResult<usize> {
+        if observed >= self.n_states {
+            return Err(error(format!(
+                "state {observed} is out of range: there are {}, numbered from 0",
+                self.n_states
+            )));
+        }
+        let mut guard = self.state()?;
+        let state = &mut *guard;
+        if state.prediction.is_none() {
+            let mut sampler = PolicySampler::new(&vec![self.n_actions; self.n_states]);
+            let policy = match state.learner.exploration() {
+                Exploration::Policy(policy) => policy,
+                Exploration::Mixture(mixture) => &mixture.members[mixture.draw(&mut state.rng)],
+            };
+            sampler.set(policy).map_err(exception)?;
+            state.prediction = Some(sampler);
+        }
+        match &state.prediction {
+            Some(sampler) => Ok(sampler.draw(observed, &mut state.rng)),
+            None => Err(error("no policy")),
+        }
+    }
+
+    /// The policy learned; for a mixture, the one policy with the same visits (judged on the
+    /// estimated model), with its figures: (probabilities, figures).
+    fn judge<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyDict>)> {
+        let mut guard = self.state()?;
+        let state = &mut *guard;
+        let start = self.start(state);
+        // a learner may move to another thread, but not be looked at from two
+        let (learner, counts) = (&mut state.learner, &state.counts);
+        let (policy, distribution, metrics) = py.detach(move || {
+            let uniform = Policy::uniform(&shape(self.n_states, self.n_actions));
+            let mut judge = Judge::new(None, uniform);
+            let metrics = judge.judge(
+                learner.exploration(),
+                counts,
+                learner.unvisited(),
+                &start,
+                true,
+            );
+            (
+                judge.policy().probabilities().to_vec(),
+                judge.distribution().to_vec(),
+                metrics,
+            )
+        });
+        let figures = PyDict::new(py);
+        figures.set_item("entropy", metrics.entropy)?;
+        figures.set_item("state_action_entropy", metrics.state_action_entropy)?;
+        figures.set_item("min_probability", metrics.min_probability)?;
+        figures.set_item("spectral_gap", metrics.spectral_gap)?;
+        figures.set_item("stationary", distribution.into_pyarray(py))?;
+        Ok((policy.into_pyarray(py), figures))
+    }
+
+    /// The model estimated from what was seen.
+    fn estimate(&self) -> PyResult<Model> {
+        let state = self.state()?;
+        let start = self.start(&state);
+        let model = state.counts.estimate(state.learner.unvisited(), &start);
+        Ok(Model::new(model, ""))
+    }
+
+    /// How often each pair was tried.
+    fn visits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let state = self.state()?;
+        let totals = state.counts.pair_totals().iter();
+        let totals: Vec<i64> = totals.map(|&n| n as i64).collect();
+        Ok(totals.into_pyarray(py))
+    }
+
+    #[getter]
+    fn n_states(&self) -> usize {
+        self.n_states
+    }
+
+    #[getter]
+    fn n_actions(&self) -> usize {
+        self.n_actions
+    }
+
+    #[getter]
+    fn steps(&self) -> PyResult<u64> {
+        Ok(self.state()?.counts.total())
+    }
+
+    #[getter]
+    fn batches(&self) -> PyResult<u64> {
+        Ok(self.state()?.batches)
+    }
+
+    #[getter]
+    fn batch_size(&self) -> u64 {
+        self.experiment.batch
+    }
+
+    /// Everything needed to go on: a JSON text and the learner's bytes.
+    fn save(&self) -> PyResult<(String, Vec<u8>)> {
+        let state = self.state()?;
+        let mut seen = Vec::new();
+        for pair in 0..state.counts.n_pairs() {
+            for &(next, count) in state.counts.seen(pair) {
+                seen.push(json!([pair, next, count]));
+            }
+        }
+        let text = json!({
+            "format": 1,
+            "experiment": self.experiment,
+            "algorithm": self.algorithm.label(),
+            "n_states": self.n_states,
+            "n_actions": self.n_actions,
+            "generator": state.rng,
+            "start": state.start,
+            "batches": state.batches,
+            "counts": seen,
+        });
+        Ok((text.to_string(), state.learner.to_bytes()))
+    }
+
+    /// Takes back what `save` gave.
+    #[staticmethod]
+    fn load(py: Python<'_>, text: &str, learner: &[u8]) -> PyResult<Self> {
+        let damaged = |what: &str| error(format!("the agent's file is damaged: {what}"));
+        let value: Value =
+            serde_json::from_str(text).map_err(|e| damaged(&format!("agent.json: {e}")))?;
+        if value["format"] != json!(1) {
+            return Err(error(format!(
+                "the agent's file has format {}, this version of ide3al reads format 1",
+                value["format"]
+            )));
+        }
+        let number = |key: &str| value[key].as_u64().ok_or_else(|| damaged(key));
+        let experiment: Experiment = serde_json::from_value(value["experiment"].clone())
+            .map_err(|e| damaged(&e.to_string()))?;
+        let (n_states, n_actions) = (number("n_states")?, number("n_actions")?);
+        let counts = value["counts"]
+            .as_array()
+            .ok_or_else(|| damaged("counts"))?;
+        // what a header claims must not exhaust the machine
+        if n_states.saturating_mul(n_actions) > 1 << 32 {
+            return Err(damaged("n_states"));
+        }
+        let parameters = PyDict::new(py);
+        parameters.set_item("formulation", &experiment.formulation)?;
+        parameters.set_item("xi", experiment.xi)?;
+        parameters.set_item("zeta", experiment.zeta)?;
+        parameters.set_item("epsilon", experiment.epsilon)?;
+        parameters.set_item("eta", experiment.eta)?;
+        parameters.set_item("discount", experiment.discount)?;
+        parameters.set_item("solve_tolerance", experiment.solve_tolerance)?;
+        parameters.set_item("tie_break", experiment.tie_break)?;
+        parameters.set_item("batch_size", experiment.batch)?;
+        let agent = Agent::new(
+            value["algorithm"]
+                .as_str()
+                .ok_or_else(|| damaged("algorithm"))?,
+            n_states as usize,
+            n_actions as usize,
+            experiment.seed,
+            &parameters,
+        )?;
+        {
+            let mut guard = agent.state()?;
+            let state = &mut *guard;
+            state.rng = serde_json::from_value(value["generator"].clone())
+                .map_err(|e| damaged(&e.to_string()))?;
+            state.start = match value["start"].as_u64() {
+                Some(start) if start >= n_states => return Err(damaged("start")),
+                start => start.map(|s| s as usize),
+            };
+            state.batches = number("batches")?;
+            for entry in counts {
+                let (pair, next, count): (usize, usize, u64) =
+                    serde_json::from_value(entry.clone()).map_err(|e| damaged(&e.to_string()))?;
+                if count > u64::MAX >> 16 {
+                    return Err(damaged("counts"));
+                }
+                state.counts.add(pair, next, count).map_err(exception)?;
+            }
+            state.learner.restore(learner).map_err(exception)?;
+        }
+        Ok(agent)
+    }
+}

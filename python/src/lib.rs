@@ -1,0 +1,28 @@
+//! Python binding of ide3al: the private module `_ide3al`.
+//!
+//! Holds no logic: it turns arrays into models, calls the library with the GIL released, and
+//! turns results into arrays and plain Python values. What Python users see is the package
+//! around it.
+
+mod agent;
+mod environment;
+mod errors;
+mod gymnasium;
+mod json;
+mod model;
+mod signals;
+mod solving;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _ide3al {
+    #[pymodule_export]
+    use crate::agent::Agent;
+    #[pymodule_export]
+    use crate::errors::Error;
+    #[pymodule_export]
+    use crate::model::{Model, domains};
+    #[pymodule_export]
+    use crate::solving::{Solved, analyze, frontier, solve, write_file, write_policy};
+}

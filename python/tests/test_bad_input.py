@@ -1,0 +1,235 @@
+"""Whatever is wrong is named, with the remedy, as ide3al.Error, which is a ValueError."""
+
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+import scipy.sparse
+
+import ide3al
+from ide3al._extras import need
+
+GOOD = np.full((2, 2, 2), 0.5)
+
+
+def entry(value):
+    P = GOOD.copy()
+    P[1, 0, 1] = value
+    return P
+
+
+@pytest.mark.parametrize(
+    ("P", "message"),
+    [
+        (np.ones((2, 2)), r"expected shape \(S, A, S\), found \(2, 2\)"),
+        (np.ones((3, 2, 2)), "looks like .A, S, S.: pass P.swapaxes"),
+        (np.zeros((0, 0, 0)), "empty"),
+        (entry(np.nan), "state 1, action 0, next state 1: probability NaN"),
+        (entry(-0.5), "probability -0.5"),
+        (entry(np.inf), "probability inf"),
+        (entry(0.4), "state 1, action 0: probabilities sum to 0.9"),
+        (entry(0.5) * 1j, "complex"),
+        (np.full((2, 2, 2), "x"), "cannot be read as an array of real numbers"),
+        (None, "P"),
+        ([], "P"),
+        (scipy.sparse.eye_array(3, 2), r"expected a sparse matrix of shape \(S \* A, S\)"),
+        (scipy.sparse.eye_array(2) * 0.5, "sum to 0.5"),
+        ([scipy.sparse.eye_array(2), scipy.sparse.eye_array(3)], "of one shape"),
+        ([scipy.sparse.eye_array(2), np.eye(2)], "all must be sparse, or none"),
+        (scipy.sparse.csr_array((2, 2)), "state 0 has no action"),
+        (scipy.sparse.eye_array(2, dtype=complex), "complex128"),
+    ],
+)
+def test_models(P, message):
+    with pytest.raises(ide3al.Error, match=message):
+        ide3al.MDP(P)
+    assert issubclass(ide3al.Error, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (2, "give a state from 0 to 1"),
+        (-1, "give a state from 0 to 1"),
+        (0.5, "give a state"),
+        ([1.0], "expected shape"),
+        ([0.5, 0.4], "sums to 0.9"),
+        ([1.5, -0.5], "least entry -0.5"),
+        ([np.nan, 1], "start distribution"),
+    ],
+)
+def test_starts(start, message):
+    with pytest.raises(ide3al.Error, match=message):
+        ide3al.MDP(GOOD, start=start)
+
+
+def test_pairs():
+    Q = np.full((3, 2), 0.5)
+    with pytest.raises(ide3al.Error, match="both s_indices and a_indices"):
+        ide3al.MDP(Q, s_indices=[0, 0, 1])
+    with pytest.raises(ide3al.Error, match="3 rows, but 2 state and 3 action"):
+        ide3al.MDP(Q, s_indices=[0, 0], a_indices=[0, 1, 0])
+    with pytest.raises(ide3al.Error, match="this pair has two rows, 0 and 1"):
+        ide3al.MDP(Q, s_indices=[0, 0, 1], a_indices=[0, 0, 0])
+    with pytest.raises(ide3al.Error, match="state 7 is out of range"):
+        ide3al.MDP(Q, s_indices=[0, 7, 1], a_indices=[0, 1, 0])
+    with pytest.raises(ide3al.Error, match="whole numbers"):
+        ide3al.MDP(Q, s_indices=[0.0, 0.0, 1.0], a_indices=[0, 1, 0])
+
+
+def test_files(tmp_path):
+    with pytest.raises(ide3al.Error, match="no-such.json: cannot read"):
+        ide3al.MDP.load(tmp_path / "no-such.json")
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(ide3al.Error, match="bad.json"):
+        ide3al.MDP.load(tmp_path / "bad.json")
+    with pytest.raises(ide3al.Error, match="unknown format '.doc'"):
+        ide3al.MDP(GOOD).save(tmp_path / "model.doc")
+    with pytest.raises(ide3al.Error, match="did you mean 'double-chain'"):
+        ide3al.MDP.domain("duble-chain")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"formulation": "frobenious"}, "did you mean 'frobenius'"),
+        ({"xi": 0.6}, "xi can be at most 0.5"),
+        ({"xi": float("nan")}, "xi = NaN"),
+        ({"zeta": 0.1}, "must lie between"),
+        ({"formulation": "dual", "zeta": 0.9}, "dual takes no zeta"),
+        ({"zeta": 0.9, "horizon": 10}, "horizon chooses zeta"),
+        ({"horizon": 0}, "horizon"),
+        ({"solver": "magic"}, "unknown solver 'magic'"),
+        ({"tie_break": "maybe"}, "unknown tie-break"),
+        ({"tolerance": -1.0}, "tolerance = -1"),
+        ({"time_limit": 0.0}, "time_limit = 0"),
+    ],
+)
+def test_solve(arguments, message):
+    with pytest.raises(ide3al.Error, match=message):
+        ide3al.solve(ide3al.MDP(GOOD), **arguments)
+
+
+def test_frontier():
+    mdp = ide3al.MDP(GOOD)
+    with pytest.raises(ide3al.Error, match='use vary="xi"'):
+        ide3al.frontier(mdp, "dual", vary="zeta")
+    with pytest.raises(ide3al.Error, match="zeta is what varies"):
+        ide3al.frontier(mdp, zeta=0.7)
+    with pytest.raises(ide3al.Error, match="points = 1"):
+        ide3al.frontier(mdp, points=1)
+    with pytest.raises(KeyError, match="known: entropy"):
+        ide3al.frontier(mdp, points=2)["colour"]
+
+
+def test_policies():
+    mdp = ide3al.MDP(GOOD)
+    with pytest.raises(ide3al.Error, match=r"expected shape \(2, 2\), found \(3, 2\)"):
+        ide3al.analyze(mdp, np.full((3, 2), 0.5))
+    with pytest.raises(ide3al.Error, match="state 1: probabilities sum to 0.5"):
+        ide3al.analyze(mdp, [[0.5, 0.5], [0.5, 0.0]])
+    with pytest.raises(ide3al.Error, match="'best'"):
+        ide3al.analyze(mdp, "best")
+    P = GOOD.copy()
+    P[0, 1] = 0
+    with pytest.raises(ide3al.Error, match="state 0: gives weight to an action that the state"):
+        ide3al.analyze(ide3al.MDP(P), np.full((2, 2), 0.5))
+
+
+class Wild(gymnasium.Env):
+    """Leaves its space after three steps."""
+
+    observation_space = gymnasium.spaces.Discrete(2)
+    action_space = gymnasium.spaces.Discrete(1)
+    steps = 0
+
+    def reset(self, *, seed=None, options=None):
+        return 0, {}
+
+    def step(self, action):
+        self.steps += 1
+        return (0 if self.steps < 3 else 9), 0.0, False, False, {}
+
+
+def test_environments():
+    agent = ide3al.Random(batch_size=10)
+    with pytest.raises(ide3al.Error, match="9 is no element of Discrete"):
+        agent.fit(Wild(), total_timesteps=10)
+    with pytest.raises(ide3al.Error, match="has no observation_space"):
+        ide3al.Random().fit(object(), total_timesteps=10)
+    pole = gymnasium.make("CartPole-v1")
+    with pytest.raises(ide3al.Error, match="is not finite"):
+        ide3al.IDE3AL().fit(pole, total_timesteps=10)
+    with pytest.raises(ide3al.Error, match="CartPole-v1 has no transition table P"):
+        ide3al.MDP.from_gymnasium(pole)
+    lake = gymnasium.make("FrozenLake-v1")
+    with pytest.raises(ide3al.Error, match="on_terminal = 'explode'"):
+        ide3al.MDP.from_gymnasium(lake, on_terminal="explode")
+    with pytest.raises(ide3al.Error, match="xi can be at most 0.25"):
+        ide3al.IDE3AL(xi=0.3).fit(lake, total_timesteps=10)
+    fitted = ide3al.Random().fit(lake, total_timesteps=10)
+    with pytest.raises(ide3al.Error, match="has learned 16 states and 4 actions"):
+        fitted.fit(gymnasium.make("CliffWalking-v1"), total_timesteps=10)
+    with pytest.raises(ide3al.Error, match="total_timesteps = 0"):
+        fitted.fit(lake, total_timesteps=0)
+    with pytest.raises(ide3al.Error, match="call fit first"):
+        ide3al.IDE3AL().predict(0)
+    with pytest.raises(ide3al.Error, match="is no element of"):
+        fitted.predict(99)
+
+
+def test_tables():
+    class Toy:
+        observation_space = gymnasium.spaces.Discrete(2)
+        action_space = gymnasium.spaces.Discrete(1)
+        initial_state_distrib = np.array([1.0, 0.0])
+
+    env = Toy()
+    for table, message in [
+        ({0: {0: [(1.0, 1, 0, False)]}}, "P has no state 1"),
+        ({0: {}, 1: {}}, "P has no action 0 in state 0"),
+        ({0: {0: [(1.0, 5, 0, False)]}, 1: {}}, "next state 5 is out of range"),
+        ({0: {0: [(1.0, 1)]}, 1: {}}, "is not .probability, next state, reward, terminated"),
+        (
+            {0: {0: [(0.5, 1, 0, False)]}, 1: {0: [(1.0, 1, 0, False)]}},
+            "state 0, action 0: probabilities sum to 0.5",
+        ),
+    ]:
+        env.P = table
+        with pytest.raises(ide3al.Error, match=message):
+            ide3al.MDP.from_gymnasium(env)
+    # NumPy numbers and duplicate successors are fine
+    half = np.float32(0.5)
+    env.P = {
+        np.int64(0): {0: [(half, np.int64(1), 0, False), (half, 1, 0, np.bool_(False))]},
+        1: {0: [(1.0, 0, 0, False)]},
+    }
+    assert ide3al.MDP.from_gymnasium(env).nnz == 2
+
+
+def test_agent_files(tmp_path):
+    agent = ide3al.Random().fit(gymnasium.make("FrozenLake-v1"), total_timesteps=10)
+    path = tmp_path / "agent.zip"
+    agent.save(path)
+    with pytest.raises(ide3al.Error, match="holds a Random; load it with ide3al.Random.load"):
+        ide3al.IDE3AL.load(path)
+    with pytest.raises(ide3al.Error, match="cannot read"):
+        ide3al.Random.load(tmp_path / "none.zip")
+    bytes_ = bytearray(path.read_bytes())
+    for place in range(0, len(bytes_), 37):
+        damaged = bytes_.copy()
+        damaged[place] ^= 0x55
+        path.write_bytes(damaged)
+        try:
+            again = ide3al.Random.load(path)
+        except ide3al.Error:
+            continue
+        # a flipped date or flag in the archive's directory changes nothing that matters
+        assert (again.visits == agent.visits).all()
+
+
+def test_a_missing_extra_names_its_installation(monkeypatch):
+    monkeypatch.setitem(sys.modules, "minari", None)
+    with pytest.raises(ide3al.Error, match=r'pip install "ide3al\[minari\]"'):
+        need("minari", "minari")

@@ -1,0 +1,138 @@
+"""Models from every kind of input are the same model; nothing is lost on the way to a file."""
+
+import pickle
+import tracemalloc
+
+import gymnasium
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ide3al
+
+
+@st.composite
+def dense_models(draw):
+    """Random (S, A, S) arrays: sparse rows, and actions that some states lack."""
+    n_states = draw(st.integers(1, 6))
+    n_actions = draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    P = rng.random((n_states, n_actions, n_states))
+    P *= rng.random(P.shape) < 0.5
+    for s in range(n_states):
+        if not P[s].any():
+            P[s, rng.integers(n_actions), rng.integers(n_states)] = 1.0
+    sums = P.sum(axis=2, keepdims=True)
+    return np.divide(P, sums, out=np.zeros_like(P), where=sums > 0)
+
+
+@given(P=dense_models(), seed=st.integers(0, 1000))
+@settings(max_examples=60, deadline=None)
+def test_every_form_gives_the_same_model(P, seed):
+    n_states, n_actions, _ = P.shape
+    mdp = ide3al.MDP(P)
+    np.testing.assert_allclose(mdp.dense()[:, : mdp.n_actions], P[:, : mdp.n_actions], atol=1e-15)
+    tall = scipy.sparse.coo_array(P.reshape(-1, n_states))
+    assert ide3al.MDP(tall) == mdp
+    assert ide3al.MDP(scipy.sparse.csc_matrix(tall)) == mdp
+    assert ide3al.MDP([scipy.sparse.csr_array(P[:, a]) for a in range(n_actions)]) == mdp
+    # pairs in any order
+    s, a = np.nonzero(P.any(axis=2))
+    order = np.random.default_rng(seed).permutation(s.size)
+    s, a = s[order], a[order]
+    assert ide3al.MDP(P[s, a], s_indices=s, a_indices=a) == mdp
+    assert ide3al.MDP(scipy.sparse.csr_array(P[s, a]), s_indices=s, a_indices=a) == mdp
+    np.testing.assert_allclose(mdp.sparse().toarray(), P[mdp.pairs], atol=1e-15)
+
+
+@given(P=dense_models())
+@settings(max_examples=25, deadline=None)
+def test_files_and_pickles_bring_the_model_back(P, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    start = np.arange(1.0, len(P) + 1)
+    mdp = ide3al.MDP(P, start / start.sum())
+    assert pickle.loads(pickle.dumps(mdp)) == mdp
+    for ending in ("json", "npz", "tra"):
+        mdp.save(folder / f"model.{ending}")
+        again = ide3al.MDP.load(folder / f"model.{ending}")
+        np.testing.assert_allclose(again.dense(), mdp.dense(), atol=1e-15)
+        np.testing.assert_allclose(again.start, mdp.start, atol=1e-15)
+
+
+def test_domains_by_name_with_parameters():
+    assert ide3al.MDP.domain("double-chain").n_states == 20
+    assert ide3al.MDP.domain("garnet", states=30, seed=3) == ide3al.MDP.domain(
+        "garnet:states=30,seed=3"
+    )
+    assert "four-rooms" in ide3al.domains()
+    rooms = ide3al.MDP.domain("four-rooms")
+    assert rooms.layout.shape == (rooms.n_states, 2)
+    assert pickle.loads(pickle.dumps(rooms)) == rooms
+    assert rooms.action_names is not None
+
+
+def test_names_and_start():
+    P = np.eye(2)[:, None, :]
+    mdp = ide3al.MDP(P, start=1, state_names=["left", "right"], action_names=["stay"])
+    assert mdp.start.tolist() == [0, 1]
+    assert (mdp.state_names, mdp.action_names) == (["left", "right"], ["stay"])
+    assert mdp.actions(0).tolist() == [0]
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "CliffWalking-v1", "Taxi-v4"])
+def test_gymnasium_tables_row_by_row(name):
+    env = gymnasium.make(name)
+    table = env.unwrapped.P
+    n_states, n_actions = len(table), len(table[0])
+    expected = np.zeros((n_states, n_actions, n_states))
+    terminal = set()
+    for s in range(n_states):
+        for a in range(n_actions):
+            for p, t, _, terminated in table[s][a]:
+                expected[s, a, t] += p
+                if terminated and p > 0:
+                    terminal.add(int(t))
+    start = np.asarray(env.unwrapped.initial_state_distrib)
+    assert terminal
+    for on_terminal in ("reset", "absorb"):
+        for s in terminal:
+            expected[s] = start if on_terminal == "reset" else np.eye(n_states)[s]
+        mdp = ide3al.MDP.from_gymnasium(env, on_terminal=on_terminal)
+        np.testing.assert_allclose(mdp.dense(), expected, atol=1e-12)
+        np.testing.assert_allclose(mdp.start, start, atol=1e-12)
+
+
+def test_nothing_sparse_is_made_dense():
+    # a dense array of this size would take 720 GB
+    n = 300_000
+    s = np.arange(n)
+    left = scipy.sparse.csr_array((np.ones(n), (s, np.maximum(s - 1, 0))), shape=(n, n))
+    right = scipy.sparse.csr_array((np.ones(n), (s, np.minimum(s + 1, n - 1))), shape=(n, n))
+    tracemalloc.start()
+    mdp = ide3al.MDP([left, right])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (mdp.n_states, mdp.nnz) == (n, 2 * n)
+    assert peak < 100e6
+
+
+def test_enumeration_finds_the_table_of_a_deterministic_environment():
+    env = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    mdp, keys = ide3al.MDP.from_simulator(env)
+    assert sorted(keys) == sorted(set(keys)) and mdp.n_states == 16
+    order = np.argsort(keys)
+    truth = ide3al.MDP.from_gymnasium(env).dense()
+    np.testing.assert_array_equal(mdp.dense()[order][:, :, order], truth)
+    assert mdp.start[keys.index(0)] == 1
+
+
+def test_enumeration_refuses_randomness_and_floods():
+    slippery = gymnasium.make("FrozenLake-v1", is_slippery=True)
+    with pytest.raises(ide3al.Error, match="two tries led to different states"):
+        ide3al.MDP.from_simulator(slippery)
+    with pytest.raises(ide3al.Error, match="more than 5 states"):
+        ide3al.MDP.from_simulator(
+            gymnasium.make("FrozenLake-v1", is_slippery=False), max_states=5
+        )
