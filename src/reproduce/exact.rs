@@ -243,6 +243,9 @@ fn many_optima(problem: &Problem) -> bool {
     )
 }
 
+/// A figure of a policy's long run.
+type Quantity = fn(&Analysis) -> f64;
+
 fn rows(case: &Case, solved: &Solved, rows: &mut Vec<Row>) {
     let entropy = solved.analysis.entropy_normalized;
     let classes = solved.analysis.recurrent_classes;
@@ -255,7 +258,7 @@ fn rows(case: &Case, solved: &Solved, rows: &mut Vec<Row>) {
             format!("{more}; {note}")
         };
     }
-    let quantities: [(&Option<String>, &str, fn(&Analysis) -> f64); 2] = [
+    let quantities: [(&Option<String>, &str, Quantity); 2] = [
         (&case.entropy, "H(d) / ln S", |a| a.entropy_normalized),
         (&case.least, "min d", |a| a.min_probability),
     ];

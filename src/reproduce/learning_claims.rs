@@ -77,7 +77,7 @@ impl Line {
         };
         self.results
             .iter()
-            .map(|run| of_run(run))
+            .map(of_run)
             .collect::<Option<Vec<f64>>>()
             .ok_or_else(|| Error::unknown("quantity", quantity, &OTHERS))
     }
