@@ -1,6 +1,8 @@
 //! `analyze` on every domain under the uniform policy, against dense computations written here
 //! from the definitions and sharing no code with the library.
 
+#![allow(clippy::unwrap_used)]
+
 use ide3al::domains;
 use ide3al::model::Policy;
 use std::process::Command;

@@ -1,6 +1,8 @@
 //! Estimated models: uniform rows kept as one number give the same optima as the same rows
 //! written out.
 
+#![allow(clippy::unwrap_used)]
+
 use ide3al::domains;
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::{Counts, Mdp, Unvisited};

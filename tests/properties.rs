@@ -1,5 +1,7 @@
 //! What must hold on every model: weak duality, invariance under relabelling, monotonicity.
 
+#![allow(clippy::unwrap_used)]
+
 use ide3al::chain::{entropy, stationary::long_run};
 use ide3al::formulation::{
     Formulation, Problem, column_sum, entropy as entropy_bound,
