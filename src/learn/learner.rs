@@ -95,7 +95,7 @@ impl dyn Learner {
         writer.into_bytes()
     }
 
-    /// Takes back what [`to_bytes`](Self::to_bytes) gave, into a learner just made with the
+    /// Takes back what `to_bytes` gave, into a learner just made with the
     /// same arguments. After an error the learner must not be used.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
         let mut reader = Reader::new(bytes);

@@ -3,14 +3,14 @@
 use ide3al::model::Mdp;
 
 /// A model with its settings and optima.
-pub struct Case {
-    pub name: String,
-    pub mdp: Mdp,
-    pub optima: Vec<serde_json::Value>,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) mdp: Mdp,
+    pub(crate) optima: Vec<serde_json::Value>,
 }
 
 /// Reads a file as `make_reference.py` writes it.
-pub fn reference(file: &str) -> Vec<Case> {
+pub(crate) fn reference(file: &str) -> Vec<Case> {
     let text = std::fs::read_to_string(format!("tests/data/{file}")).unwrap();
     let cases: serde_json::Value = serde_json::from_str(&text).unwrap();
     let list = cases.as_array().unwrap().iter();
