@@ -1,4 +1,4 @@
-.PHONY: test test-rust test-python lint lint-python docs
+.PHONY: test test-rust test-python bench lint lint-python docs
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -34,6 +34,12 @@ lint: lint-python
 lint-python: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'mypy>=1.11'
 	cd python && ../$(VENV)/bin/mypy --strict ide3al
+
+# chain analysis by part and by size, then against QuantEcon (in a virtual environment of its own)
+bench:
+	cargo bench --bench parts
+	cargo bench --bench scale
+	$(PYTHON) bench/peers/quantecon_stationary.py
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
