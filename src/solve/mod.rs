@@ -2,6 +2,7 @@
 
 mod column_sum;
 mod conic;
+mod elimination;
 mod gradient;
 mod infinity;
 mod interior;
