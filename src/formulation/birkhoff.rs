@@ -11,11 +11,12 @@
 //! $$D(\alpha, \beta) = \min_{0 \le U \le \zeta} \tfrac12 \|U - M\|_F^2
 //!   - \sum_s \alpha_s \Big(\sum_t U_{st} - 1\Big) - \sum_t \beta_t \Big(\sum_s U_{st} - 1\Big)$$
 //!
-//! by regularised semismooth Newton steps: with $N$ the 0/1 matrix of entries strictly between
+//! by damped semismooth Newton steps with a search along each: with $N$ the 0/1 matrix of entries strictly between
 //! the bounds and $R, C$ its row and column counts, the system
 //! $\begin{pmatrix} R & N \\ N^\top & C\end{pmatrix}$ is reduced to columns and solved by
 //! conjugate gradients, each product again $O(\text{nnz} + S)$.
 
+use super::line_search::Bracket;
 use super::support::Support;
 
 /// A matrix on a sparse pattern plus a uniform share per row.
@@ -46,7 +47,6 @@ pub struct Projection {
     correction: Vec<i8>,
     row_sums: Vec<f64>,
     column_sums: Vec<f64>,
-    value: f64,
     work: Work,
 }
 
@@ -139,7 +139,6 @@ impl Projection {
             correction: vec![0; slots],
             row_sums: zeros(),
             column_sums: zeros(),
-            value: 0.0,
             work: Work {
                 direction_alpha: zeros(),
                 direction_beta: zeros(),
@@ -160,7 +159,7 @@ impl Projection {
         (mass + self.shifted[row] + self.beta[column]).clamp(0.0, self.zeta)
     }
 
-    /// Row and column sums of $U$, free sets and the dual value at the current multipliers.
+    /// Row and column sums of $U$ and the free sets at the current multipliers.
     fn evaluate(&mut self, target: &Target<'_>) {
         let (n, zeta) = (self.n, self.zeta);
         for s in 0..n {
@@ -170,26 +169,12 @@ impl Projection {
         self.columns.sort(&self.beta);
         self.columns.ranges(&self.rows.order, &self.shifted, zeta);
         self.rows.ranges(&self.columns.order, &self.beta, zeta);
-        let mut value = 0.0;
         for s in 0..n {
             let (low, high) = (self.columns.low[s] as usize, self.columns.high[s] as usize);
-            let (a, offset) = (self.shifted[s], target.spread[s] / n as f64);
             let count = (high - low) as f64;
             let sum = self.columns.prefix[high] - self.columns.prefix[low];
-            let squares = self.columns.prefix_squared[high] - self.columns.prefix_squared[low];
-            let above = (n - high) as f64;
-            self.row_sums[s] = a * count + sum + zeta * above;
+            self.row_sums[s] = self.shifted[s] * count + sum + zeta * (n - high) as f64;
             self.columns.counts[s] = count;
-            // with c = alpha + beta: free entries give -c^2/2 - o c, cut ones o^2/2 and
-            // (zeta - o)^2/2 - c zeta
-            let alpha = self.alpha[s];
-            let linear = alpha * count + sum;
-            let quadratic = alpha * alpha * count + 2.0 * alpha * sum + squares;
-            let sum_above = self.columns.prefix[n] - self.columns.prefix[high];
-            value += alpha - 0.5 * quadratic - offset * linear
-                + 0.5 * offset * offset * low as f64
-                + 0.5 * (zeta - offset) * (zeta - offset) * above
-                - zeta * (alpha * above + sum_above);
         }
         for t in 0..n {
             let (low, high) = (self.rows.low[t] as usize, self.rows.high[t] as usize);
@@ -197,13 +182,10 @@ impl Projection {
             let sum = self.rows.prefix[high] - self.rows.prefix[low];
             self.column_sums[t] = self.beta[t] * count + sum + zeta * (n - high) as f64;
             self.rows.counts[t] = count;
-            value += self.beta[t];
         }
         let support = target.support;
         for s in 0..n {
-            let offset = target.spread[s] / n as f64;
             let a = self.shifted[s];
-            let alpha = self.alpha[s];
             let (mut row_change, mut count_change) = (0.0, 0i32);
             for k in support.offsets[s]..support.offsets[s + 1] {
                 let t = support.columns[k] as usize;
@@ -216,14 +198,10 @@ impl Projection {
                 row_change += u1 - u0;
                 self.column_sums[t] += u1 - u0;
                 self.rows.counts[t] += f64::from(change);
-                let c = alpha + self.beta[t];
-                let (g0, g1) = (u0 - offset, u1 - offset - target.mass[k]);
-                value += 0.5 * (g1 * g1 - g0 * g0) - c * (u1 - u0);
             }
             self.row_sums[s] += row_change;
             self.columns.counts[s] += f64::from(count_change);
         }
-        self.value = value;
     }
 
     /// Largest violation of a row or column sum.
@@ -351,46 +329,66 @@ impl Projection {
         }
         self.evaluate(target);
         let mut violation = self.violation();
+        let mut damping = 1e-3f64;
+        let mut stuck = 0;
         for step in 0..most {
             if violation <= tolerance {
                 return (violation, step);
             }
-            let delta = (1e-3 * violation).clamp(1e-13, 1e-3);
             let forcing = (0.1 * violation).clamp(1e-9, 0.1);
-            self.newton_direction(target.support, delta, forcing);
+            self.newton_direction(target.support, damping.min(violation), forcing);
             self.work.saved_alpha.copy_from_slice(&self.alpha);
             self.work.saved_beta.copy_from_slice(&self.beta);
-            let before = self.value;
-            let slope: f64 = (0..self.n)
-                .map(|i| {
-                    (1.0 - self.row_sums[i]) * self.work.direction_alpha[i]
-                        + (1.0 - self.column_sums[i]) * self.work.direction_beta[i]
-                })
-                .sum();
-            let mut size = 1.0;
-            loop {
-                for i in 0..self.n {
-                    self.alpha[i] = self.work.saved_alpha[i] + size * self.work.direction_alpha[i];
-                    self.beta[i] = self.work.saved_beta[i] + size * self.work.direction_beta[i];
-                }
-                self.evaluate(target);
-                // where the dual value no longer shows the difference, the violation decides
-                let noise = 1e-14 * (1.0 + before.abs());
-                let gain = self.value - before;
-                let risen = gain >= 1e-4 * size * slope && gain > noise;
-                let closer = gain.abs() <= noise && self.violation() < violation;
-                if risen || closer || size < 1e-9 {
-                    break;
-                }
-                size *= 0.5;
+            let size = self.search(target);
+            // too long a step means that the model misses entries about to become free
+            if size < 0.3 {
+                damping = (10.0 * damping).min(1e8);
+            } else if size >= 0.9 {
+                damping = (0.2 * damping).max(1e-13);
             }
             let next = self.violation();
-            if size < 1e-9 || !next.is_finite() {
+            if !next.is_finite() {
                 return (next, step + 1);
             }
+            stuck = if next < 0.99 * violation { 0 } else { stuck + 1 };
             violation = next;
+            if stuck > 20 {
+                return (violation, step + 1);
+            }
         }
         (violation, most)
+    }
+
+    /// $\nabla D$ along the Newton direction.
+    fn slope(&self) -> f64 {
+        (0..self.n)
+            .map(|i| {
+                (1.0 - self.row_sums[i]) * self.work.direction_alpha[i]
+                    + (1.0 - self.column_sums[i]) * self.work.direction_beta[i]
+            })
+            .sum()
+    }
+
+    /// Moves along the direction to where little of its slope is left, and returns how far.
+    fn search(&mut self, target: &Target<'_>) -> f64 {
+        let slope = self.slope();
+        if !(slope > 0.0) {
+            return 0.0;
+        }
+        let mut bracket = Bracket::new(slope);
+        let mut size = 1.0;
+        for _ in 0..30 {
+            for i in 0..self.n {
+                self.alpha[i] = self.work.saved_alpha[i] + size * self.work.direction_alpha[i];
+                self.beta[i] = self.work.saved_beta[i] + size * self.work.direction_beta[i];
+            }
+            self.evaluate(target);
+            match bracket.next(size, self.slope()) {
+                Some(next) => size = next,
+                None => break,
+            }
+        }
+        size
     }
 
     /// $G = U - M$ on the slots into `g`; returns $\|G\|_F^2$ over all entries.

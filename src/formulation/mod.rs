@@ -6,6 +6,7 @@ pub mod components;
 pub mod entropy;
 pub mod frobenius;
 pub mod infinity;
+pub(crate) mod line_search;
 pub mod simplex;
 pub mod support;
 pub mod transport;

@@ -7,6 +7,7 @@ mod gradient;
 mod infinity;
 mod interior;
 mod potentials;
+mod proximal;
 mod roads;
 mod saddle;
 mod tie_break;

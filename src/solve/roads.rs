@@ -3,7 +3,7 @@
 use super::tie_break;
 use super::{
     Limits, Options, Outcome, Solution, SolverChoice, TieBreak, conic, gradient, interior,
-    potentials,
+    potentials, proximal,
 };
 use crate::error::Result;
 use crate::formulation::components::components;
@@ -34,8 +34,11 @@ pub(super) fn solve(
         Formulation::Infinity if conic => conic_infinity(mdp, problem, limits)?,
         Formulation::Infinity => super::infinity::solve(mdp, problem, limits, start, dual, 0.0),
         Formulation::Frobenius if conic => conic_frobenius(mdp, problem, limits)?,
-        Formulation::Frobenius if warm.is_none() && interior::applies(mdp, problem) => {
+        Formulation::Frobenius if warm.is_none() && interior::applies(mdp, problem) && std::env::var("NOIPM").is_err() => {
             interior_frobenius(mdp, problem, limits)
+        }
+        Formulation::Frobenius if proximal::applies(mdp) && std::env::var("GRAD").is_err() => {
+            proximal::solve(mdp, problem, limits, start, dual)
         }
         Formulation::Frobenius => gradient::solve(mdp, problem, limits, start, dual, 0.0),
         Formulation::Dual | Formulation::StateEntropy => {
@@ -46,6 +49,7 @@ pub(super) fn solve(
         _ if conic => "conic",
         Formulation::ColumnSum | Formulation::Infinity => "primal-dual",
         _ if warm.is_none() && interior::applies(mdp, problem) => "interior-point",
+        _ if proximal::applies(mdp) => "proximal",
         _ => "gradient",
     };
     if options.tie_break == TieBreak::None || limits.stopped_early() {

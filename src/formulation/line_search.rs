@@ -1,0 +1,65 @@
+//! Line search by slopes alone.
+//!
+//! The slope of a concave function falls along a line, and slopes keep their digits where
+//! values have lost them to cancellation; so no value is compared.
+
+/// A line search on the slope of a concave function.
+#[derive(Debug, Clone)]
+pub(crate) struct Bracket {
+    first: f64,
+    below: (f64, f64),
+    above: Option<(f64, f64)>,
+}
+
+impl Bracket {
+    /// With the slope at the start of the line.
+    pub(crate) fn new(first: f64) -> Self {
+        Bracket {
+            first,
+            below: (0.0, first),
+            above: None,
+        }
+    }
+
+    /// Where to look after seeing `slope` at `size`; nothing if that is good enough: at most
+    /// half of the first slope is left, on either side of the maximum.
+    pub(crate) fn next(&mut self, size: f64, slope: f64) -> Option<f64> {
+        if slope.abs() <= 0.5 * self.first {
+            return None;
+        }
+        if slope > 0.0 {
+            self.below = (size, slope);
+        } else {
+            self.above = Some((size, slope));
+        }
+        Some(match self.above {
+            None => 3.0 * size,
+            Some((far, negative)) => {
+                let (near, positive) = self.below;
+                near + (far - near) * (positive / (positive - negative)).clamp(0.05, 0.95)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_near_the_maximum_from_either_side() {
+        // maximum of -(x - c)^2 at c, seen from 0
+        for c in [1e-6, 0.3, 1.0, 40.0] {
+            let slope = |x: f64| 2.0 * (c - x);
+            let mut bracket = Bracket::new(slope(0.0));
+            let mut size = 1.0;
+            let mut looks = 0;
+            while let Some(next) = bracket.next(size, slope(size)) {
+                size = next;
+                looks += 1;
+                assert!(looks < 20);
+            }
+            assert!((size - c).abs() <= 0.5 * c + 1e-15, "{size} {c}");
+        }
+    }
+}

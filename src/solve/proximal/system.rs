@@ -1,0 +1,734 @@
+//! The dual of one proximal step and its Newton system, $U$ never stored.
+//!
+//! With every row's policy minimised out ([`row`](super::row)), the dual
+//!
+//! $$\Psi(\alpha, \beta) = \sum_s \alpha_s + \sum_t \beta_t + \sum_s \min_{p \in \Delta_\xi} \Big(
+//!   \sum_t \theta(M_{st}(p), \alpha_s + \beta_t) + \frac{\mu}{2} \|p - c_s\|^2 \Big)$$
+//!
+//! is concave and smooth, $\nabla\Psi$ being one minus the row and column sums of $U$. With
+//! $F_s$ the entries of row $s$ strictly between their bounds and $N_s$ the inverse of the
+//! row's second derivative on the directions free to move, a step
+//! $d\alpha, d\beta$ changes $U_s$ by $(I_F + P_F^\top N P_F)(d\alpha_s + d\beta)$. Eliminating
+//! $d\alpha$ leaves a system in $d\beta$, solved by conjugate gradients whose every product
+//! costs one pass over $P$ and one over its transpose.
+
+use rayon::prelude::*;
+
+use super::row::{RowState, RowWork, Shared, SlotState};
+use crate::formulation::Problem;
+use crate::formulation::line_search::Bracket;
+use crate::formulation::support::Support;
+use crate::model::Mdp;
+use crate::parallel::{sum, update};
+
+/// Rows handed to one task.
+const CHUNK: usize = 512;
+/// Fewer rows than this stay on the calling thread.
+const SHORT: usize = 4096;
+
+/// Most actions of a state: what one row's products take on the stack.
+pub(super) const MOST_ACTIONS: usize = 64;
+/// Most conjugate gradient iterations for one Newton step.
+const MOST_CONJUGATE: usize = 500;
+
+/// Position of each row's block (its pairs, then one number for the row) in packed vectors.
+fn block(first_pair: &[usize], s: usize) -> usize {
+    first_pair[s] + s
+}
+
+pub(super) struct System<'a> {
+    mdp: &'a Mdp,
+    support: &'a Support,
+    problem: Problem,
+    by_column: ByColumn,
+    pub(super) alpha: Vec<f64>,
+    pub(super) beta: Vec<f64>,
+    /// The policy that minimises at the current multipliers.
+    pub(super) policy: Vec<f64>,
+    /// $c$.
+    pub(super) centre: Vec<f64>,
+    /// $\mu$.
+    pub(super) weight: f64,
+    damping: f64,
+    columns: Sorted,
+    rows: Sorted,
+    states: Vec<RowState>,
+    slots: Vec<SlotState>,
+    column_sums: Vec<f64>,
+    work: RowWork,
+    newton: Newton,
+}
+
+/// Slots and kernel entries column by column.
+struct ByColumn {
+    slot_offsets: Vec<usize>,
+    slot: Vec<u32>,
+    /// Packed position of the slot's row.
+    slot_row: Vec<u32>,
+    entry_offsets: Vec<usize>,
+    entry: Vec<u32>,
+    /// Packed position of the entry's pair.
+    entry_pair: Vec<u32>,
+}
+
+/// Values in ascending order with prefix sums.
+struct Sorted {
+    order: Vec<u32>,
+    values: Vec<f64>,
+    prefix: Vec<f64>,
+}
+
+struct Newton {
+    /// Per row: $N_s$, then $N_s P_F 1$.
+    inverses: Vec<f64>,
+    inverse_offsets: Vec<usize>,
+    /// $N P_F 1$ per pair.
+    lift: Vec<f64>,
+    /// $1^\top (I_F + P_F^\top N P_F) 1$ per row, regularised.
+    heights: Vec<f64>,
+    /// Kernel values where $U$ is free, by row and by column.
+    masked: Vec<f64>,
+    masked_by_column: Vec<f64>,
+    /// `free - plain` per slot, by row and by column.
+    correction: Vec<f64>,
+    correction_by_column: Vec<f64>,
+    /// For each column the positions in the sorted rows that are free where it has no slot.
+    ranges: Vec<(u32, u32)>,
+    counts: Vec<f64>,
+    diagonal: Vec<f64>,
+    slot_diagonal: Vec<f64>,
+    row_diagonal: Vec<f64>,
+    packed: Vec<f64>,
+    prefix: Vec<f64>,
+    residual: Vec<f64>,
+    conjugate: Vec<f64>,
+    product: Vec<f64>,
+    step_alpha: Vec<f64>,
+    step_beta: Vec<f64>,
+    saved_alpha: Vec<f64>,
+    saved_beta: Vec<f64>,
+}
+
+impl ByColumn {
+    fn new(mdp: &Mdp, support: &Support) -> Self {
+        let n = mdp.n_states();
+        let kernel = mdp.kernel();
+        let first = mdp.first_pair();
+        let starts = |columns: &[u32]| {
+            let mut offsets = vec![0usize; n + 1];
+            for t in columns {
+                offsets[*t as usize + 1] += 1;
+            }
+            for t in 0..n {
+                offsets[t + 1] += offsets[t];
+            }
+            offsets
+        };
+        let slot_offsets = starts(&support.columns);
+        let entry_offsets = starts(kernel.indices());
+        let mut slot = vec![0u32; support.len()];
+        let mut slot_row = vec![0u32; support.len()];
+        let mut entry = vec![0u32; kernel.nnz()];
+        let mut entry_pair = vec![0u32; kernel.nnz()];
+        let mut next_slot = slot_offsets.clone();
+        let mut next_entry = entry_offsets.clone();
+        for s in 0..n {
+            for k in support.offsets[s]..support.offsets[s + 1] {
+                let place = &mut next_slot[support.columns[k] as usize];
+                slot[*place] = k as u32;
+                slot_row[*place] = (first[s + 1] + s) as u32;
+                *place += 1;
+            }
+            for pair in mdp.pairs(s) {
+                for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
+                    let place = &mut next_entry[kernel.indices()[e] as usize];
+                    entry[*place] = e as u32;
+                    entry_pair[*place] = (pair + s) as u32;
+                    *place += 1;
+                }
+            }
+        }
+        ByColumn {
+            slot_offsets,
+            slot,
+            slot_row,
+            entry_offsets,
+            entry,
+            entry_pair,
+        }
+    }
+}
+
+impl Sorted {
+    fn new(n: usize) -> Self {
+        Sorted {
+            order: (0..n as u32).collect(),
+            values: vec![0.0; n],
+            prefix: vec![0.0; n + 1],
+        }
+    }
+
+    fn sort(&mut self, value: impl Fn(usize) -> f64) {
+        self.order
+            .sort_by(|&i, &j| value(i as usize).total_cmp(&value(j as usize)));
+        for (k, &i) in self.order.iter().enumerate() {
+            let x = value(i as usize);
+            self.values[k] = x;
+            self.prefix[k + 1] = self.prefix[k] + x;
+        }
+    }
+}
+
+/// Calls `f` for chunks of rows on all threads; the chunk's parts of the three vectors come
+/// along. Rows do not depend on each other, so the result is the same however they are shared.
+fn each_row<A: Send, B: Send, C: Send>(
+    a: (&mut [A], impl Fn(usize) -> usize),
+    b: (&mut [B], impl Fn(usize) -> usize),
+    c: &mut [C],
+    work: &mut RowWork,
+    f: impl Fn(usize, &mut [A], &mut [B], &mut C, &mut RowWork) + Sync,
+) {
+    let n = c.len();
+    let (mut rest_a, place_a) = a;
+    let (mut rest_b, place_b) = b;
+    let mut rest_c = c;
+    if n < SHORT {
+        for s in 0..n {
+            let (x, after) = rest_a.split_at_mut(place_a(s + 1) - place_a(s));
+            rest_a = after;
+            let (y, after) = rest_b.split_at_mut(place_b(s + 1) - place_b(s));
+            rest_b = after;
+            f(s, x, y, &mut rest_c[s], work);
+        }
+        return;
+    }
+    let mut tasks = Vec::with_capacity(n / CHUNK + 1);
+    for from in (0..n).step_by(CHUNK) {
+        let to = (from + CHUNK).min(n);
+        let (x, after) = rest_a.split_at_mut(place_a(to) - place_a(from));
+        rest_a = after;
+        let (y, after) = rest_b.split_at_mut(place_b(to) - place_b(from));
+        rest_b = after;
+        let (z, after) = rest_c.split_at_mut(to - from);
+        rest_c = after;
+        let sizes: Vec<(usize, usize)> = (from..to)
+            .map(|s| {
+                (
+                    place_a(s + 1) - place_a(s),
+                    place_b(s + 1) - place_b(s),
+                )
+            })
+            .collect();
+        tasks.push((from, x, y, z, sizes));
+    }
+    tasks
+        .into_par_iter()
+        .for_each_init(RowWork::default, |work, (from, mut x, mut y, z, sizes)| {
+            for (i, (a, b)) in sizes.into_iter().enumerate() {
+                let (part, after) = x.split_at_mut(a);
+                x = after;
+                let (other, after) = y.split_at_mut(b);
+                y = after;
+                f(from + i, part, other, &mut z[i], work);
+            }
+        });
+}
+
+impl<'a> System<'a> {
+    pub(super) fn new(mdp: &'a Mdp, support: &'a Support, problem: Problem, start: Vec<f64>) -> Self {
+        let n = mdp.n_states();
+        let zeros = || vec![0.0; n];
+        let mut inverse_offsets = vec![0];
+        for s in 0..n {
+            let m = mdp.n_actions(s);
+            inverse_offsets.push(inverse_offsets[s] + m * m + m);
+        }
+        let nnz = mdp.kernel().nnz();
+        System {
+            by_column: ByColumn::new(mdp, support),
+            alpha: zeros(),
+            beta: zeros(),
+            centre: start.clone(),
+            policy: start,
+            weight: 1.0,
+            damping: 1e-3,
+            columns: Sorted::new(n),
+            rows: Sorted::new(n),
+            states: vec![RowState::default(); n],
+            slots: vec![SlotState::default(); support.len()],
+            column_sums: zeros(),
+            work: RowWork::default(),
+            newton: Newton {
+                inverses: vec![0.0; inverse_offsets[n]],
+                inverse_offsets,
+                lift: vec![0.0; mdp.n_pairs()],
+                heights: zeros(),
+                masked: vec![0.0; nnz],
+                masked_by_column: vec![0.0; nnz],
+                correction: vec![0.0; support.len()],
+                correction_by_column: vec![0.0; support.len()],
+                ranges: vec![(0, 0); n],
+                counts: zeros(),
+                diagonal: zeros(),
+                slot_diagonal: vec![0.0; support.len()],
+                row_diagonal: zeros(),
+                packed: vec![0.0; mdp.n_pairs() + n],
+                prefix: vec![0.0; n + 1],
+                residual: zeros(),
+                conjugate: zeros(),
+                product: zeros(),
+                step_alpha: zeros(),
+                step_beta: zeros(),
+                saved_alpha: zeros(),
+                saved_beta: zeros(),
+            },
+            mdp,
+            support,
+            problem,
+        }
+    }
+
+    /// Solves every row and sums up at the current multipliers.
+    pub(super) fn evaluate(&mut self) {
+        let beta = &self.beta;
+        self.columns.sort(|t| beta[t]);
+        let shared = Shared {
+            mdp: self.mdp,
+            support: self.support,
+            xi: self.problem.xi,
+            zeta: self.problem.zeta,
+            weight: self.weight,
+            beta: &self.beta,
+            sorted: &self.columns.values,
+            prefix: &self.columns.prefix,
+        };
+        let (mdp, support, alpha, centre) = (self.mdp, self.support, &self.alpha, &self.centre);
+        each_row(
+            (&mut self.policy[..], |s| mdp.first_pair()[s]),
+            (&mut self.slots[..], |s| support.offsets[s]),
+            &mut self.states,
+            &mut self.work,
+            |s, p, slots, state, work| {
+                work.load(&shared, s);
+                *state = work.solve(&shared, alpha[s], &centre[mdp.pairs(s)], p);
+                slots.copy_from_slice(work.slots());
+            },
+        );
+        let states = &self.states;
+        self.rows.sort(|s| states[s].shifted);
+        self.column_ranges();
+        let (n, zeta) = (mdp.n_states(), self.problem.zeta);
+        let (rows, slots, by_column) = (&self.rows, &self.slots, &self.by_column);
+        let (ranges, beta) = (&self.newton.ranges, &self.beta);
+        update(&mut self.column_sums, |t, _| {
+            let (low, high) = (ranges[t].0 as usize, ranges[t].1 as usize);
+            let mut sum = beta[t] * (high - low) as f64 + rows.prefix[high] - rows.prefix[low]
+                + zeta * (n - high) as f64;
+            for j in by_column.slot_offsets[t]..by_column.slot_offsets[t + 1] {
+                sum += slots[by_column.slot[j] as usize].change;
+            }
+            sum
+        });
+    }
+
+    /// Free positions in the sorted rows for every column, visited in ascending order so that
+    /// both pointers only move down.
+    fn column_ranges(&mut self) {
+        let n = self.beta.len();
+        let zeta = self.problem.zeta;
+        let (mut low, mut high) = (n, n);
+        for &t in &self.columns.order {
+            let b = self.beta[t as usize];
+            // the same sums as in the rows, so that both sides agree on what is free
+            while low > 0 && b + self.rows.values[low - 1] > 0.0 {
+                low -= 1;
+            }
+            while high > 0 && b + self.rows.values[high - 1] >= zeta {
+                high -= 1;
+            }
+            self.newton.ranges[t as usize] = (low as u32, high.max(low) as u32);
+        }
+    }
+
+    /// Largest violation of a row or column sum.
+    pub(super) fn violation(&self) -> f64 {
+        let rows = self.states.iter().map(|s| (s.sum - 1.0).abs());
+        let columns = self.column_sums.iter().map(|c| (c - 1.0).abs());
+        rows.chain(columns).fold(0.0, f64::max)
+    }
+
+    /// Everything the Newton system needs at the current point. `delta` regularises.
+    fn linearise(&mut self, delta: f64) {
+        let shared = Shared {
+            mdp: self.mdp,
+            support: self.support,
+            xi: self.problem.xi,
+            zeta: self.problem.zeta,
+            weight: self.weight,
+            beta: &self.beta,
+            sorted: &self.columns.values,
+            prefix: &self.columns.prefix,
+        };
+        let (mdp, support, alpha, centre) = (self.mdp, self.support, &self.alpha, &self.centre);
+        let n = mdp.n_states();
+        let newton = &mut self.newton;
+        let (policy, offsets) = (&self.policy, &newton.inverse_offsets);
+        each_row(
+            (&mut newton.inverses[..], |s| offsets[s]),
+            (&mut newton.slot_diagonal[..], |s| support.offsets[s]),
+            &mut newton.heights,
+            &mut self.work,
+            |s, inverse_and_lift, diagonal, height, work| {
+                let pairs = mdp.pairs(s);
+                let p = &policy[pairs.clone()];
+                work.load(&shared, s);
+                work.revisit(&shared, alpha[s], &centre[pairs.clone()], p);
+                let (inverse, lift) = inverse_and_lift.split_at_mut(p.len() * p.len());
+                let found = work.derivative(&shared, p, inverse, lift, diagonal);
+                // a row without a free entry has no curvature: it takes a step of order one
+                *height = if found < 0.5 { 1.0 } else { found + delta };
+            },
+        );
+        for s in 0..n {
+            let m = mdp.n_actions(s);
+            let lift = offsets[s] + m * m;
+            newton.lift[mdp.pairs(s)].copy_from_slice(&newton.inverses[lift..lift + m]);
+        }
+        let kernel = mdp.kernel();
+        let slots = &self.slots;
+        update(&mut newton.masked, |e, _| {
+            if slots[support.slots[e] as usize].free {
+                kernel.values()[e]
+            } else {
+                0.0
+            }
+        });
+        update(&mut newton.correction, |k, _| {
+            f64::from(u8::from(slots[k].free)) - f64::from(u8::from(slots[k].plain))
+        });
+        let by_column = &self.by_column;
+        let (masked, correction) = (&newton.masked, &newton.correction);
+        update(&mut newton.masked_by_column, |j, _| {
+            masked[by_column.entry[j] as usize]
+        });
+        update(&mut newton.correction_by_column, |j, _| {
+            correction[by_column.slot[j] as usize]
+        });
+        let ranges = &newton.ranges;
+        let correction = &newton.correction_by_column;
+        update(&mut newton.counts, |t, _| {
+            let outside = f64::from(ranges[t].1 - ranges[t].0);
+            outside
+                + correction[by_column.slot_offsets[t]..by_column.slot_offsets[t + 1]]
+                    .iter()
+                    .sum::<f64>()
+        });
+        // diagonal: counts + slots' own part - (1 + lift)^2 / height where free
+        let (lift, heights) = (&newton.lift, &newton.heights);
+        let shares = |s: usize| -> f64 {
+            if !kernel.has_spread() {
+                return 0.0;
+            }
+            let sum: f64 = mdp
+                .pairs(s)
+                .map(|pair| kernel.spread_of(pair) * lift[pair])
+                .sum();
+            sum / n as f64
+        };
+        update(&mut newton.row_diagonal, |s, _| {
+            let x = 1.0 + shares(s);
+            x * x / heights[s]
+        });
+        let row_diagonal = &newton.row_diagonal;
+        {
+            // turn the slots' part into its difference from the row's
+            let first = &support.offsets;
+            crate::parallel::blocks(first, &mut newton.slot_diagonal, |s, part| {
+                let base = 1.0 + shares(s);
+                let range = first[s]..first[s + 1];
+                let mut extra = vec![0.0; range.len()];
+                for pair in mdp.pairs(s) {
+                    for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
+                        extra[support.slots[e] as usize - range.start] +=
+                            kernel.values()[e] * lift[pair];
+                    }
+                }
+                for ((k, x), extra) in range.zip(part.iter_mut()).zip(extra) {
+                    let mut value = *x;
+                    if slots[k].free {
+                        value -= (base + extra) * (base + extra) / heights[s];
+                    }
+                    if slots[k].plain {
+                        value += row_diagonal[s];
+                    }
+                    *x = value;
+                }
+            });
+        }
+        newton.prefix[0] = 0.0;
+        for (k, &s) in self.rows.order.iter().enumerate() {
+            newton.prefix[k + 1] = newton.prefix[k] + row_diagonal[s as usize];
+        }
+        let (prefix, counts, slot_diagonal) =
+            (&newton.prefix, &newton.counts, &newton.slot_diagonal);
+        update(&mut newton.diagonal, |t, _| {
+            let mut value =
+                counts[t] - (prefix[ranges[t].1 as usize] - prefix[ranges[t].0 as usize]);
+            for j in by_column.slot_offsets[t]..by_column.slot_offsets[t + 1] {
+                value += slot_diagonal[by_column.slot[j] as usize];
+            }
+            if counts[t] < 0.5 {
+                1.0
+            } else {
+                value.max(1e-3 * counts[t].min(1.0)) + delta
+            }
+        });
+    }
+
+    /// `packed` block of row `s` for a vector `x` of columns: $N P_F x - b \tau$ per pair and
+    /// $-\tau$ (plus the uniform parts) for the row, with $\tau = v \cdot x / h$.
+    fn rows_times(&mut self, use_conjugate: bool) {
+        let (mdp, support) = (self.mdp, self.support);
+        let kernel = mdp.kernel();
+        let n = mdp.n_states();
+        let newton = &mut self.newton;
+        let x = if use_conjugate {
+            &newton.conjugate
+        } else {
+            &newton.step_beta
+        };
+        newton.prefix[0] = 0.0;
+        for (k, &t) in self.columns.order.iter().enumerate() {
+            newton.prefix[k + 1] = newton.prefix[k] + x[t as usize];
+        }
+        let (prefix, states, first) = (&newton.prefix, &self.states, mdp.first_pair());
+        let (masked, correction) = (&newton.masked, &newton.correction);
+        let (inverses, places) = (&newton.inverses, &newton.inverse_offsets);
+        let (lift, heights) = (&newton.lift, &newton.heights);
+        let one = |s: usize, part: &mut [f64]| {
+            let m = part.len() - 1;
+            let mut all = prefix[states[s].high as usize] - prefix[states[s].low as usize];
+            for k in support.offsets[s]..support.offsets[s + 1] {
+                all += correction[k] * x[support.columns[k] as usize];
+            }
+            let mut along = all;
+            let mut y = [0.0f64; MOST_ACTIONS];
+            let pairs = first[s]..first[s + 1];
+            for (a, pair) in pairs.clone().enumerate() {
+                let mut sum = kernel.spread_of(pair) / n as f64 * all;
+                for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
+                    sum += masked[e] * x[kernel.indices()[e] as usize];
+                }
+                y[a] = sum;
+                along += lift[pair] * sum;
+            }
+            let tau = along / heights[s];
+            let inverse = &inverses[places[s]..places[s + 1]];
+            let mut row = -tau;
+            for (a, pair) in pairs.enumerate() {
+                let mut sum = -tau * lift[pair];
+                for b in 0..m {
+                    sum += inverse[a * m + b] * y[b];
+                }
+                part[a] = sum;
+                row += kernel.spread_of(pair) / n as f64 * sum;
+            }
+            part[m] = row;
+        };
+        each_block(&mut newton.packed, first, one);
+    }
+
+    /// `out_t` = $\sum_s$ of the packed rows' part in column $t$, where free.
+    fn columns_times(newton: &Newton, rows: &Sorted, by_column: &ByColumn, first: &[usize], prefix: &mut [f64], out: &mut [f64]) {
+        let packed = &newton.packed;
+        prefix[0] = 0.0;
+        for (k, &s) in rows.order.iter().enumerate() {
+            let s = s as usize;
+            prefix[k + 1] = prefix[k] + packed[first[s + 1] + s];
+        }
+        let prefix = &*prefix;
+        update(out, |t, _| {
+            let mut sum = prefix[newton.ranges[t].1 as usize] - prefix[newton.ranges[t].0 as usize];
+            for j in by_column.slot_offsets[t]..by_column.slot_offsets[t + 1] {
+                sum += newton.correction_by_column[j] * packed[by_column.slot_row[j] as usize];
+            }
+            for j in by_column.entry_offsets[t]..by_column.entry_offsets[t + 1] {
+                sum += newton.masked_by_column[j] * packed[by_column.entry_pair[j] as usize];
+            }
+            sum
+        });
+    }
+
+    fn gather(&mut self, into_product: bool) {
+        let first = self.mdp.first_pair();
+        let mut prefix = std::mem::take(&mut self.newton.prefix);
+        let target = if into_product {
+            &mut self.newton.product
+        } else {
+            &mut self.newton.residual
+        };
+        let mut out = std::mem::take(target);
+        Self::columns_times(
+            &self.newton,
+            &self.rows,
+            &self.by_column,
+            first,
+            &mut prefix,
+            &mut out,
+        );
+        self.newton.prefix = prefix;
+        if into_product {
+            self.newton.product = out;
+        } else {
+            self.newton.residual = out;
+        }
+    }
+
+    /// Newton direction into `step_alpha`, `step_beta`.
+    fn direction(&mut self, delta: f64, tolerance: f64) {
+        self.linearise(delta);
+        let mdp = self.mdp;
+        let kernel = mdp.kernel();
+        let n = mdp.n_states();
+        let first = mdp.first_pair();
+        {
+            let newton = &mut self.newton;
+            let (states, lift, heights) = (&self.states, &newton.lift, &newton.heights);
+            each_block(&mut newton.packed, first, |s, part| {
+                let m = part.len() - 1;
+                let x = (1.0 - states[s].sum) / heights[s];
+                let mut row = x;
+                for (a, pair) in (first[s]..first[s + 1]).enumerate() {
+                    part[a] = x * lift[pair];
+                    row += kernel.spread_of(pair) / n as f64 * part[a];
+                }
+                part[m] = row;
+            });
+        }
+        self.gather(false);
+        let newton = &mut self.newton;
+        let sums = &self.column_sums;
+        update(&mut newton.residual, |t, x| 1.0 - sums[t] - x);
+        newton.step_beta.fill(0.0);
+        let (residual, diagonal) = (&newton.residual, &newton.diagonal);
+        update(&mut newton.conjugate, |t, _| residual[t] / diagonal[t]);
+        let mut rho = sum(n, |t| residual[t] * residual[t] / diagonal[t]);
+        let start = rho;
+        let mut used = 0;
+        while used < MOST_CONJUGATE && rho > tolerance * tolerance * start && rho > 0.0 {
+            used += 1;
+            self.rows_times(true);
+            self.gather(true);
+            let newton = &mut self.newton;
+            let (conjugate, counts) = (&newton.conjugate, &newton.counts);
+            update(&mut newton.product, |t, x| {
+                let own = if counts[t] < 0.5 { 1.0 } else { counts[t] + delta };
+                x + own * conjugate[t]
+            });
+            let product = &newton.product;
+            let curvature = sum(n, |t| product[t] * conjugate[t]);
+            if !(curvature > 0.0) {
+                break;
+            }
+            let size = rho / curvature;
+            update(&mut newton.step_beta, |t, x| x + size * conjugate[t]);
+            update(&mut newton.residual, |t, x| x - size * product[t]);
+            let (residual, diagonal) = (&newton.residual, &newton.diagonal);
+            let next = sum(n, |t| residual[t] * residual[t] / diagonal[t]);
+            let momentum = next / rho;
+            rho = next;
+            update(&mut newton.conjugate, |t, x| {
+                residual[t] / diagonal[t] + momentum * x
+            });
+        }
+        // d alpha = (1 - row sum - v . d beta) / height; -tau was left in the packed rows
+        // together with the uniform parts, so take it from the pairs' side
+        self.rows_times(false);
+        let newton = &mut self.newton;
+        let (packed, states, heights) = (&newton.packed, &self.states, &newton.heights);
+        update(&mut newton.step_alpha, |s, _| {
+            let mut tau = -packed[first[s + 1] + s];
+            if kernel.has_spread() {
+                for pair in first[s]..first[s + 1] {
+                    tau += kernel.spread_of(pair) / n as f64 * packed[block(first, s) + pair - first[s]];
+                }
+            }
+            (1.0 - states[s].sum) / heights[s] - tau
+        });
+        // adding c to beta and taking it from alpha changes nothing: without this the
+        // multipliers drift along that direction and their digits go
+        let drift = newton.step_beta.iter().sum::<f64>() / n as f64;
+        newton.step_beta.iter_mut().for_each(|x| *x -= drift);
+        newton.step_alpha.iter_mut().for_each(|x| *x += drift);
+    }
+
+    /// $\nabla\Psi$ along the direction.
+    fn slope(&self) -> f64 {
+        let (newton, states, columns) = (&self.newton, &self.states, &self.column_sums);
+        sum(states.len(), |i| {
+            (1.0 - states[i].sum) * newton.step_alpha[i] + (1.0 - columns[i]) * newton.step_beta[i]
+        })
+    }
+
+    /// One damped Newton step; returns whether it moved.
+    pub(super) fn step(&mut self) -> bool {
+        let violation = self.violation();
+        self.direction(self.damping, (0.1 * violation).clamp(1e-9, 0.1));
+        let slope = self.slope();
+        if !(slope > 0.0) {
+            return false;
+        }
+        self.newton.saved_alpha.copy_from_slice(&self.alpha);
+        self.newton.saved_beta.copy_from_slice(&self.beta);
+        let mut bracket = Bracket::new(slope);
+        let mut size = 1.0;
+        for _ in 0..20 {
+            let newton = &self.newton;
+            update(&mut self.alpha, |i, _| {
+                newton.saved_alpha[i] + size * newton.step_alpha[i]
+            });
+            update(&mut self.beta, |i, _| {
+                newton.saved_beta[i] + size * newton.step_beta[i]
+            });
+            self.evaluate();
+            match bracket.next(size, self.slope()) {
+                Some(next) => size = next,
+                None => break,
+            }
+        }
+        // too long a step means that the model misses entries about to become free; damping
+        // hardly touches columns whose mass the policy can still move, their curvature is large
+        if size < 0.3 {
+            self.damping = (10.0 * self.damping).min(1e8);
+        } else if size >= 0.9 {
+            self.damping = (0.2 * self.damping).max(1e-12);
+        }
+        true
+    }
+}
+
+/// Calls `f(s, block)` for every row's block of a packed vector on all threads.
+fn each_block(packed: &mut [f64], first: &[usize], f: impl Fn(usize, &mut [f64]) + Sync) {
+    let n = first.len() - 1;
+    let run = |from: usize, to: usize, part: &mut [f64]| {
+        let base = block(first, from);
+        for s in from..to {
+            f(s, &mut part[block(first, s) - base..block(first, s + 1) - base]);
+        }
+    };
+    if n < SHORT {
+        run(0, n, packed);
+        return;
+    }
+    let mut tasks = Vec::with_capacity(n / CHUNK + 1);
+    let mut rest = packed;
+    for from in (0..n).step_by(CHUNK) {
+        let to = (from + CHUNK).min(n);
+        let (part, after) = rest.split_at_mut(block(first, to) - block(first, from));
+        tasks.push((from, to, part));
+        rest = after;
+    }
+    tasks
+        .into_par_iter()
+        .for_each(|(from, to, part)| run(from, to, part));
+}
