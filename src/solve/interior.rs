@@ -41,13 +41,14 @@ pub(super) fn applies(mdp: &Mdp, problem: &Problem) -> bool {
 }
 
 /// Minimises $\frac12\|U - M\|_F^2 + \frac w2 \|\pi - \text{uniform}\|^2$ until the complementarity gap
-/// is below `target` or stands still.
+/// is below `target` or stands still, or `enough(objective, bound)` says so.
 pub(super) fn solve(
     mdp: &Mdp,
     problem: &Problem,
     pull: f64,
     target: f64,
     mut stop: impl FnMut(usize) -> bool,
+    enough: impl Fn(f64, f64) -> bool,
 ) -> Found {
     let mut state = State::new(mdp, problem, pull);
     let mut found = state.found(problem.xi);
@@ -59,15 +60,18 @@ pub(super) fn solve(
         let (gap, infeasibility) = state.measure();
         // only the policy is kept, and U is projected anew: its own infeasibility costs squared
         let merit = gap + infeasibility * infeasibility;
+        let mut done = false;
         if pull == 0.0 && gap < 1e-6 {
-            bound = bound.max(state.bound(problem));
+            let (objective, proven) = state.bound(problem);
+            bound = bound.max(proven);
+            done = infeasibility < 1e-6 && enough(objective, bound);
         }
         stalled = if merit < 0.9 * best { 0 } else { stalled + 1 };
         if merit < best {
             best = merit;
             found = state.found(problem.xi);
         }
-        if gap <= target && infeasibility <= 1e-5 {
+        if done || (gap <= target && infeasibility <= 1e-5) {
             break;
         }
         if stalled > 4 || !merit.is_finite() {
@@ -169,9 +173,9 @@ impl<'a> State<'a> {
         }
     }
 
-    /// The bound of [`frobenius`](crate::formulation::frobenius) for $G = U - M$ and the
-    /// multipliers at hand; valid whether or not they are optimal.
-    fn bound(&mut self, problem: &Problem) -> f64 {
+    /// $\|G\|_F$ for $G = U - M$, and the bound of [`frobenius`](crate::formulation::frobenius)
+    /// for it and the multipliers at hand; valid whether or not they are optimal.
+    fn bound(&mut self, problem: &Problem) -> (f64, f64) {
         let n = self.n;
         let (mut value, mut squares) = (0.0, 0.0);
         for s in 0..n {
@@ -195,9 +199,9 @@ impl<'a> State<'a> {
             value -= simplex::support(gains, problem.xi);
         }
         if squares > 0.0 {
-            (value / squares.sqrt()).max(0.0)
+            (squares.sqrt(), (value / squares.sqrt()).max(0.0))
         } else {
-            0.0
+            (0.0, 0.0)
         }
     }
 

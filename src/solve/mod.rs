@@ -4,6 +4,7 @@ mod column_sum;
 mod conic;
 mod elimination;
 mod gradient;
+mod hessian;
 mod infinity;
 mod interior;
 mod potentials;
@@ -95,7 +96,7 @@ pub struct Options {
     pub solver: SolverChoice,
     /// Which of several optimal policies.
     pub tie_break: TieBreak,
-    /// Wanted gap, absolute.
+    /// Wanted gap, absolute. Gaps below 1e-12 count as none: that is rounding.
     pub tolerance: f64,
     /// Wanted gap as a share of the objective; the solve ends when either is reached.
     pub relative_tolerance: f64,
@@ -204,6 +205,9 @@ struct Outcome {
     iterations: usize,
 }
 
+/// A gap this small is rounding: objectives are sums over all transitions.
+const ROUNDING: f64 = 1e-12;
+
 /// When to stop.
 struct Limits<'a> {
     absolute: f64,
@@ -218,7 +222,7 @@ struct Limits<'a> {
 impl<'a> Limits<'a> {
     fn new(_problem: &Problem, options: &Options, observer: &'a mut dyn Observer) -> Self {
         Limits {
-            absolute: options.tolerance,
+            absolute: options.tolerance.max(ROUNDING),
             relative: options.relative_tolerance,
             max_iterations: options.max_iterations,
             started: Instant::now(),

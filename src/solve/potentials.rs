@@ -10,17 +10,19 @@
 //! The gradient is the violation of the flow constraint by $\omega = d \cdot p$. Dual is
 //! $\tau = 1$. State Entropy is the limit $\tau \to 0$, followed along a falling sequence of
 //! $\tau$; the limit policy is, of all that reach the optimal $d$, the one with the highest
-//! entropy of actions. Small models factor the Hessian, large ones apply it without
-//! forming it (two products with $P$) inside conjugate gradients.
+//! entropy of actions. Where the Hessian's factor is sparse
+//! enough it is factored, otherwise applied without being formed (two products with $P$) inside
+//! conjugate gradients.
 
 use faer::Mat;
 use faer::linalg::solvers::Solve;
 
+use super::hessian::{Hessian, Point};
 use super::{Limits, Outcome};
 use crate::formulation::{Formulation, Problem, entropy, simplex};
 use crate::model::{Kernel, Mdp, Policy};
 
-/// Up to this many states the Hessian is factored densely.
+/// Up to this many states a Hessian with too many entries is factored densely.
 const DENSE_LIMIT: usize = 1_500;
 /// Newton needs some ten steps; where it has not converged after this many, floating point
 /// has given out (chains that hardly hang together) and the certificate says how far it got.
@@ -45,23 +47,27 @@ pub(super) fn solve(
     if problem.formulation == Formulation::Dual {
         newton.tau = 1.0;
         newton.evaluate();
+        // the gap is about the square of the violation; a certificate costs a stationary
+        // distribution, so ask for one when it can be expected to do
+        let near = (0.3 * limits.wanted(1.0).sqrt()).clamp(1e-9, 1e-3);
         loop {
             let before = newton.violation();
-            let improved = newton.step();
+            let mut improved = newton.step();
             iterations += 1;
-            // a certificate costs a stationary distribution; ask for one near the end
-            if (newton.violation() < 1e-3 || !improved || iterations % 20 == 0)
-                && certify(problem, &newton, iterations, &mut best, limits)
-            {
+            if newton.violation() < near && newton.factors() {
                 // convergence is quadratic here: one or two steps more give the policy the
                 // digits that its value already has
-                for _ in 0..3 {
-                    if newton.dense.is_none() || newton.violation() < 1e-13 || !newton.step() {
+                for _ in 0..2 {
+                    if !improved || newton.violation() < 1e-12 {
                         break;
                     }
+                    improved = newton.step();
                     iterations += 1;
                 }
-                certify(problem, &newton, iterations, &mut best, limits);
+            }
+            if (newton.violation() < near || !improved || iterations % 20 == 0)
+                && certify(problem, &newton, iterations, &mut best, limits)
+            {
                 break;
             }
             if !improved
@@ -157,6 +163,7 @@ struct Newton<'a> {
     d: Vec<f64>,
     gradient: Vec<f64>,
     value: f64,
+    sparse: Option<Hessian>,
     dense: Option<Mat<f64>>,
     direction: Vec<f64>,
     saved: Vec<f64>,
@@ -167,7 +174,8 @@ struct Newton<'a> {
 impl<'a> Newton<'a> {
     fn new(mdp: &'a Mdp, xi: f64) -> Self {
         let n = mdp.n_states();
-        let dense = n <= DENSE_LIMIT && !mdp.kernel().has_spread();
+        let sparse = Hessian::new(mdp);
+        let dense = sparse.is_none() && n <= DENSE_LIMIT && !mdp.kernel().has_spread();
         Newton {
             mdp,
             transposed: mdp.kernel().transpose(),
@@ -179,12 +187,18 @@ impl<'a> Newton<'a> {
             d: vec![0.0; n],
             gradient: vec![0.0; n],
             value: 0.0,
+            sparse,
             dense: dense.then(|| Mat::zeros(n, n)),
             direction: vec![0.0; n],
             saved: vec![0.0; n],
             weights: vec![0.0; mdp.n_pairs()],
             work: [vec![0.0; n], vec![0.0; n], vec![0.0; n]],
         }
+    }
+
+    /// Whether steps are exact.
+    fn factors(&self) -> bool {
+        self.sparse.is_some() || self.dense.is_some()
     }
 
     /// $\text{out} = P^\top w$ on all threads.
@@ -237,7 +251,17 @@ impl<'a> Newton<'a> {
 
     /// One damped Newton step. Returns whether it made progress.
     fn step(&mut self) -> bool {
-        if self.dense.is_some() {
+        if let Some(hessian) = self.sparse.as_mut() {
+            let point = Point {
+                p: &self.p,
+                d: &self.d,
+                xi: self.xi,
+                tau: self.tau,
+            };
+            if !hessian.direction(self.mdp, &point, &self.gradient, &mut self.direction) {
+                return false;
+            }
+        } else if self.dense.is_some() {
             self.dense_direction();
         } else {
             self.iterative_direction();

@@ -34,10 +34,10 @@ pub(super) fn solve(
         Formulation::Infinity if conic => conic_infinity(mdp, problem, limits)?,
         Formulation::Infinity => super::infinity::solve(mdp, problem, limits, start, dual, 0.0),
         Formulation::Frobenius if conic => conic_frobenius(mdp, problem, limits)?,
-        Formulation::Frobenius if warm.is_none() && interior::applies(mdp, problem) && std::env::var("NOIPM").is_err() => {
+        Formulation::Frobenius if warm.is_none() && interior::applies(mdp, problem) => {
             interior_frobenius(mdp, problem, limits)
         }
-        Formulation::Frobenius if proximal::applies(mdp) && std::env::var("GRAD").is_err() => {
+        Formulation::Frobenius if proximal::applies(mdp) => {
             proximal::solve(mdp, problem, limits, start, dual)
         }
         Formulation::Frobenius => gradient::solve(mdp, problem, limits, start, dual, 0.0),
@@ -121,7 +121,26 @@ fn conic_frobenius(mdp: &Mdp, problem: &Problem, limits: &mut Limits<'_>) -> Res
 }
 
 fn interior_frobenius(mdp: &Mdp, problem: &Problem, limits: &mut Limits<'_>) -> Outcome {
-    let found = interior::solve(mdp, problem, 0.0, 1e-15, |_| limits.expired());
+    // stop when the gap asked for is at hand, with something to spare; if the certificate does
+    // not confirm it, go to the end
+    let (absolute, relative) = (limits.absolute, limits.relative);
+    let near = |objective: f64, bound: f64| {
+        objective - bound <= 0.3 * absolute.max(relative * objective)
+    };
+    let first = certified_interior(mdp, problem, limits, near);
+    if limits.close_enough(first.objective, first.bound) || limits.expired() {
+        return first;
+    }
+    certified_interior(mdp, problem, limits, |_, _| false)
+}
+
+fn certified_interior(
+    mdp: &Mdp,
+    problem: &Problem,
+    limits: &mut Limits<'_>,
+    enough: impl Fn(f64, f64) -> bool,
+) -> Outcome {
+    let found = interior::solve(mdp, problem, 0.0, 1e-15, |_| limits.expired(), enough);
     let policy = feasible(mdp, problem.xi, found.policy);
     let multipliers = (&found.alpha[..], &found.beta[..]);
     let mut outcome = frobenius_value(mdp, problem, policy, Some(multipliers));
