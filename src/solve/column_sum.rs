@@ -108,7 +108,7 @@ pub(super) fn solve(
         Some(y) if y.len() == n => y.iter().map(|v| v.clamp(-1.0, 1.0)).collect(),
         _ => vec![0.0; n],
     };
-    let mut iteration = Iteration::new(&saddle, x, y, 1.0);
+    let mut iteration = Iteration::new(&saddle, x, y, 0.5);
     let mut best = Outcome {
         policy: Vec::new(),
         objective: f64::INFINITY,

@@ -314,7 +314,7 @@ fn with_blocks(
             }
         }
     }
-    let mut iteration = Iteration::new(&saddle, x, y, 1.0);
+    let mut iteration = Iteration::new(&saddle, x, y, 0.5);
     let mut best = Outcome {
         policy: Vec::new(),
         objective: f64::INFINITY,
