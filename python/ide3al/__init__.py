@@ -12,9 +12,10 @@ from ._ide3al import Error
 from .agents import IDE3AL, CountBased, MaxEnt, Random
 from .analysis import Analysis, analyze
 from .data import Data, collect
+from .experiments import ExperimentError, ExperimentResult, experiment, scores
 from .frontier import Frontier, frontier
 from .mdp import MDP, domains
-from .plotting import plot_policy, plot_visitation
+from .plotting import plot_curves, plot_policy, plot_visitation
 from .solving import Solution, solve
 
 __version__ = "0.1.0"
@@ -26,6 +27,8 @@ __all__ = [
     "CountBased",
     "Data",
     "Error",
+    "ExperimentError",
+    "ExperimentResult",
     "Frontier",
     "MaxEnt",
     "Random",
@@ -33,9 +36,12 @@ __all__ = [
     "analyze",
     "collect",
     "domains",
+    "experiment",
     "frontier",
+    "plot_curves",
     "plot_policy",
     "plot_visitation",
+    "scores",
     "solve",
 ]
 

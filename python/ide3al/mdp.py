@@ -81,11 +81,11 @@ class MDP:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MDP:
-        """Reads a model file (.json, .npz or .tra)."""
+        """Reads a model file (.json, .npz, .tra or .umb)."""
         return cls._of(_ide3al.Model.load(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a model file (.json, .npz or .tra), whole or not at all."""
+        """Writes a model file (.json, .npz, .tra or .umb), whole or not at all."""
         self._model.save(path)
 
     @classmethod

@@ -88,7 +88,7 @@ proptest! {
     #[test]
     fn every_format_returns_the_same_model(mdp in any_model()) {
         let folder = Folder::new();
-        for name in ["model.json", "model.npz", "model.tra"] {
+        for name in ["model.json", "model.npz", "model.tra", "model.umb"] {
             let path = folder.path(name);
             write_model(&path, &mdp).unwrap();
             prop_assert_eq!(&read_model(&path).unwrap(), &mdp, "{}", name);
@@ -123,15 +123,22 @@ proptest! {
     #[test]
     fn damaged_archives_never_panic(mdp in any_model(), at in any::<prop::sample::Index>(), byte: u8, cut: bool) {
         let folder = Folder::new();
-        let path = folder.path("model.npz");
-        write_model(&path, &mdp).unwrap();
-        let mut bytes = std::fs::read(&path).unwrap();
-        let at = at.index(bytes.len());
-        if cut { bytes.truncate(at) } else { bytes[at] ^= byte }
-        std::fs::write(&path, &bytes).unwrap();
-        // a flipped bit may hit something that does not matter, but a cut file is never whole
-        let outcome = read_model(&path);
-        prop_assert!(!cut || outcome.is_err());
+        for name in ["model.npz", "model.umb"] {
+            let path = folder.path(name);
+            write_model(&path, &mdp).unwrap();
+            let mut bytes = std::fs::read(&path).unwrap();
+            // a tar archive is whole without the empty blocks at its end
+            let empty = if name == "model.umb" { 1024 } else { 0 };
+            let at = at.index(bytes.len() - empty);
+            if cut { bytes.truncate(at) } else { bytes[at] ^= byte }
+            std::fs::write(&path, &bytes).unwrap();
+            // a flipped bit may hit something that does not matter; a cut file is never the
+            // model, and a whole one only where it ends between two members
+            match read_model(&path) {
+                Ok(read) => prop_assert!(!cut || (name == "model.umb" && read != mdp)),
+                Err(_) => {}
+            }
+        }
     }
 }
 
@@ -148,11 +155,13 @@ fn estimates_keep_their_uniform_rows() {
         write_model(&path, &mdp).unwrap();
         assert_eq!(read_model(&path).unwrap(), mdp, "{name}");
     }
-    // .tra has no way to say it: the rows are written out
-    let path = folder.path("model.tra");
-    write_model(&path, &mdp).unwrap();
-    let filled = read_model(&path).unwrap();
-    assert_eq!(filled.kernel().to_dense(), mdp.kernel().to_dense());
+    // these have no way to say it: the rows are written out
+    for name in ["model.tra", "model.umb"] {
+        let path = folder.path(name);
+        write_model(&path, &mdp).unwrap();
+        let filled = read_model(&path).unwrap();
+        assert_eq!(filled.kernel().to_dense(), mdp.kernel().to_dense());
+    }
 }
 
 #[test]
