@@ -9,6 +9,9 @@ import scipy.sparse
 
 import ide3al
 from ide3al._extras import need
+from ide3al.envs import register
+
+register()
 
 GOOD = np.full((2, 2, 2), 0.5)
 
@@ -177,6 +180,56 @@ def test_environments():
         ide3al.IDE3AL().predict(0)
     with pytest.raises(ide3al.Error, match="is no element of"):
         fitted.predict(99)
+
+
+def test_closed_environments():
+    """Gymnasium's own toys forget that they are closed; those that do not say so."""
+
+    class Closing(gymnasium.Env):
+        observation_space = gymnasium.spaces.Discrete(2)
+        action_space = gymnasium.spaces.Discrete(1)
+        closed = False
+
+        def reset(self, *, seed=None, options=None):
+            if self.closed:
+                raise gymnasium.error.ClosedEnvironmentError("this environment is closed")
+            return 0, {}
+
+        def step(self, action):
+            if self.closed:
+                raise gymnasium.error.ClosedEnvironmentError("this environment is closed")
+            return 1, 0.0, False, False, {}
+
+        def close(self):
+            self.closed = True
+
+    env = Closing()
+    agent = ide3al.Random(batch_size=5)
+    # in the middle of a fit, and before one: the environment's own exception
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError, match="is closed"):
+        agent.fit(env, total_timesteps=20, callback=lambda _: env.close())
+    assert agent.num_timesteps == 5
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        agent.fit(env, total_timesteps=5)
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        ide3al.collect(env, np.ones((2, 1)), steps=3)
+    agent.fit(Closing(), total_timesteps=5)
+    assert agent.num_timesteps == 10
+    # ours
+    vector = gymnasium.make_vec(
+        "ide3al/DoubleChain-v0", num_envs=2, vectorization_mode="vector_entry_point"
+    )
+    vector.reset(seed=0)
+    vector.close()
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        vector.step(np.zeros(2, dtype=np.int64))
+    single = gymnasium.make("ide3al/DoubleChain-v0")
+    single.reset(seed=0)
+    single.close()
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        single.step(0)
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        ide3al.IDE3AL().fit(single, total_timesteps=5)
 
 
 def test_tables():

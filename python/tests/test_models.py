@@ -129,6 +129,52 @@ def test_enumeration_finds_the_table_of_a_deterministic_environment():
     assert mdp.start[keys.index(0)] == 1
 
 
+class Walk(gymnasium.Env):
+    """Five places in a row; a step succeeds four times in five. Ends at the right."""
+
+    observation_space = gymnasium.spaces.Discrete(5)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = 0
+        return 0, {}
+
+    def step(self, action):
+        if self.np_random.random() < 0.8:
+            self.at = min(max(self.at + 2 * action - 1, 0), 4)
+        return self.at, 0.0, self.at == 4, False, {}
+
+
+def test_enumeration_estimates_a_random_environment():
+    mdp, keys = ide3al.MDP.from_simulator(Walk(), samples=300)
+    assert sorted(keys) == list(range(5))
+    order = np.argsort(keys)
+    found = mdp.dense()[order][:, :, order]
+    for s in range(4):
+        for a in range(2):
+            expected = 0.2 * np.eye(5)[s] + 0.8 * np.eye(5)[max(s + 2 * a - 1, 0)]
+            np.testing.assert_array_equal(found[s, a] > 0, expected > 0)
+            assert np.abs(found[s, a] - expected).max() < 0.1
+    np.testing.assert_array_equal(found[4], np.eye(5)[[0, 0]])
+    again, _ = ide3al.MDP.from_simulator(Walk(), samples=300)
+    assert again == mdp
+    with pytest.raises(ide3al.Error, match="samples = 1"):
+        ide3al.MDP.from_simulator(Walk(), samples=1)
+    with pytest.raises(ide3al.Error, match="estimate its probabilities with samples"):
+        for seed in range(20):  # two tries may agree by chance in a state, hardly in all
+            ide3al.MDP.from_simulator(Walk(), seeds=[seed])
+
+
+def test_minigrid_is_enumerated():
+    pytest.importorskip("minigrid")
+    env = gymnasium.make("MiniGrid-Empty-5x5-v0")
+    mdp, keys = ide3al.MDP.from_simulator(env)
+    # nine cells, four directions; the goal is one of them
+    assert mdp.n_states == len(keys) == 36 and mdp.n_actions == 7
+    assert ide3al.solve(mdp, "dual", xi=0.01).status == "optimal"
+
+
 def test_enumeration_refuses_randomness_and_floods():
     slippery = gymnasium.make("FrozenLake-v1", is_slippery=True)
     with pytest.raises(ide3al.Error, match="two tries led to different states"):

@@ -27,16 +27,17 @@ pub(super) const PROBABILITY: &str = "branch-to-probability.bin";
 pub(super) const ACTION: &str = "actions/choices/values.bin";
 pub(super) const ACTION_NAMES: &str = "actions/choices/strings.bin";
 pub(super) const ACTION_RANGES: &str = "actions/choices/string-mapping.bin";
-pub(super) const START: &str = "annotations/ide3al/start/states/values.bin";
-pub(super) const CELLS: &str = "annotations/ide3al/cell/states/values.bin";
-pub(super) const STATE_NAME: &str = "annotations/ide3al/name/states/values.bin";
-pub(super) const STATE_NAMES: &str = "annotations/ide3al/name/states/strings.bin";
-pub(super) const STATE_RANGES: &str = "annotations/ide3al/name/states/string-mapping.bin";
+// of our own: other programs pass over files they do not know
+pub(super) const START: &str = "ide3al/state-to-start.bin";
+pub(super) const MAP: &str = "ide3al/map.bin";
+pub(super) const CELLS: &str = "ide3al/state-to-cell.bin";
+pub(super) const STATE_NAMES: &str = "ide3al/strings.bin";
+pub(super) const STATE_RANGES: &str = "ide3al/string-mapping.bin";
 
 #[rustfmt::skip]
-const WANTED: [&str; 13] = [
+const WANTED: [&str; 14] = [
     INDEX, CHOICES, INITIAL, BRANCHES, TARGET, PROBABILITY, ACTION, ACTION_NAMES, ACTION_RANGES,
-    START, CELLS, STATE_NAMES, STATE_RANGES,
+    START, MAP, CELLS, STATE_NAMES, STATE_RANGES,
 ];
 
 /// What a compressed file may grow to, as a multiple of its size: real models shrink to a
@@ -86,8 +87,6 @@ pub(super) struct System {
 struct Index {
     format_version: u64,
     transition_system: System,
-    #[serde(default)]
-    file_data: Option<serde_json::Value>,
 }
 
 /// Reads a model.
@@ -113,7 +112,7 @@ pub(super) fn read(path: &Path) -> Result<Mdp> {
     let whole = || {
         let model = Model::new(&members, &index.transition_system)?;
         let labelled = model.actions.is_some();
-        decorate(model.build()?, labelled, &members, &index)
+        decorate(model.build()?, labelled, &members, &index.transition_system)
     };
     whole().map_err(|trouble| match trouble {
         Trouble::Here(problem) => bad(problem),
@@ -440,8 +439,7 @@ fn actions(members: &Members, system: &System, choices: &[usize]) -> Found<Optio
 }
 
 /// Start, names and layout.
-fn decorate(mut mdp: Mdp, labelled: bool, members: &Members, index: &Index) -> Found<Mdp> {
-    let system = &index.transition_system;
+fn decorate(mut mdp: Mdp, labelled: bool, members: &Members, system: &System) -> Found<Mdp> {
     let n = mdp.n_states();
     if let Some(start) = members.items::<8>(START, system.states)? {
         mdp = mdp.with_start(start.into_iter().map(f64::from_le_bytes).collect())?;
@@ -459,18 +457,14 @@ fn decorate(mut mdp: Mdp, labelled: bool, members: &Members, index: &Index) -> F
     if let Some(names) = members.texts(STATE_RANGES, STATE_NAMES, system.states)? {
         mdp = mdp.with_state_names(names)?;
     }
-    let layout = index
-        .file_data
-        .as_ref()
-        .and_then(|data| data.get("parameters")?.get("layout"))
-        .and_then(|layout| serde_json::from_value::<[usize; 2]>(layout.clone()).ok());
-    if let (Some([rows, columns]), Some(cells)) =
-        (layout, members.items::<8>(CELLS, system.states)?)
-    {
-        let cells = cells
-            .into_iter()
-            .map(|cell| usize::try_from(u64::from_le_bytes(cell)).unwrap_or(usize::MAX));
-        mdp = mdp.with_layout(checked_layout(rows, columns, cells.collect(), n)?);
+    if let (Some(map), Some(cells)) = (
+        members.items::<8>(MAP, 2)?,
+        members.items::<8>(CELLS, system.states)?,
+    ) {
+        let whole = |item: &[u8; 8]| usize::try_from(u64::from_le_bytes(*item));
+        let whole = |item| whole(item).unwrap_or(usize::MAX);
+        let cells = cells.iter().map(whole).collect();
+        mdp = mdp.with_layout(checked_layout(whole(&map[0]), whole(&map[1]), cells, n)?);
     }
     Ok(mdp)
 }

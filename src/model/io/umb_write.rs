@@ -1,11 +1,11 @@
 //! UMB: writing. A plain tar archive; what the format has no word for (an uneven start, names
-//! of states, a map) goes into annotations of a group of our own, as the format provides.
+//! of states, a map) goes into files of our own, which other programs pass over.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::umb::{self, System, Type};
 use super::{atomic, tar};
@@ -46,7 +46,7 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
             size: Some(64),
         }),
     };
-    let index = index(mdp, &system, plain_start)?;
+    let index = index(&system)?;
     atomic::write(path, |file| {
         member(file, umb::INDEX, index.len(), |file| {
             file.write_all(index.as_bytes())
@@ -86,10 +86,11 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
             numbers(file, umb::START, mdp.start().iter().map(|p| p.to_bits()))?;
         }
         if let Some(names) = mdp.state_names() {
-            numbers(file, umb::STATE_NAME, (0..n).map(|s| s as u64))?;
             texts(file, umb::STATE_RANGES, umb::STATE_NAMES, names)?;
         }
         if let Some(layout) = mdp.layout() {
+            let map = [layout.rows as u64, layout.columns as u64];
+            numbers(file, umb::MAP, map.into_iter())?;
             numbers(
                 file,
                 umb::CELLS,
@@ -134,44 +135,13 @@ fn entries(
     Ok(())
 }
 
-fn index(mdp: &Mdp, system: &System, plain_start: bool) -> Result<String> {
-    let mut own = Map::new();
-    let mut annotate = |name: &str, kind: &str, description: &str| {
-        own.insert(
-            name.into(),
-            json!({
-                "description": description,
-                "applies-to": ["states"],
-                // the default, said for readers that know none
-                "type": {"type": kind, "size": 64},
-            }),
-        );
-    };
-    if !plain_start {
-        annotate("start", "double", "start distribution");
-    }
-    if mdp.state_names().is_some() {
-        annotate("name", "string", "name of the state");
-    }
-    if mdp.layout().is_some() {
-        annotate("cell", "uint", "place on a map: row * columns + column");
-    }
-    if let Some(name) = own.get_mut("name") {
-        name["#strings"] = json!(mdp.n_states());
-    }
-    let mut file = json!({"tool": "ide3al", "tool-version": env!("CARGO_PKG_VERSION")});
-    if let Some(layout) = mdp.layout() {
-        file["parameters"] = json!({"layout": [layout.rows, layout.columns]});
-    }
-    let mut index = json!({
+fn index(system: &System) -> Result<String> {
+    let index = json!({
         "format-version": 0,
         "format-revision": 0,
-        "file-data": file,
+        "file-data": {"tool": "ide3al", "tool-version": env!("CARGO_PKG_VERSION")},
         "transition-system": system,
     });
-    if !own.is_empty() {
-        index["annotations"] = json!({"ide3al": Value::Object(own)});
-    }
     serde_json::to_string_pretty(&index)
         .map_err(|error| Error::Unsupported(format!("cannot write JSON: {error}")))
 }
