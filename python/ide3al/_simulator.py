@@ -54,12 +54,13 @@ def enumerate_states(
     # next states of each pair with the number of tries that led there
     following: list[dict[int, int]] = []
     terminal: set[int] = set()
-    tries = samples or 2
     state = 0
     while state < len(waiting):
         at, waiting[state] = waiting[state], None
         for a in range(actions.size):
             counts: dict[int, int] = {}
+            # two tries show randomness somewhere in a large environment; a small one needs more
+            tries = samples or (8 if len(following) < 100 else 2)
             for k in range(tries):
                 reached = _step(at, actions.element(a), (state, a, k))
                 t = visit(*reached[:2])
@@ -68,7 +69,7 @@ def enumerate_states(
                     terminal.add(t)
             if samples is None and len(counts) > 1:
                 raise Error(
-                    f"state {state}, action {a}: two tries led to different states, so the "
+                    f"state {state}, action {a}: two tries led to different states: the "
                     "environment is random; estimate its probabilities with samples=..., or "
                     "learn it with ide3al.IDE3AL(...).fit(env)"
                 )
@@ -80,8 +81,9 @@ def enumerate_states(
     table = [
         [
             [
-                (count / tries, t, 0.0, t in terminal)
-                for t, count in following[s * actions.size + a].items()
+                (count / sum(counts.values()), t, 0.0, t in terminal)
+                for counts in [following[s * actions.size + a]]
+                for t, count in counts.items()
             ]
             for a in range(actions.size)
         ]
@@ -107,8 +109,14 @@ def _step(env: Any, action: Any, stream: tuple[int, int, int]) -> tuple[Any, Any
 
 
 def _default_key(env: Any, observation: Any) -> Hashable:
-    if callable(getattr(env, "hash", None)):
-        return str(env.hash())
+    encode, at = getattr(getattr(env, "grid", None), "encode", None), getattr(env, "agent_pos", None)
+    if at is not None and callable(encode):
+        # MiniGrid's own hash() tells a place that was reset to from one that was walked to, and
+        # forgets what is carried
+        carried = getattr(env, "carrying", None)
+        thing = None if carried is None else (str(carried.type), str(carried.color))
+        place = tuple(int(x) for x in at), int(env.agent_dir)
+        return _frozen(encode()), place, thing, str(getattr(env, "mission", ""))
     return _frozen(observation)
 
 

@@ -141,12 +141,12 @@ class MDP:
         """Enumerates an environment without ``P``, breadth first, by stepping copies of it.
         Returns the model and the key of each state.
 
-        ``key(env, observation)`` says which states are the same; by default MiniGrid's
-        ``env.unwrapped.hash()`` where there is one, else the observation. ``seeds`` are the
-        resets to begin from, equally likely. Time limits are ignored.
+        ``key(env, observation)`` says which states are the same; by default MiniGrid's grid
+        with the agent's place, direction and load, for others the observation. ``seeds`` are
+        the resets to begin from, equally likely. Time limits are ignored.
 
-        The environment must be deterministic: every step is made twice, and one whose steps
-        differ is refused. With ``samples`` it may be random: every step is made that many
+        The environment must be deterministic: every step is made at least twice, and one whose
+        steps differ is refused. With ``samples`` it may be random: every step is made that many
         times, and the probabilities are the shares of what followed. They are estimates, with
         errors of about ``0.5 / samples ** 0.5``, and what did not happen in any try has
         probability zero (states may be missing); the randomness must come from the
