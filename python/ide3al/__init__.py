@@ -8,6 +8,7 @@
 
 import sys
 
+from ._extras import MissingExtra
 from ._ide3al import Error
 from .agents import IDE3AL, CountBased, MaxEnt, Random
 from .analysis import Analysis, analyze
@@ -31,6 +32,7 @@ __all__ = [
     "ExperimentResult",
     "Frontier",
     "MaxEnt",
+    "MissingExtra",
     "Random",
     "Solution",
     "analyze",
@@ -45,7 +47,7 @@ __all__ = [
     "solve",
 ]
 
-if "gymnasium" in sys.modules:
+if sys.modules.get("gymnasium") is not None:
     # whoever works with Gymnasium finds the built-in domains there; nobody else pays for it
     from .envs import register as _register
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-import gymnasium
 import numpy as np
 
+from ._extras import need
 from ._ide3al import Error
 from .mdp import MDP, Floats, Integers, domains
+
+need("gymnasium", "gymnasium")
+import gymnasium  # noqa: E402  (after the message for those who lack it)
 
 _VERSION = 0
 

@@ -36,6 +36,7 @@ def plot_visitation(
         ax.bar(np.arange(mdp.n_states), values)
         ax.axhline(1 / mdp.n_states, linestyle=":", color="black", label="even")
         ax.set(xlabel="state", ylabel="share of time")
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend()
         return ax
     rows, columns, at = layout
@@ -59,6 +60,7 @@ def plot_policy(mdp: MDP, policy: Any, *, ax: Any = None) -> Any:
     names = mdp.action_names or [str(a) for a in range(mdp.n_actions)]
     ax.set(xlabel="state", ylabel="action", yticks=range(mdp.n_actions))
     ax.set_yticklabels(names[: mdp.n_actions])
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.figure.colorbar(image, ax=ax, label="probability")
     return ax
 

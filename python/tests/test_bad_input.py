@@ -1,5 +1,6 @@
 """Whatever is wrong is named, with the remedy, as ide3al.Error, which is a ValueError."""
 
+import subprocess
 import sys
 
 import gymnasium
@@ -8,6 +9,7 @@ import pytest
 import scipy.sparse
 
 import ide3al
+import ide3al.callbacks
 from ide3al._extras import need
 from ide3al.envs import register
 
@@ -283,6 +285,40 @@ def test_agent_files(tmp_path):
 
 
 def test_a_missing_extra_names_its_installation(monkeypatch):
-    monkeypatch.setitem(sys.modules, "minari", None)
-    with pytest.raises(ide3al.Error, match=r'pip install "ide3al\[minari\]"'):
-        need("minari", "minari")
+    lake = gymnasium.make("FrozenLake-v1")
+    mdp = ide3al.MDP.from_gymnasium(lake)
+    missing = [
+        ("minari", "minari", lambda: ide3al.collect(lake, "?", 5, dataset_id="a/b-v0")),
+        ("matplotlib.pyplot", "plot", lambda: ide3al.plot_policy(mdp, "uniform")),
+        ("scipy.sparse", "all", mdp.sparse),
+        ("tensorboardX", "tensorboard", lambda: ide3al.callbacks.TensorBoard("nowhere")),
+    ]
+    for module, extra, call in missing:
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, module, None)
+            message = rf'{module} is not installed.*pip install "ide3al\[{extra}\]"'
+            with pytest.raises(ide3al.MissingExtra, match=message):
+                call()
+    assert issubclass(ide3al.MissingExtra, (ide3al.Error, ImportError))
+    # what is there but lacks something itself speaks for itself
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "ray.util", None)
+        patch.delitem(sys.modules, "ray.util.queue", raising=False)
+        with pytest.raises(ImportError) as caught:
+            need("ray.util.queue", "ray")
+        assert "ray" in str(caught.value)
+
+
+def test_without_gymnasium_its_installation_is_named():
+    code = (
+        "import sys; sys.modules['gymnasium'] = None\n"
+        "import ide3al\n"
+        "for module in ('envs', 'wrappers'):\n"
+        "    try: __import__('ide3al.' + module)\n"
+        "    except ide3al.MissingExtra as problem: print(problem)\n"
+        "print(ide3al.solve(ide3al.MDP.domain('river-swim')).status)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = out.stdout.splitlines()
+    assert len(lines) == 3 and lines[2] == "optimal"
+    assert all('pip install "ide3al[gymnasium]"' in line for line in lines[:2])

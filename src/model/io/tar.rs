@@ -23,11 +23,9 @@ pub(super) fn read(
     let (mut long_name, mut long_size) = (None, None);
     let mut first = true;
     loop {
-        match fill(&mut from, &mut block)? {
-            // some writers leave out the two empty blocks at the end
-            0 if !first => return Ok(()),
-            BLOCK => {}
-            _ => return Err("it ends early; it is truncated, write it again".into()),
+        // without the empty blocks at the end, members may be missing
+        if fill(&mut from, &mut block)? < BLOCK {
+            return Err("it ends early; it is truncated, write it again".into());
         }
         if block.iter().all(|byte| *byte == 0) && !first {
             return Ok(());

@@ -127,17 +127,14 @@ proptest! {
             let path = folder.path(name);
             write_model(&path, &mdp).unwrap();
             let mut bytes = std::fs::read(&path).unwrap();
-            // a tar archive is whole without the empty blocks at its end
-            let empty = if name == "model.umb" { 1024 } else { 0 };
-            let at = at.index(bytes.len() - empty);
+            // of the empty blocks at the end of a tar archive one is enough
+            let spare = if name == "model.umb" { 512 } else { 0 };
+            let at = at.index(bytes.len() - spare);
             if cut { bytes.truncate(at) } else { bytes[at] ^= byte }
             std::fs::write(&path, &bytes).unwrap();
-            // a flipped bit may hit something that does not matter; a cut file is never the
-            // model, and a whole one only where it ends between two members
-            match read_model(&path) {
-                Ok(read) => prop_assert!(!cut || (name == "model.umb" && read != mdp)),
-                Err(_) => {}
-            }
+            // a flipped bit may hit something that does not matter, but a cut file is never whole
+            let outcome = read_model(&path);
+            prop_assert!(!cut || outcome.is_err());
         }
     }
 }
