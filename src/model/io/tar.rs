@@ -60,7 +60,7 @@ pub(super) fn read(
                 let mut contents = (&mut from).take(size);
                 member(name, size, &mut contents)?;
                 let left = contents.limit();
-                skip(&mut from, left + padding(size))?;
+                skip(&mut from, left.saturating_add(padding(size)))?;
             }
             // folders, global headers, links
             _ => {
