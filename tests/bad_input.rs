@@ -51,7 +51,7 @@ fn refused(folder: &Folder, input: &str, words: &[&str]) {
 }
 
 fn refused_with(folder: &Folder, arguments: &[&str], words: &[&str]) {
-    for out in ["out.json", "out.npz", "out.tra"] {
+    for out in ["out.json", "out.npz", "out.tra", "out.umb"] {
         let before = files(&folder.0);
         let out = folder.0.join(out);
         let mut arguments = arguments.to_vec();
@@ -435,7 +435,7 @@ fn an_output_that_exists_or_has_no_format() {
     assert!(
         String::from_utf8(output.stderr)
             .unwrap()
-            .contains(".json, .npz or .tra")
+            .contains(".json, .npz, .tra or .umb")
     );
 }
 

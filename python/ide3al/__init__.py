@@ -8,13 +8,15 @@
 
 import sys
 
+from ._extras import MissingExtra
 from ._ide3al import Error
 from .agents import IDE3AL, CountBased, MaxEnt, Random
 from .analysis import Analysis, analyze
 from .data import Data, collect
+from .experiments import ExperimentError, ExperimentResult, experiment, scores
 from .frontier import Frontier, frontier
 from .mdp import MDP, domains
-from .plotting import plot_policy, plot_visitation
+from .plotting import plot_curves, plot_policy, plot_visitation
 from .solving import Solution, solve
 
 __version__ = "0.1.0"
@@ -26,20 +28,26 @@ __all__ = [
     "CountBased",
     "Data",
     "Error",
+    "ExperimentError",
+    "ExperimentResult",
     "Frontier",
     "MaxEnt",
+    "MissingExtra",
     "Random",
     "Solution",
     "analyze",
     "collect",
     "domains",
+    "experiment",
     "frontier",
+    "plot_curves",
     "plot_policy",
     "plot_visitation",
+    "scores",
     "solve",
 ]
 
-if "gymnasium" in sys.modules:
+if sys.modules.get("gymnasium") is not None:
     # whoever works with Gymnasium finds the built-in domains there; nobody else pays for it
     from .envs import register as _register
 

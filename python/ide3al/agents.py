@@ -202,7 +202,11 @@ class Agent:
 
 class IDE3AL(Agent):
     """After each batch, solves an exploration objective on the estimated model (unvisited
-    pairs are uniform) and follows the optimal policy: the paper's Algorithm 1."""
+    pairs are uniform) and follows the optimal policy: the paper's Algorithm 1.
+
+    ``solve_tolerance`` is the relative gap at which each solve ends, 1e-4 unless given: an
+    estimate from few steps deserves no more digits, and large models are solved sooner.
+    """
 
     _algorithm = "ideal"
 
@@ -213,6 +217,7 @@ class IDE3AL(Agent):
         xi: float | None = None,
         zeta: float | None = None,
         tie_break: bool = False,
+        solve_tolerance: float | None = None,
         batch_size: int | None = None,
         seed: int = 0,
     ) -> None:
@@ -223,6 +228,7 @@ class IDE3AL(Agent):
             xi=xi,
             zeta=zeta,
             tie_break=tie_break,
+            solve_tolerance=solve_tolerance,
         )
 
 

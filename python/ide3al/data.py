@@ -79,24 +79,32 @@ def collect(
     steps: int,
     *,
     seed: int = 0,
+    learn: bool = False,
     dataset_id: str | None = None,
 ) -> Data:
     """Takes ``steps`` steps in ``env`` with an agent or a policy (S, A), resetting after each
     episode; unlike in learning, resets are no steps here.
 
+    With ``learn`` the agent is fitted meanwhile, and the data are the steps that it learns
+    from (its own seed counts then); without, it follows what it has learned before.
+
     ``dataset_id`` ("frozen-lake/ide3al-v0") also writes a Minari data set of that name; the
     last episode is cut where the steps end.
     """
     name = type(policy).__name__ if isinstance(policy, Agent) else "policy"
+    if steps < 1:
+        raise Error(f"steps = {steps}: at least 1 is needed")
+    if learn and not isinstance(policy, Agent):
+        raise Error("learn: only an agent can; give one, such as ide3al.IDE3AL()")
     if dataset_id is None:
-        return _collect(env, policy, steps, seed)
+        return _gather(env, policy, steps, seed, learn)
     minari = need("minari", "minari")
     if dataset_id in minari.list_local_datasets():
         raise Error(
             f"dataset_id = {dataset_id!r}: exists already; choose another name or version, or "
             "delete it with minari.delete_dataset"
         )
-    data = _collect(env, policy, steps, seed)
+    data = _gather(env, policy, steps, seed, learn)
     with warnings.catch_warnings():
         # asks for the author's address and the like, which are not ours to know
         warnings.simplefilter("ignore")
@@ -145,9 +153,59 @@ def _stack(elements: list[Any]) -> Any:
     return np.stack(elements)
 
 
+def _gather(env: Any, policy: Agent | Any, steps: int, seed: int, learn: bool) -> Data:
+    if not learn:
+        return _collect(env, policy, steps, seed)
+    recorder = _Recorder(env)
+    # the step that leaves a terminal state is one of the model, not of the environment
+    while len(recorder.steps) < steps:
+        policy.fit(recorder, total_timesteps=steps - len(recorder.steps))
+    return recorder.data()
+
+
+class _Recorder:
+    """An environment that remembers its steps."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.observation_space = env.observation_space
+        self.action_space = env.action_space
+        self.states, self.actions = Index(env.observation_space), Index(env.action_space)
+        self.steps: list[tuple[int, int, int, float, bool, bool]] = []
+        self._at = 0
+
+    def reset(self, **options: Any) -> Any:
+        if self.steps and not (self.steps[-1][4] or self.steps[-1][5]):
+            # cut here
+            self.steps[-1] = (*self.steps[-1][:5], True)
+        observation, info = self.env.reset(**options)
+        self._at = self.states.number(observation)
+        return observation, info
+
+    def step(self, action: Any) -> Any:
+        outcome = self.env.step(action)
+        observation, reward, terminated, truncated, _ = outcome
+        following, tried = self.states.number(observation), self.actions.number(action)
+        ends = bool(terminated), bool(truncated)
+        self.steps.append((self._at, tried, following, float(reward), *ends))
+        self._at = following
+        return outcome
+
+    def data(self) -> Data:
+        states, actions, following, rewards, terminated, truncated = zip(*self.steps, strict=True)
+        return Data(
+            observations=np.array(states, dtype=np.int64),
+            actions=np.array(actions, dtype=np.int64),
+            rewards=np.array(rewards, dtype=np.float64),
+            next_observations=np.array(following, dtype=np.int64),
+            terminations=np.array(terminated, dtype=np.bool_),
+            truncations=np.array(truncated, dtype=np.bool_),
+            n_states=self.states.size,
+            n_actions=self.actions.size,
+        )
+
+
 def _collect(env: Any, policy: Agent | Any, steps: int, seed: int) -> Data:
-    if steps < 1:
-        raise Error(f"steps = {steps}: at least 1 is needed")
     states, actions = Index(env.observation_space), Index(env.action_space)
     rng = np.random.default_rng(seed)
     if isinstance(policy, Agent):

@@ -8,11 +8,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-import gymnasium
 import numpy as np
 
+from ._extras import need
 from ._ide3al import Error
 from .mdp import MDP, Floats, Integers, domains
+
+need("gymnasium", "gymnasium")
+import gymnasium  # noqa: E402  (after the message for those who lack it)
 
 _VERSION = 0
 
@@ -42,15 +45,21 @@ class ModelEnv(gymnasium.Env[Any, Any]):
         self.initial_state_distrib = self.mdp.start
         self._offsets, self._indices, self._values = self.mdp.rows()
         self._state: int | None = None
+        self._closed = False
+
+    def close(self) -> None:
+        self._closed = True
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.int64, dict[str, Any]]:
+        _check_open(self._closed)
         super().reset(seed=seed)
         self._state = self._draw(self.initial_state_distrib)
         return np.int64(self._state), {}
 
     def step(self, action: Any) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
+        _check_open(self._closed)
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
         if not self.action_space.contains(action):
@@ -117,6 +126,7 @@ class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
+        _check_open(self.closed)
         super().reset(seed=seed)
         draws = self.np_random.random(self.num_envs) * self._start[-1]
         found = np.searchsorted(self._start, draws, side="right")
@@ -124,6 +134,7 @@ class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._states.copy(), {}
 
     def step(self, actions: Any) -> tuple[Any, Floats, Any, Any, dict[str, Any]]:
+        _check_open(self.closed)
         if self._states is None:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
         if not self.action_space.contains(actions):
@@ -135,6 +146,13 @@ class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._states = self._indices[found]
         no = np.zeros(self.num_envs, dtype=np.bool_)
         return self._states.copy(), np.zeros(self.num_envs), no, no.copy(), {}
+
+
+def _check_open(closed: bool) -> None:
+    if closed:
+        raise gymnasium.error.ClosedEnvironmentError(
+            "this environment is closed; make another with gymnasium.make"
+        )
 
 
 def environment_id(domain: str) -> str:

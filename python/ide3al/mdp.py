@@ -81,11 +81,11 @@ class MDP:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MDP:
-        """Reads a model file (.json, .npz or .tra)."""
+        """Reads a model file (.json, .npz, .tra or .umb)."""
         return cls._of(_ide3al.Model.load(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a model file (.json, .npz or .tra), whole or not at all."""
+        """Writes a model file (.json, .npz, .tra or .umb), whole or not at all."""
         self._model.save(path)
 
     @classmethod
@@ -136,18 +136,25 @@ class MDP:
         on_terminal: str = "reset",
         seeds: Sequence[int] = (0,),
         max_states: int = 100_000,
+        samples: int | None = None,
     ) -> tuple[MDP, list[Hashable]]:
-        """Enumerates a *deterministic* environment without ``P``, breadth first, by stepping
-        copies of it. Returns the model and the key of each state.
+        """Enumerates an environment without ``P``, breadth first, by stepping copies of it.
+        Returns the model and the key of each state.
 
-        ``key(env, observation)`` says which states are the same; by default MiniGrid's
-        ``env.unwrapped.hash()`` where there is one, else the observation. ``seeds`` are the
-        resets to begin from, equally likely. Every step is made twice: an environment whose
-        steps differ is refused. Time limits are ignored.
+        ``key(env, observation)`` says which states are the same; by default MiniGrid's grid
+        with the agent's place, direction and load, for others the observation. ``seeds`` are
+        the resets to begin from, equally likely. Time limits are ignored.
+
+        The environment must be deterministic: every step is made at least twice, and one whose
+        steps differ is refused. With ``samples`` it may be random: every step is made that many
+        times, and the probabilities are the shares of what followed. They are estimates, with
+        errors of about ``0.5 / samples ** 0.5``, and what did not happen in any try has
+        probability zero (states may be missing); the randomness must come from the
+        environment's ``np_random``. The same call gives the same model.
         """
         from ._simulator import enumerate_states
 
-        model, keys = enumerate_states(env, key, on_terminal, seeds, max_states)
+        model, keys = enumerate_states(env, key, on_terminal, seeds, max_states, samples)
         return cls._of(model), keys
 
     @property

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._extras import need
-from ._ide3al import Error
+from ._ide3al import Error, look
+from .experiments import ExperimentResult
 from .mdp import MDP, Integers, probabilities
 
 
@@ -35,6 +36,7 @@ def plot_visitation(
         ax.bar(np.arange(mdp.n_states), values)
         ax.axhline(1 / mdp.n_states, linestyle=":", color="black", label="even")
         ax.set(xlabel="state", ylabel="share of time")
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend()
         return ax
     rows, columns, at = layout
@@ -58,7 +60,58 @@ def plot_policy(mdp: MDP, policy: Any, *, ax: Any = None) -> Any:
     names = mdp.action_names or [str(a) for a in range(mdp.n_actions)]
     ax.set(xlabel="state", ylabel="action", yticks=range(mdp.n_actions))
     ax.set_yticklabels(names[: mdp.n_actions])
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.figure.colorbar(image, ax=ax, label="probability")
+    return ax
+
+
+#: Matplotlib's names of the markers of the pictures that the command line draws.
+_MARKERS = {
+    "circle": "o", "square": "s", "triangle": "^", "cross": "x",
+    "diamond": "D", "plus": "+", "wedge": "v", "star": (6, 2, 0),
+}  # fmt: skip
+
+_LABELS = {
+    "entropy": "state entropy, nats",
+    "entropy_normalized": "state entropy, share of the largest",
+    "state_action_entropy": "state-action entropy, nats",
+    "state_action_entropy_normalized": "state-action entropy, share of the largest",
+    "min_probability": "least visited state, share of time",
+    "spectral_gap": "spectral gap",
+    "model_error": "model error, Frobenius norm",
+}
+
+
+def plot_curves(
+    result: ExperimentResult, metric: str = "entropy_normalized", *, ax: Any = None
+) -> Any:
+    """Mean over runs with its 95 % interval, against the number of samples; one line per
+    algorithm, in the colours, dashes and markers of the command line's reports."""
+    if metric not in _LABELS:
+        raise Error(f"metric {metric!r}: known are {', '.join(_LABELS)}")
+    algorithms = result.summary["algorithms"]
+    ax = _axes(ax)
+    for place, label in enumerate(result.algorithms):
+        # what is computed in some iterations only has points there
+        points = [p for p in algorithms[label]["curve"] if p[metric]["mean"] is not None]
+        samples = [point["samples"] for point in points]
+        mean, low, high = (
+            np.array([point[metric][name] for point in points], dtype=np.float64)
+            for name in ("mean", "low", "high")
+        )
+        colour, dash, marker = look(label, place)
+        ax.fill_between(samples, low, high, color=colour, alpha=0.15, linewidth=0)
+        ax.plot(
+            samples, mean, label=label, color=colour, linewidth=1.5,
+            linestyle=(0, [float(d) / 1.5 for d in dash.split()]) if dash else "-",
+            marker=_MARKERS[marker], markersize=5, markevery=max(1, len(points) // 8),
+        )  # fmt: skip
+    runs = int(result.parameters["runs"])
+    band = f"mean of {runs} runs, 95 % interval" if runs > 1 else "one run"
+    ax.set(xlabel="samples", ylabel=_LABELS[metric], title=f"{result.name}: {band}")
+    ax.set_xlim(left=0)
+    ax.grid(alpha=0.25)
+    ax.legend()
     return ax
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import gymnasium
 import numpy as np
 
+from ._extras import need
 from ._ide3al import Error
+
+need("gymnasium", "gymnasium")
+import gymnasium  # noqa: E402  (after the message for those who lack it)
 
 
 class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):

@@ -28,4 +28,10 @@ pub(crate) fn in_python(message: &str) -> String {
     message
         .replace("--vary xi", "vary=\"xi\"")
         .replace("--compare always", "compare=\"always\"")
+        .replace("by --resume", "by resume=True")
+        .replace("with --resume", "with resume=True")
+        .replace("leave --resume out", "leave resume out")
+        .replace("say --overwrite", "say overwrite=True")
+        .replace("by --overwrite", "by overwrite=True")
+        .replace("with --out", "with out=...")
 }

@@ -7,6 +7,7 @@
 mod agent;
 mod environment;
 mod errors;
+mod experiment;
 mod gymnasium;
 mod json;
 mod model;
@@ -21,6 +22,8 @@ mod _ide3al {
     use crate::agent::Agent;
     #[pymodule_export]
     use crate::errors::Error;
+    #[pymodule_export]
+    use crate::experiment::{Experiment, look};
     #[pymodule_export]
     use crate::model::{Model, domains};
     #[pymodule_export]

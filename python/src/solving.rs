@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::errors::{error, exception, in_python};
 use crate::json::to_python;
 use crate::model::Model;
-use crate::signals::Signals;
+use crate::signals::{Signals, abandonable};
 
 /// The problem on a model: given values, or the paper's defaults.
 pub(crate) fn problem(
@@ -324,9 +324,9 @@ pub(crate) fn analyze<'py>(
             other => return Err(unknown("mixing norm", other, &["tv", "infinity"])),
         },
     };
-    let mut analysis: Analysis = py
-        .detach(|| ide3al::chain::analyze(&model.mdp, &policy, &options))
-        .map_err(exception)?;
+    let mdp = Arc::clone(&model.mdp);
+    let analyze = move || ide3al::chain::analyze(&mdp, &policy, &options);
+    let mut analysis: Analysis = abandonable(py, analyze)?.map_err(exception)?;
     let stationary = std::mem::take(&mut analysis.stationary);
     let dict = to_python(py, &plain(&analysis)?)?;
     dict.set_item("stationary", PyArray1::from_vec(py, stationary))?;

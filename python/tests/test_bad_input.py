@@ -1,5 +1,6 @@
 """Whatever is wrong is named, with the remedy, as ide3al.Error, which is a ValueError."""
 
+import subprocess
 import sys
 
 import gymnasium
@@ -8,7 +9,11 @@ import pytest
 import scipy.sparse
 
 import ide3al
+import ide3al.callbacks
 from ide3al._extras import need
+from ide3al.envs import register
+
+register()
 
 GOOD = np.full((2, 2, 2), 0.5)
 
@@ -179,6 +184,56 @@ def test_environments():
         fitted.predict(99)
 
 
+def test_closed_environments():
+    """Gymnasium's own toys forget that they are closed; those that do not say so."""
+
+    class Closing(gymnasium.Env):
+        observation_space = gymnasium.spaces.Discrete(2)
+        action_space = gymnasium.spaces.Discrete(1)
+        closed = False
+
+        def reset(self, *, seed=None, options=None):
+            if self.closed:
+                raise gymnasium.error.ClosedEnvironmentError("this environment is closed")
+            return 0, {}
+
+        def step(self, action):
+            if self.closed:
+                raise gymnasium.error.ClosedEnvironmentError("this environment is closed")
+            return 1, 0.0, False, False, {}
+
+        def close(self):
+            self.closed = True
+
+    env = Closing()
+    agent = ide3al.Random(batch_size=5)
+    # in the middle of a fit, and before one: the environment's own exception
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError, match="is closed"):
+        agent.fit(env, total_timesteps=20, callback=lambda _: env.close())
+    assert agent.num_timesteps == 5
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        agent.fit(env, total_timesteps=5)
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        ide3al.collect(env, np.ones((2, 1)), steps=3)
+    agent.fit(Closing(), total_timesteps=5)
+    assert agent.num_timesteps == 10
+    # ours
+    vector = gymnasium.make_vec(
+        "ide3al/DoubleChain-v0", num_envs=2, vectorization_mode="vector_entry_point"
+    )
+    vector.reset(seed=0)
+    vector.close()
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        vector.step(np.zeros(2, dtype=np.int64))
+    single = gymnasium.make("ide3al/DoubleChain-v0")
+    single.reset(seed=0)
+    single.close()
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        single.step(0)
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        ide3al.IDE3AL().fit(single, total_timesteps=5)
+
+
 def test_tables():
     class Toy:
         observation_space = gymnasium.spaces.Discrete(2)
@@ -230,6 +285,40 @@ def test_agent_files(tmp_path):
 
 
 def test_a_missing_extra_names_its_installation(monkeypatch):
-    monkeypatch.setitem(sys.modules, "minari", None)
-    with pytest.raises(ide3al.Error, match=r'pip install "ide3al\[minari\]"'):
-        need("minari", "minari")
+    lake = gymnasium.make("FrozenLake-v1")
+    mdp = ide3al.MDP.from_gymnasium(lake)
+    missing = [
+        ("minari", "minari", lambda: ide3al.collect(lake, "?", 5, dataset_id="a/b-v0")),
+        ("matplotlib.pyplot", "plot", lambda: ide3al.plot_policy(mdp, "uniform")),
+        ("scipy.sparse", "all", mdp.sparse),
+        ("tensorboardX", "tensorboard", lambda: ide3al.callbacks.TensorBoard("nowhere")),
+    ]
+    for module, extra, call in missing:
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, module, None)
+            message = rf'{module} is not installed.*pip install "ide3al\[{extra}\]"'
+            with pytest.raises(ide3al.MissingExtra, match=message):
+                call()
+    assert issubclass(ide3al.MissingExtra, (ide3al.Error, ImportError))
+    # what is there but lacks something itself speaks for itself
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "ray.util", None)
+        patch.delitem(sys.modules, "ray.util.queue", raising=False)
+        with pytest.raises(ImportError) as caught:
+            need("ray.util.queue", "ray")
+        assert "ray" in str(caught.value)
+
+
+def test_without_gymnasium_its_installation_is_named():
+    code = (
+        "import sys; sys.modules['gymnasium'] = None\n"
+        "import ide3al\n"
+        "for module in ('envs', 'wrappers'):\n"
+        "    try: __import__('ide3al.' + module)\n"
+        "    except ide3al.MissingExtra as problem: print(problem)\n"
+        "print(ide3al.solve(ide3al.MDP.domain('river-swim')).status)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = out.stdout.splitlines()
+    assert len(lines) == 3 and lines[2] == "optimal"
+    assert all('pip install "ide3al[gymnasium]"' in line for line in lines[:2])

@@ -1,9 +1,19 @@
 """The examples run."""
 
 import runpy
+import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run(name, *arguments, monkeypatch):
+    """What the example's main returns."""
+    monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+    return runpy.run_path(str(EXAMPLES / name))["main"]()
 
 
 def test_frozen_lake_in_ten_lines(capsys):
@@ -13,3 +23,37 @@ def test_frozen_lake_in_ten_lines(capsys):
     assert "optimal" in out and "state-action pairs in 20000 steps" in out
     lines = [line for line in path.read_text().splitlines() if line and line[0] != '"']
     assert len(lines) <= 10
+
+
+def test_taxi(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "data"))
+    picture = tmp_path / "taxi.png"
+    settings = ["--runs", 2, "--steps", 1500, "--batch", 250, "--goals", 4, "--marks", 3]
+    figures = run("taxi.py", *settings, "--jobs", 1, "--out", picture, monkeypatch=monkeypatch)
+    assert "IDE3AL more than random by" in capsys.readouterr().out
+    for values in figures.values():
+        assert values.shape == (2, 3, 2)
+        assert (np.diff(values[:, :, 0], axis=1) > 0).all(), "more steps cover more"
+        assert ((values >= 0) & (values <= 1 + 1e-9)).all()
+    assert picture.stat().st_size > 10_000
+    import minari
+
+    kept = minari.load_dataset("ide3al/taxi-ide3al-1-v0")
+    assert kept.total_steps == 1500
+
+
+def test_ray_sweep(capsys, tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray")
+    settings = ["--domains", "single-chain", "--xi", 0.05, 0.3, "--runs", 2, "--iterations", 20]
+    where = ["--out", tmp_path / "runs", "--picture", tmp_path / "sweep.png"]
+    # a small object store: tests need none of the third of the memory that Ray would take
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=10**8)
+    try:
+        best = run("ray_sweep.py", *settings, *where, monkeypatch=monkeypatch)
+        again = run("ray_sweep.py", *settings, *where, monkeypatch=monkeypatch)
+    finally:
+        ray.shutdown()
+    assert best == again and best["single-chain", 0.05] > best["single-chain", 0.3]
+    assert "best on single-chain: xi 0.05" in capsys.readouterr().out
+    assert (tmp_path / "runs" / "single-chain-0.3" / "runs.csv").exists()

@@ -198,6 +198,23 @@ def test_collected_data_reports_its_coverage():
         ide3al.collect(env, np.full((16, 4), 0.5), steps=5)
 
 
+def test_data_of_learning_are_what_was_learned_from():
+    env = gymnasium.make("FrozenLake-v1", max_episode_steps=20)
+    agent = ide3al.IDE3AL(xi=0.05, batch_size=50, seed=3)
+    data = ide3al.collect(env, agent, steps=600, learn=True)
+    assert len(data) == 600 and data.terminations.any() and data.truncations.any()
+    # beyond the data the agent counts the step that leaves a terminal state
+    extra = agent.visits - data.counts
+    assert (extra >= 0).all() and 0 < extra.sum() <= data.terminations.sum()
+    ends = np.flatnonzero(data.terminations | data.truncations)
+    assert (data.observations[ends[ends < 599] + 1] == 0).all(), "episodes begin in the corner"
+    going = ~(data.terminations | data.truncations)[:-1]
+    following = data.next_observations[:-1][going]
+    np.testing.assert_array_equal(following, data.observations[1:][going])
+    with pytest.raises(ide3al.Error, match="only an agent can"):
+        ide3al.collect(env, np.full((16, 4), 0.25), steps=5, learn=True)
+
+
 def test_continuous_observations_in_named_bins():
     bins = {"position": [0.0], "velocity": [], "angle": [-0.05, 0.05], "turning": [0.0]}
     env = Discretize(gymnasium.make("CartPole-v1"), bins)
@@ -237,3 +254,44 @@ def test_minari_data_sets(tmp_path, monkeypatch):
     np.testing.assert_array_equal(visited, data.observations)
     with pytest.raises(ide3al.Error, match="exists already"):
         ide3al.collect(env, uniform, steps=5, dataset_id="lake/uniform-v0")
+
+
+def events(folder):
+    """(name, step, value) of every scalar in TensorBoard's files."""
+    import struct
+
+    from tensorboardX.proto.event_pb2 import Event
+
+    found = []
+    for path in sorted(folder.rglob("events*")):
+        data = path.read_bytes()
+        while data:
+            (length,) = struct.unpack("<Q", data[:8])
+            event = Event.FromString(data[12 : 12 + length])
+            data = data[16 + length :]
+            found += [(v.tag, event.step, v.simple_value) for v in event.summary.value]
+    return found
+
+
+def test_tensorboard_logs(tmp_path):
+    pytest.importorskip("tensorboardX")
+    from ide3al.callbacks import TensorBoard
+
+    seen = []
+    log = TensorBoard(tmp_path / "run", every=2, then=lambda agent: seen.append(agent.num_timesteps))
+    agent = ide3al.IDE3AL(batch_size=50).fit(make(), total_timesteps=250, callback=log)
+    log.close()
+    assert seen == [50, 100, 150, 200, 250]
+    found = events(tmp_path / "run")
+    assert {step for _, step, _ in found} == {50, 150, 250}
+    last = {name: value for name, step, value in found if step == 250}
+    assert last["entropy"] == pytest.approx(agent.metrics["entropy"], rel=1e-6)
+    assert last["coverage"] == pytest.approx(agent.coverage, rel=1e-6)
+    with pytest.raises(ide3al.Error, match="every = 0"):
+        TensorBoard(tmp_path, every=0)
+    result = ide3al.experiment("double-chain", ["ideal", "random"], runs=2, iterations=3)
+    result.to_tensorboard(tmp_path / "all")
+    found = events(tmp_path / "all" / "ideal" / "1")
+    curve = result.scores("entropy", curve=True)["ideal"][1, 0]
+    values = [value for name, _, value in found if name == "entropy"]
+    np.testing.assert_allclose(values, curve, rtol=1e-6)

@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from fractions import Fraction
 
 import gymnasium
 import numpy as np
@@ -54,7 +55,7 @@ def test_files_and_pickles_bring_the_model_back(P, tmp_path_factory):
     start = np.arange(1.0, len(P) + 1)
     mdp = ide3al.MDP(P, start / start.sum())
     assert pickle.loads(pickle.dumps(mdp)) == mdp
-    for ending in ("json", "npz", "tra"):
+    for ending in ("json", "npz", "tra", "umb"):
         mdp.save(folder / f"model.{ending}")
         again = ide3al.MDP.load(folder / f"model.{ending}")
         np.testing.assert_allclose(again.dense(), mdp.dense(), atol=1e-15)
@@ -128,6 +129,55 @@ def test_enumeration_finds_the_table_of_a_deterministic_environment():
     assert mdp.start[keys.index(0)] == 1
 
 
+class Walk(gymnasium.Env):
+    """Five places in a row; a step succeeds four times in five. Ends at the right."""
+
+    observation_space = gymnasium.spaces.Discrete(5)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = 0
+        return 0, {}
+
+    def step(self, action):
+        if self.np_random.random() < 0.8:
+            self.at = min(max(self.at + 2 * action - 1, 0), 4)
+        return self.at, 0.0, self.at == 4, False, {}
+
+
+def test_enumeration_estimates_a_random_environment():
+    mdp, keys = ide3al.MDP.from_simulator(Walk(), samples=300)
+    assert sorted(keys) == list(range(5))
+    order = np.argsort(keys)
+    found = mdp.dense()[order][:, :, order]
+    for s in range(4):
+        for a in range(2):
+            expected = 0.2 * np.eye(5)[s] + 0.8 * np.eye(5)[max(s + 2 * a - 1, 0)]
+            np.testing.assert_array_equal(found[s, a] > 0, expected > 0)
+            assert np.abs(found[s, a] - expected).max() < 0.1
+    np.testing.assert_array_equal(found[4], np.eye(5)[[0, 0]])
+    again, _ = ide3al.MDP.from_simulator(Walk(), samples=300)
+    assert again == mdp
+    with pytest.raises(ide3al.Error, match="samples = 1"):
+        ide3al.MDP.from_simulator(Walk(), samples=1)
+    with pytest.raises(ide3al.Error, match="estimate its probabilities with samples"):
+        ide3al.MDP.from_simulator(Walk())
+
+
+def test_minigrid_is_enumerated():
+    pytest.importorskip("minigrid")
+    env = gymnasium.make("MiniGrid-Empty-5x5-v0")
+    mdp, keys = ide3al.MDP.from_simulator(env)
+    # nine cells, four directions; the goal is one of them
+    assert mdp.n_states == len(keys) == 36 and mdp.n_actions == 7
+    assert ide3al.solve(mdp, "dual", xi=0.01).status == "optimal"
+    # a key in the hand is part of the state
+    door, keys = ide3al.MDP.from_simulator(gymnasium.make("MiniGrid-DoorKey-5x5-v0"))
+    assert {key[2] for key in keys} == {None, ("key", "yellow")}
+    assert 100 < door.n_states == len(set(keys))
+
+
 def test_enumeration_refuses_randomness_and_floods():
     slippery = gymnasium.make("FrozenLake-v1", is_slippery=True)
     with pytest.raises(ide3al.Error, match="two tries led to different states"):
@@ -136,3 +186,58 @@ def test_enumeration_refuses_randomness_and_floods():
         ide3al.MDP.from_simulator(
             gymnasium.make("FrozenLake-v1", is_slippery=False), max_states=5
         )
+
+
+def test_umb_files_are_shared_with_the_reference_implementation(tmp_path):
+    umbi = pytest.importorskip("umbi")
+    rooms = ide3al.MDP.domain("four-rooms")
+    P = np.zeros((3, 2, 3))
+    P[0, 0, 1] = P[1, 1, 0] = P[2, 0, 0] = 1.0
+    P[0, 1] = [0.125, 0.5, 0.375]
+    names = {"state_names": ["a", "b", "ü"], "action_names": ["stay", "go"]}
+    uneven = ide3al.MDP(P, [0.25, 0.25, 0.5], **names)
+    for mdp in (rooms, uneven):
+        mdp.save(tmp_path / "ours.umb")
+        assert ide3al.MDP.load(tmp_path / "ours.umb") == mdp
+        # they read ours
+        system = umbi.ats.read(tmp_path / "ours.umb")
+        assert system.num_states == mdp.n_states and system.num_choices == mdp.n_pairs
+        dense = np.zeros((mdp.n_states, mdp.n_actions, mdp.n_states))
+        for choice in system.choices:
+            for branch in choice.branches:
+                dense[choice.state, choice.action, branch.target] += branch.prob
+        np.testing.assert_array_equal(dense, mdp.dense())
+        assert list(system.initial_states) == np.flatnonzero(mdp.start).tolist()
+        # and we read theirs, which are compressed
+        umbi.ats.write(system, tmp_path / "theirs.umb")
+        assert (tmp_path / "theirs.umb").read_bytes()[:2] == b"\x1f\x8b"
+        theirs = ide3al.MDP.load(tmp_path / "theirs.umb")
+        np.testing.assert_array_equal(theirs.dense(), mdp.dense())
+        assert theirs.action_names == mdp.action_names
+    # fractions, as exact model checkers write them
+    walk = umbi.ats.ExplicitAts()
+    states = [walk.add_state() for _ in range(3)]
+    walk.set_initial_states([1])
+    for s in states:
+        choice = walk.add_state_choice(s)
+        choice.add_branch((s + 1) % 3, Fraction(1, 3))
+        choice.add_branch((s + 2) % 3, Fraction(2, 3))
+    walk.num_players = 0
+    umbi.ats.write(walk, tmp_path / "walk.umb")
+    chain = ide3al.MDP.load(tmp_path / "walk.umb")
+    np.testing.assert_allclose(chain.dense()[1, 0], [2 / 3, 0, 1 / 3], atol=1e-15)
+    assert chain.start.tolist() == [0, 1, 0]
+
+
+def test_bridge_tables(tmp_path):
+    """As Julia writes them: in Fortran order, with rewards."""
+    transitions = np.asfortranarray([[1, 2, 0], [-1, 0, 1], [2, 2, -1]])
+    rewards = np.ones((3, 3), dtype=np.float32)
+    np.savez_compressed(tmp_path / "consolidated.npz", transitions=transitions, rewards=rewards)
+    mdp = ide3al.MDP.load(tmp_path / "consolidated.npz")
+    ends = np.where(transitions < 0, 0, transitions)
+    np.testing.assert_array_equal(mdp.dense(), np.eye(3)[ends])
+    assert mdp.start.tolist() == [1, 0, 0]
+    np.savez(tmp_path / "bad.npz", transitions=transitions + 1, rewards=rewards)
+    with pytest.raises(ide3al.Error, match=r"transitions\[0, 1\] is 3"):
+        ide3al.MDP.load(tmp_path / "bad.npz")

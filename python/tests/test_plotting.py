@@ -52,7 +52,32 @@ def test_policy():
     assert [label.get_text() for label in ax.get_yticklabels()] == chain.action_names
 
 
+def test_curves(tmp_path):
+    algorithms = ["ideal", "ideal:dual", "max-ent", "random"]
+    result = ide3al.experiment("double-chain", algorithms, runs=4, iterations=30)
+    ax = ide3al.plot_curves(result)
+    assert [line.get_label() for line in ax.lines] == algorithms
+    curve = result.summary["algorithms"]["max-ent"]["curve"]
+    line, band = ax.lines[2], ax.collections[2]
+    np.testing.assert_array_equal(line.get_xdata(), [p["samples"] for p in curve])
+    np.testing.assert_array_equal(line.get_ydata(), [p["entropy_normalized"]["mean"] for p in curve])
+    corners = band.get_paths()[0].vertices[:, 1]
+    highest = max(p["entropy_normalized"]["high"] for p in curve)
+    assert corners.max() == pytest.approx(highest)
+    # every algorithm its own colour, dash and marker
+    assert len({line.get_color() for line in ax.lines}) == 4
+    assert ax.lines[0].get_color() == "#0072b2"
+    assert len({line.get_marker() for line in ax.lines}) == 4
+    assert ax.get_xlabel() == "samples" and "share of the largest" in ax.get_ylabel()
+    assert "4 runs, 95 % interval" in ax.get_title()
+    ax.figure.savefig(tmp_path / "curves.png")
+    error = ide3al.plot_curves(result, "model_error")
+    assert "model error" in error.get_ylabel()
+    with pytest.raises(ide3al.Error, match="known are entropy"):
+        ide3al.plot_curves(result, "beauty")
+
+
 def test_nothing_optional_is_imported_until_asked_for():
-    code = "import ide3al, sys; print([m for m in ('matplotlib', 'gymnasium', 'scipy') if m in sys.modules])"
+    code = "import ide3al, sys; print([m for m in ('matplotlib', 'gymnasium', 'scipy', 'pandas', 'polars', 'ray') if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

@@ -124,3 +124,18 @@ def test_ctrl_c_ends_a_solve():
     with pytest.raises(KeyboardInterrupt):
         ide3al.solve(mdp, "infinity", xi=0.05, tolerance=0.0, max_iterations=10**9)
     assert time.perf_counter() - begin < 20
+
+
+def test_ctrl_c_ends_frontiers_and_analyses():
+    mdp = ide3al.MDP.domain("garnet", states=1500, actions=4, branching=8)
+    large = ide3al.MDP.domain("garnet", states=200_000, actions=2, branching=20)
+    for work in (
+        lambda: ide3al.frontier(mdp, "infinity", xi=0.05, points=50, tolerance=0.0),
+        lambda: ide3al.analyze(large, horizon=10_000),
+    ):
+        timer = threading.Timer(0.3, _thread.interrupt_main)
+        begin = time.perf_counter()
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        assert time.perf_counter() - begin < 10

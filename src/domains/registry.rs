@@ -145,7 +145,7 @@ pub fn load(spec: &str) -> Result<Mdp> {
         Error::Unknown { what, name, hint } => Err(Error::Unknown {
             what,
             name,
-            hint: format!("{hint} (or give a model file: .json, .npz or .tra)"),
+            hint: format!("{hint} (or give a model file: .json, .npz, .tra or .umb)"),
         }),
         other => Err(other),
     }

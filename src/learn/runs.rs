@@ -3,6 +3,8 @@
 //! Runs share nothing but the model: each has its own stream of random numbers, so results
 //! do not depend on the number of threads or on the order in which runs happen.
 
+mod part;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -158,22 +160,8 @@ impl<'a> Runs<'a> {
         observer: &(dyn Fn(Event) + Sync),
     ) -> Result<Ended> {
         let tables = Tables::new(self.mdp);
-        let goal = self
-            .experiment
-            .goal
-            .as_ref()
-            .map(|goal| GoalJudge::new(self.mdp, goal, self.experiment.value_iteration()));
-        let shared = Shared {
-            tables: &tables,
-            goal: goal.as_ref(),
-            checkpoint,
-            stop,
-            observer,
-            next: AtomicUsize::new(0),
-            failed: AtomicBool::new(false),
-            failure: Mutex::new(None),
-            last_write: Mutex::new(Instant::now()),
-        };
+        let goal = self.goal_judge();
+        let shared = Shared::new(&tables, goal.as_ref(), checkpoint, stop, observer);
         std::thread::scope(|scope| {
             for _ in 0..threads.clamp(1, self.stages.len()) {
                 scope.spawn(|| self.work(&shared));
@@ -199,6 +187,15 @@ impl<'a> Runs<'a> {
         } else {
             Ended::Interrupted
         })
+    }
+
+    fn goal_judge(&self) -> Option<GoalJudge<'_>> {
+        let goal = self.experiment.goal.as_ref()?;
+        Some(GoalJudge::new(
+            self.mdp,
+            goal,
+            self.experiment.value_iteration(),
+        ))
     }
 
     /// What one thread does: takes the next run that nobody has begun, and the next.
@@ -355,7 +352,27 @@ struct Shared<'s> {
     last_write: Mutex<Instant>,
 }
 
-impl Shared<'_> {
+impl<'s> Shared<'s> {
+    fn new(
+        tables: &'s Tables,
+        goal: Option<&'s GoalJudge<'s>>,
+        checkpoint: Option<&'s CheckpointPlan>,
+        stop: &'s AtomicBool,
+        observer: &'s (dyn Fn(Event) + Sync),
+    ) -> Self {
+        Shared {
+            tables,
+            goal,
+            checkpoint,
+            stop,
+            observer,
+            next: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            last_write: Mutex::new(Instant::now()),
+        }
+    }
+
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
     }

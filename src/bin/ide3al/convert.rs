@@ -9,9 +9,9 @@ use crate::output;
 
 /// Convert a model or policy between file formats
 ///
-/// The formats are told by the extensions: .json, .npz and .tra (PRISM/Storm, with .lab and .sta
-/// beside it) for models, .json, .npz and .npy for policies. A file that exists is replaced only
-/// with --force. Nothing is written unless the whole conversion succeeds.
+/// The formats are told by the extensions: .json, .npz, .tra (PRISM/Storm, with .lab and .sta
+/// beside it) and .umb for models, .json, .npz and .npy for policies. A file that exists is
+/// replaced only with --force. Nothing is written unless the whole conversion succeeds.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Model (domain, grid:FILE or model file) to convert; with --model, a policy file
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     if !io::is_model_file(out) {
         bail!(
-            "{}: unknown format; a model is written as .json, .npz or .tra",
+            "{}: unknown format; a model is written as .json, .npz, .tra or .umb",
             out.display()
         );
     }

@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     text.push_str(
         "\nParameters go after a colon, e.g. garnet:states=1000,seed=3. Also grid:FILE[,slip=P] \
-         for a text map,\nor a path to a model file (.json, .npz, .tra).\n",
+         for a text map,\nor a path to a model file (.json, .npz, .tra, .umb).\n",
     );
     output::print(&text)
 }

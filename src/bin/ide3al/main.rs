@@ -23,7 +23,7 @@ use clap::{Parser, Subcommand};
     max_term_width = 100,
     after_help = "\
 MODEL is a domain with optional parameters (single-chain, knight-quest:rows=6,columns=6; \
-see 'ide3al domains'), grid:FILE for a text map, or a path to a model file (.json, .npz, .tra)."
+see 'ide3al domains'), grid:FILE for a text map, or a path to a model file (.json, .npz, .tra, .umb)."
 )]
 struct Arguments {
     #[command(subcommand)]

@@ -3,9 +3,10 @@
 //! | extension | model | policy |
 //! |---|---|---|
 //! | `.json` | yes | yes |
-//! | `.npz` | yes, dense or sparse | yes |
+//! | `.npz` | yes, dense, sparse or BRIDGE's table | yes |
 //! | `.npy` | | yes |
 //! | `.tra` | yes, with `.lab` and `.sta` beside it | |
+//! | `.umb` | yes | |
 //!
 //! `docs/formats.md` describes each. What is read is never trusted: memory is bounded by the
 //! bytes that are there, not by what a header claims. What is written appears whole or not
@@ -13,13 +14,17 @@
 
 mod archive;
 pub mod atomic;
+mod bridge;
 mod json;
 mod npy;
 mod npz;
 mod policy;
 mod rows;
+mod tar;
 mod tra;
 mod tra_side;
+mod umb;
+mod umb_write;
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +33,10 @@ pub use policy::{read_policy, write_policy};
 use super::{Layout, Mdp};
 use crate::error::{Error, Result};
 
-const MODEL_EXTENSIONS: [&str; 3] = ["json", "npz", "tra"];
+const MODEL_EXTENSIONS: [&str; 4] = ["json", "npz", "tra", "umb"];
+
+/// For messages.
+const KNOWN: &str = ".json, .npz, .tra or .umb";
 
 /// Extension in lower case.
 fn extension(path: &Path) -> String {
@@ -59,7 +67,8 @@ pub fn read_model(path: &Path) -> Result<Mdp> {
         "json" => json::read(path),
         "npz" => npz::read(path),
         "tra" => tra::read(path),
-        _ => Err(unknown_format(path, ".json, .npz or .tra")),
+        "umb" => umb::read(path),
+        _ => Err(unknown_format(path, KNOWN)),
     }
     .map_err(|error| error.in_file(path))
 }
@@ -70,7 +79,8 @@ pub fn write_model(path: &Path, mdp: &Mdp) -> Result<()> {
         "json" => json::write(path, mdp),
         "npz" => npz::write(path, mdp),
         "tra" => tra::write(path, mdp),
-        _ => Err(unknown_format(path, ".json, .npz or .tra")),
+        "umb" => umb_write::write(path, mdp),
+        _ => Err(unknown_format(path, KNOWN)),
     }
     .map_err(|error| error.in_file(path))
 }
@@ -154,3 +164,5 @@ fn checked_layout(
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod umb_tests;

@@ -8,7 +8,7 @@ use zip::ZipWriter;
 
 use super::archive::{Archive, member_options};
 use super::npy::{self, Array};
-use super::{atomic, checked_layout, malformed};
+use super::{atomic, bridge, checked_layout, malformed};
 use crate::error::{Error, Result};
 use crate::model::Mdp;
 
@@ -25,11 +25,13 @@ pub(super) fn read(path: &Path) -> Result<Mdp> {
         read_dense(path, &mut archive)?
     } else if archive.has("indptr") {
         read_sparse(path, &mut archive)?
+    } else if bridge::is_one(&archive) {
+        return bridge::read(path, &mut archive);
     } else {
         return Err(malformed(
             path,
             format!(
-                "it holds neither a dense array 'P' of shape (S, A, S) nor a sparse matrix ('data', 'indices', 'indptr', 'shape'), only: {}",
+                "it holds neither a dense array 'P' of shape (S, A, S) nor a sparse matrix ('data', 'indices', 'indptr', 'shape') nor BRIDGE's 'transitions', only: {}",
                 archive.names().join(", ")
             ),
         ));

@@ -1,0 +1,54 @@
+"""Ready-made callbacks of ``fit``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ._extras import need
+from ._ide3al import Error
+from .agents import Agent
+
+
+def summary_writer(folder: str | os.PathLike[str]) -> Any:
+    """A writer of TensorBoard's event files."""
+    return need("tensorboardX", "tensorboard").SummaryWriter(str(folder), write_to_disk=True)
+
+
+class TensorBoard:
+    """Logs what an agent learns::
+
+        agent.fit(env, total_timesteps=10_000, callback=TensorBoard("logs/run-1"))
+
+    Scalars per number of steps: entropies in nats of what was learned (in the estimated
+    model), the least visited probability, the spectral gap, and the share of state-action
+    pairs tried. Judging costs more than a step, so that only every ``every``-th batch is
+    logged; ``then`` is another callback to call after each batch.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, every: int = 1, then: Any = None
+    ) -> None:
+        if every < 1:
+            raise Error(f"every = {every}: at least 1 is needed")
+        self.every = every
+        self.then = then
+        self._batches = 0
+        self._writer = summary_writer(folder)
+
+    def __call__(self, agent: Agent) -> Any:
+        if self._batches % self.every == 0:
+            steps = agent.num_timesteps
+            for name, value in agent.metrics.items():
+                if np.ndim(value) == 0 and np.isfinite(value):
+                    self._writer.add_scalar(name, float(value), steps)
+            self._writer.add_scalar("coverage", agent.coverage, steps)
+            self._writer.flush()
+        self._batches += 1
+        return None if self.then is None else self.then(agent)
+
+    def close(self) -> None:
+        """Ends the file; also done when the object goes away."""
+        self._writer.close()
