@@ -35,8 +35,10 @@ lint-python: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'mypy>=1.11'
 	cd python && ../$(VENV)/bin/mypy --strict ide3al
 
-# chain analysis by part and by size, then against QuantEcon (in a virtual environment of its own)
+# The solvers against CVXPY and by size, chain analysis by part and by size, then against QuantEcon;
+# peers live in virtual environments of their own. About half an hour, most of it the largest models.
 bench:
+	PYTHON=$(PYTHON) cargo bench --bench solve
 	cargo bench --bench parts
 	cargo bench --bench scale
 	$(PYTHON) bench/peers/quantecon_stationary.py

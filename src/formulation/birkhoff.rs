@@ -350,7 +350,11 @@ impl Projection {
             if !next.is_finite() {
                 return (next, step + 1);
             }
-            stuck = if next < 0.99 * violation { 0 } else { stuck + 1 };
+            stuck = if next < 0.99 * violation {
+                0
+            } else {
+                stuck + 1
+            };
             violation = next;
             if stuck > 20 {
                 return (violation, step + 1);

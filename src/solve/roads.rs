@@ -124,9 +124,8 @@ fn interior_frobenius(mdp: &Mdp, problem: &Problem, limits: &mut Limits<'_>) -> 
     // stop when the gap asked for is at hand, with something to spare; if the certificate does
     // not confirm it, go to the end
     let (absolute, relative) = (limits.absolute, limits.relative);
-    let near = |objective: f64, bound: f64| {
-        objective - bound <= 0.3 * absolute.max(relative * objective)
-    };
+    let near =
+        |objective: f64, bound: f64| objective - bound <= 0.3 * absolute.max(relative * objective);
     let first = certified_interior(mdp, problem, limits, near);
     if limits.close_enough(first.objective, first.bound) || limits.expired() {
         return first;

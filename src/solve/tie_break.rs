@@ -104,14 +104,7 @@ fn frobenius(
     }
     // whichever road found it, the optimum is refined by one and the same method, because the
     // residual must have more digits than the objective needs
-    let found = interior::solve(
-        mdp,
-        problem,
-        0.0,
-        1e-18,
-        |_| limits.expired(),
-        |_, _| false,
-    );
+    let found = interior::solve(mdp, problem, 0.0, 1e-18, |_| limits.expired(), |_, _| false);
     let mut policy = found.policy;
     for s in 0..mdp.n_states() {
         simplex::project(&mut policy[mdp.pairs(s)], problem.xi);

@@ -297,7 +297,10 @@ impl RowWork {
             } else {
                 let level = match self.members.first() {
                     Some(&a) => self.solution[1][a],
-                    None => self.solution[1].iter().copied().fold(f64::INFINITY, f64::min),
+                    None => self.solution[1]
+                        .iter()
+                        .copied()
+                        .fold(f64::INFINITY, f64::min),
                 };
                 if self.members.is_empty() {
                     // everything at the bound: nothing can move
@@ -443,13 +446,7 @@ impl RowWork {
     }
 
     /// Restores the pattern of a row solved earlier at `p`.
-    pub(super) fn revisit(
-        &mut self,
-        shared: &Shared<'_>,
-        alpha: f64,
-        centre: &[f64],
-        p: &[f64],
-    ) {
+    pub(super) fn revisit(&mut self, shared: &Shared<'_>, alpha: f64, centre: &[f64], p: &[f64]) {
         self.alpha = alpha;
         self.state.low = u32::MAX;
         self.evaluate(shared, centre, p);

@@ -212,18 +212,13 @@ fn each_row<A: Send, B: Send, C: Send>(
         let (z, after) = rest_c.split_at_mut(to - from);
         rest_c = after;
         let sizes: Vec<(usize, usize)> = (from..to)
-            .map(|s| {
-                (
-                    place_a(s + 1) - place_a(s),
-                    place_b(s + 1) - place_b(s),
-                )
-            })
+            .map(|s| (place_a(s + 1) - place_a(s), place_b(s + 1) - place_b(s)))
             .collect();
         tasks.push((from, x, y, z, sizes));
     }
-    tasks
-        .into_par_iter()
-        .for_each_init(RowWork::default, |work, (from, mut x, mut y, z, sizes)| {
+    tasks.into_par_iter().for_each_init(
+        RowWork::default,
+        |work, (from, mut x, mut y, z, sizes)| {
             for (i, (a, b)) in sizes.into_iter().enumerate() {
                 let (part, after) = x.split_at_mut(a);
                 x = after;
@@ -231,11 +226,17 @@ fn each_row<A: Send, B: Send, C: Send>(
                 y = after;
                 f(from + i, part, other, &mut z[i], work);
             }
-        });
+        },
+    );
 }
 
 impl<'a> System<'a> {
-    pub(super) fn new(mdp: &'a Mdp, support: &'a Support, problem: Problem, start: Vec<f64>) -> Self {
+    pub(super) fn new(
+        mdp: &'a Mdp,
+        support: &'a Support,
+        problem: Problem,
+        start: Vec<f64>,
+    ) -> Self {
         let n = mdp.n_states();
         let zeros = || vec![0.0; n];
         let mut inverse_offsets = vec![0];
@@ -539,7 +540,14 @@ impl<'a> System<'a> {
     }
 
     /// `out_t` = $\sum_s$ of the packed rows' part in column $t$, where free.
-    fn columns_times(newton: &Newton, rows: &Sorted, by_column: &ByColumn, first: &[usize], prefix: &mut [f64], out: &mut [f64]) {
+    fn columns_times(
+        newton: &Newton,
+        rows: &Sorted,
+        by_column: &ByColumn,
+        first: &[usize],
+        prefix: &mut [f64],
+        out: &mut [f64],
+    ) {
         let packed = &newton.packed;
         prefix[0] = 0.0;
         for (k, &s) in rows.order.iter().enumerate() {
@@ -622,7 +630,11 @@ impl<'a> System<'a> {
             let newton = &mut self.newton;
             let (conjugate, counts) = (&newton.conjugate, &newton.counts);
             update(&mut newton.product, |t, x| {
-                let own = if counts[t] < 0.5 { 1.0 } else { counts[t] + delta };
+                let own = if counts[t] < 0.5 {
+                    1.0
+                } else {
+                    counts[t] + delta
+                };
                 x + own * conjugate[t]
             });
             let product = &newton.product;
@@ -650,7 +662,8 @@ impl<'a> System<'a> {
             let mut tau = -packed[first[s + 1] + s];
             if kernel.has_spread() {
                 for pair in first[s]..first[s + 1] {
-                    tau += kernel.spread_of(pair) / n as f64 * packed[block(first, s) + pair - first[s]];
+                    tau += kernel.spread_of(pair) / n as f64
+                        * packed[block(first, s) + pair - first[s]];
                 }
             }
             (1.0 - states[s].sum) / heights[s] - tau
@@ -713,7 +726,10 @@ fn each_block(packed: &mut [f64], first: &[usize], f: impl Fn(usize, &mut [f64])
     let run = |from: usize, to: usize, part: &mut [f64]| {
         let base = block(first, from);
         for s in from..to {
-            f(s, &mut part[block(first, s) - base..block(first, s + 1) - base]);
+            f(
+                s,
+                &mut part[block(first, s) - base..block(first, s + 1) - base],
+            );
         }
     };
     if n < SHORT {
