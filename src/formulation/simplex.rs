@@ -29,10 +29,10 @@ pub fn project(row: &mut [f64], xi: f64) {
     for _ in 0..=n {
         let (mut sum, mut count) = (0.0, 0usize);
         for &x in row.iter() {
-            if x - xi > tau {
-                sum += x - xi;
-                count += 1;
-            }
+            // without a branch: which entries stay is hard to guess
+            let keep = x - xi > tau;
+            sum += if keep { x - xi } else { 0.0 };
+            count += usize::from(keep);
         }
         if count == active || count == 0 {
             break;

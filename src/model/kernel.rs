@@ -130,14 +130,23 @@ impl Kernel {
             0.0
         };
         let fill = |first: usize, out: &mut [f64]| {
-            for (k, o) in out.iter_mut().enumerate() {
-                let i = first + k;
-                let range = self.offsets[i]..self.offsets[i + 1];
-                let mut sum = self.spread_of(i) * mean;
-                for (&j, &p) in self.indices[range.clone()].iter().zip(&self.values[range]) {
+            // rows follow each other: cut them off the front instead of looking each one up
+            let mut start = self.offsets[first];
+            let (mut indices, mut values) = (&self.indices[start..], &self.values[start..]);
+            for (o, &end) in out.iter_mut().zip(&self.offsets[first + 1..]) {
+                let (columns, after) = indices.split_at(end - start);
+                let (row, rest) = values.split_at(end - start);
+                (indices, values, start) = (after, rest, end);
+                let mut sum = 0.0;
+                for (&j, &p) in columns.iter().zip(row) {
                     sum += p * v[j as usize];
                 }
                 *o = sum;
+            }
+            if mean != 0.0 {
+                for (o, share) in out.iter_mut().zip(&self.spread[first..]) {
+                    *o += share * mean;
+                }
             }
         };
         if self.nnz() < 1 << 16 {

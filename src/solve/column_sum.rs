@@ -46,8 +46,10 @@ impl Saddle for ColumnSum<'_> {
         blocks(first, out, |s, row| {
             let uniform = 1.0 / row.len() as f64;
             let shrink = 1.0 / (1.0 + step * self.pull);
-            for (r, p) in (first[s]..).zip(row.iter_mut()) {
-                *p = (x[r] - step * (gradient[r] - self.pull * uniform)) * shrink;
+            let pairs = first[s]..first[s + 1];
+            let old = x[pairs.clone()].iter().zip(&gradient[pairs]);
+            for (p, (x, g)) in row.iter_mut().zip(old) {
+                *p = (x - step * (g - self.pull * uniform)) * shrink;
             }
             simplex::project(row, self.xi);
         });
@@ -119,7 +121,7 @@ pub(super) fn solve(
     let mut sums = vec![0.0; n];
     let mut products = vec![0.0; mdp.n_pairs()];
     loop {
-        for _ in 0..20 {
+        for _ in 0..10 {
             iteration.advance(&saddle);
         }
         saddle.dual_gradient(&iteration.x, &mut sums);
