@@ -1,13 +1,14 @@
-//! The Hessian of the entropies' dual, assembled and factored sparsely.
+//! Matrices that couple the successors of each state, assembled and factored sparsely.
 //!
-//! State $s$ contributes to $\nabla^2 F$ on its *clique* only: itself and its successors under
-//! any action. The pattern is the union of the cliques and never changes, so it is ordered and
-//! analysed once; a Newton step then costs the sum of squared clique sizes and one sparse
-//! Cholesky factorisation.
+//! The Hessian of the entropies' dual and the normal equations of Column Sum have one thing in
+//! common: state $s$ contributes on its *clique* only, itself and its successors under any
+//! action, by a weighted covariance of its actions' rows. The pattern is the union of the cliques and
+//! never changes, so it is ordered and analysed once; a Newton step then costs the sum of squared
+//! clique sizes and one sparse Cholesky factorisation.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::prelude::ReborrowMut;
-use faer::sparse::linalg::cholesky::{SymbolicCholesky, factorize_symbolic_cholesky};
+use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, factorize_symbolic_cholesky};
 use faer::sparse::{SparseColMat, SymbolicSparseColMat};
 use faer::{Conj, Mat, Par, Side};
 
@@ -37,7 +38,7 @@ pub(super) struct Hessian {
     mean: Vec<f64>,
 }
 
-/// The point at which the Hessian is wanted.
+/// The point at which the Hessian is wanted; without $d$ only the covariances, unscaled.
 pub(super) struct Point<'a> {
     pub(super) p: &'a [f64],
     pub(super) d: &'a [f64],
@@ -126,7 +127,6 @@ impl Hessian {
         out: &mut [f64],
     ) -> bool {
         self.assemble(mdp, point);
-        let n = gradient.len();
         let values = self.matrix.val_mut();
         let mut largest = (0, 0.0);
         for (s, place) in self.diagonal.iter().enumerate() {
@@ -138,7 +138,36 @@ impl Hessian {
             return false;
         }
         values[self.diagonal[largest.0] as usize] += largest.1;
-        let mut shift = 1e-15 * largest.1;
+        for (x, g) in out.iter_mut().zip(gradient) {
+            *x = -g;
+        }
+        self.factorise(1e-15 * largest.1) && self.solve(out)
+    }
+
+    /// Factors $\sum_s P_s^\top (W_s - W_s 1 1^\top W_s / 1^\top W_s 1) P_s +
+    /// \mathrm{diag}(\text{extra})$ for weights $W$ per pair.
+    pub(super) fn normal_equations(&mut self, mdp: &Mdp, weights: &[f64], extra: &[f64]) -> bool {
+        let point = Point {
+            p: weights,
+            d: &[],
+            xi: 0.0,
+            tau: 1.0,
+        };
+        self.assemble(mdp, &point);
+        let values = self.matrix.val_mut();
+        for (place, x) in self.diagonal.iter().zip(extra) {
+            values[*place as usize] += x;
+        }
+        self.factorise(0.0)
+    }
+
+    /// About how many multiplications one factorisation takes.
+    pub(super) fn work(&self) -> f64 {
+        let fill = self.factor.len() as f64;
+        fill * fill / self.diagonal.len() as f64
+    }
+
+    fn factorise(&mut self, mut shift: f64) -> bool {
         let mut added = 0.0;
         for _ in 0..8 {
             let values = self.matrix.val_mut();
@@ -155,24 +184,31 @@ impl Hessian {
                 MemStack::new(&mut self.buffer),
                 Default::default(),
             );
-            if let Ok(factor) = factored {
-                for i in 0..n {
-                    self.right[(i, 0)] = -gradient[i];
-                }
-                factor.solve_in_place_with_conj(
-                    Conj::No,
-                    self.right.rb_mut(),
-                    Par::Seq,
-                    MemStack::new(&mut self.buffer),
-                );
-                for i in 0..n {
-                    out[i] = self.right[(i, 0)];
-                }
-                return out.iter().all(|x| x.is_finite());
+            if factored.is_ok() {
+                return true;
             }
-            shift *= 100.0;
+            let values = self.matrix.val();
+            let largest = self.diagonal.iter().map(|place| values[*place as usize]);
+            shift = (100.0 * shift).max(1e-15 * largest.fold(0.0, f64::max));
         }
         false
+    }
+
+    /// Solves with the last factor, in place.
+    pub(super) fn solve(&mut self, x: &mut [f64]) -> bool {
+        for (i, x) in x.iter().enumerate() {
+            self.right[(i, 0)] = *x;
+        }
+        LltRef::<'_, u32, f64>::new(&self.symbolic, &self.factor).solve_in_place_with_conj(
+            Conj::No,
+            self.right.rb_mut(),
+            Par::Seq,
+            MemStack::new(&mut self.buffer),
+        );
+        for (i, x) in x.iter_mut().enumerate() {
+            *x = self.right[(i, 0)];
+        }
+        x.iter().all(|x| x.is_finite())
     }
 
     fn assemble(&mut self, mdp: &Mdp, point: &Point<'_>) {
@@ -186,7 +222,7 @@ impl Hessian {
             local.fill(0.0);
             flow.fill(0.0);
             mean.fill(0.0);
-            let d = point.d[s];
+            let d = point.d.get(s).copied().unwrap_or(1.0);
             // the rows of actions free to move: sum of squares minus the square of the mean
             let (mut mass, mut free) = (0.0, 0);
             for pair in mdp.pairs(s) {
@@ -219,7 +255,11 @@ impl Hessian {
                 mean.fill(0.0);
                 mass = 1.0;
             }
-            flow[self.own_places[s] as usize] -= 1.0;
+            if point.d.is_empty() {
+                flow.fill(0.0);
+            } else {
+                flow[self.own_places[s] as usize] -= 1.0;
+            }
             let places = &self.places[self.place_offsets[s]..self.place_offsets[s + 1]];
             let spread = d / (point.tau * mass);
             for j in 0..width {
