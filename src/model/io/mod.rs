@@ -13,6 +13,7 @@
 
 mod archive;
 pub mod atomic;
+mod enduring;
 mod json;
 mod npy;
 mod npz;
