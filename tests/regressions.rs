@@ -150,6 +150,16 @@ fn two_faint_ways_out_of_1e_300() {
 }
 
 #[test]
+fn ranges_beyond_every_double() {
+    // the steady state was not a number
+    let mdp = stored("ranges-beyond-doubles.json");
+    let xi = 0.444_690_840_658_685;
+    let found = solved(&mdp, Formulation::Dual, xi, 1.0, SolverChoice::Structured);
+    assert!(found.certificate.objective.is_finite());
+    sound(&mdp, Formulation::Dual, xi, 1.0, &found);
+}
+
+#[test]
 fn a_floor_that_rescaling_broke() {
     // rows of 1 + 1e-11 fell below xi when they were rescaled
     let mdp = stored("floor-broken-by-rescaling.json");
