@@ -1,4 +1,4 @@
-.PHONY: test test-rust test-python bench lint lint-python docs
+.PHONY: test test-rust test-python bench lint lint-python lint-dependencies docs soak fuzz determinism
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -27,9 +27,17 @@ $(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)
 	$(VENV)/bin/maturin develop --release -q --extras test -m python/Cargo.toml
 	touch $@
 
-lint: lint-python
+lint: lint-python lint-dependencies
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
+
+# Licences, sources and advisories. The list of advisories comes from the network; without it the
+# rest is still checked, and the line above says so.
+lint-dependencies:
+	@command -v cargo-deny >/dev/null || cargo install --quiet --locked cargo-deny
+	cargo deny check bans licenses sources
+	cargo deny check advisories || { cargo deny fetch db >/dev/null 2>&1 && exit 1; \
+		echo "advisories: not checked, the list cannot be fetched from here"; }
 
 lint-python: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'mypy>=1.11'
@@ -45,3 +53,34 @@ bench:
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+
+# Random models by both roads against the definitions, then damaged files into every reader, from
+# a fresh seed: make soak [MINUTES=30] [SEED=number]. Failing models are written as JSON.
+MINUTES ?= 30
+soak:
+	SOAK_MINUTES=$(MINUTES) $(if $(SEED),SOAK_SEED=$(SEED)) \
+		cargo test --release --test differential long -- --ignored --nocapture
+	SMOKE_SECONDS=$$(( 6 * $(MINUTES) )) SMOKE_SEED=$(or $(SEED),$(shell date +%s)) \
+		cargo test --release --test fuzz_smoke damaged -- --nocapture
+
+# The fuzzer proper: make fuzz TARGET=model_json [SECONDS=60]. Needs a nightly toolchain and cargo-fuzz.
+TARGET ?= model_json
+SECONDS ?= 60
+fuzz:
+	cargo +nightly fuzz run $(TARGET) tests/corpus/$(subst _,-,$(TARGET)) -- -max_total_time=$(SECONDS) -rss_limit_mb=600
+
+# Debug and release give the same bytes. The debug build takes minutes, so this is no part of `make test`.
+DETERMINISM := target/determinism
+determinism:
+	cargo build --release
+	cargo build
+	rm -rf $(DETERMINISM)
+	for profile in debug release; do \
+		target/$$profile/ide3al learn double-chain --runs 2 --iterations 40 --seed 3 --goal \
+			--algorithm ideal,ideal:infinity,ideal:column-sum,ideal:dual,ideal:state-entropy,max-ent,count-based,random,non-iterative \
+			--out $(DETERMINISM)/$$profile >/dev/null && \
+		target/$$profile/ide3al learn four-rooms --runs 1 --iterations 5 --seed 3 --out $(DETERMINISM)/$$profile/rooms >/dev/null && \
+		target/$$profile/ide3al convert garnet:states=200 $(DETERMINISM)/$$profile/model.npz >/dev/null || exit 1; \
+	done
+	cd $(DETERMINISM) && for file in runs.csv goal.csv rooms/runs.csv model.npz; do \
+		cmp debug/$$file release/$$file && echo "$$file: equal" || exit 1; done

@@ -90,6 +90,7 @@ fn algorithms(states: usize, actions: usize) -> Vec<AlgorithmResult> {
             visitation: weights.iter().map(|w| w / total).collect(),
             policy,
             seconds: Some(1.5 + i as f64),
+            goal: Vec::new(),
         }
     })
     .collect()
@@ -115,6 +116,7 @@ fn report(model: &str, states: usize, actions: &[&str]) -> LearningReport {
         command: format!("ide3al learn {model} --runs 20 --seed 1 --out results"),
         judged_by_truth: true,
         best_entropy: Some(0.938),
+        goal_in_words: String::new(),
         notes: vec!["SYNTHETIC: made-up numbers to look at the page, no result.".into()],
     }
 }

@@ -32,8 +32,55 @@ const LARGE: f64 = 1e200;
 pub fn stationary_dense(n: usize, matrix: &mut [f64]) -> Vec<f64> {
     assert!(n > 0 && matrix.len() == n * n, "a square matrix");
     let mut scale = vec![0.0; n];
+    let powers = enlarge(n, matrix);
     eliminate(n, matrix, 0, n, &mut scale);
-    substitute(n, matrix, &scale)
+    let mut d = substitute(n, matrix, &scale);
+    if let Some(powers) = powers {
+        shrink(&mut d, &powers);
+    }
+    d
+}
+
+/// A state that is left with a probability below this has its row enlarged.
+const FAINT: f64 = 1e-60;
+
+/// Multiplies rows that are hardly ever left by powers of two, so that products of their
+/// probabilities do not underflow. A row multiplied by $c$ divides its state's weight by $c$:
+/// returns $\log_2 c$ per row, or `None` where no row needs it. Nothing is rounded.
+fn enlarge(n: usize, matrix: &mut [f64]) -> Option<Vec<i32>> {
+    let out = |s: usize, matrix: &[f64]| {
+        let row = &matrix[s * n..(s + 1) * n];
+        let others = row.iter().enumerate().filter(|(t, _)| *t != s);
+        others.fold(0.0f64, |most, (_, p)| most.max(*p))
+    };
+    let faint = |p: f64| p > 0.0 && p < FAINT;
+    if !(0..n).any(|s| faint(out(s, matrix))) {
+        return None;
+    }
+    let mut powers = vec![0; n];
+    for s in 0..n {
+        let most = out(s, matrix);
+        if faint(most) {
+            powers[s] = (-most.log2().ceil()) as i32;
+            let row = &mut matrix[s * n..(s + 1) * n];
+            for (_, p) in row.iter_mut().enumerate().filter(|(t, _)| *t != s) {
+                // in two steps: the factor itself may be beyond the largest number
+                *p = *p * 2f64.powi(powers[s] / 2) * 2f64.powi(powers[s] - powers[s] / 2);
+            }
+        }
+    }
+    Some(powers)
+}
+
+/// Gives the states whose rows were enlarged their weight back, and scales to sum to one.
+fn shrink(d: &mut [f64], powers: &[i32]) {
+    // in logarithms, relative to the largest: the factors alone may be beyond every double
+    for (x, k) in d.iter_mut().zip(powers) {
+        *x = x.log2() + f64::from(*k);
+    }
+    let largest = d.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    d.iter_mut().for_each(|x| *x = (*x - largest).exp2());
+    normalise(d);
 }
 
 /// Eliminates states `first..end` from their own rows over the full width: the later half,
@@ -262,5 +309,31 @@ mod tests {
         let mut m = vec![0.0, 1.0, 1e-320, 0.0];
         let d = stationary_dense(2, &mut m);
         assert!(d.iter().all(|p| p.is_finite()) && (d[1] - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn two_faint_ways_out_balance() {
+        // 0 and 2 are left with 3e-300 and 1e-300 through 1: the flow is a product of both
+        let mut m = vec![1.0, 3e-300, 0.0, 0.5, 0.0, 0.5, 0.0, 1e-300, 1.0];
+        let d = stationary_dense(3, &mut m);
+        assert!(
+            (d[0] - 0.25).abs() < 1e-12 && (d[2] - 0.75).abs() < 1e-12,
+            "{d:?}"
+        );
+        // a ring in which every second state is faint: flows of 1e-900
+        let n = 6;
+        let mut m = vec![0.0; n * n];
+        for s in 0..n {
+            let p = if s % 2 == 0 {
+                1e-300 * (1.0 + s as f64)
+            } else {
+                1.0
+            };
+            m[s * n + (s + 1) % n] = p;
+        }
+        let d = stationary_dense(n, &mut m);
+        let total = 1.0 + 1.0 / 3.0 + 1.0 / 5.0;
+        assert!((d[0] - 1.0 / total).abs() < 1e-12, "{d:?}");
+        assert!((d[4] - 0.2 / total).abs() < 1e-12, "{d:?}");
     }
 }

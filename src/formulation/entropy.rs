@@ -23,19 +23,24 @@ pub fn log_sum_exp(x: impl Iterator<Item = f64> + Clone) -> f64 {
     largest + x.map(|v| (v - largest).exp()).sum::<f64>().ln()
 }
 
-/// The upper bound that potentials `v` prove.
+/// The upper bound that potentials `v` prove. A constant in `v` means nothing and may be large,
+/// so only differences are formed.
 pub fn bound(mdp: &Mdp, formulation: Formulation, xi: f64, v: &[f64]) -> f64 {
     let mut q = vec![0.0; mdp.n_pairs()];
-    mdp.kernel().times(v, &mut q);
+    let mut state_of = vec![0u32; mdp.n_pairs()];
+    for s in 0..mdp.n_states() {
+        state_of[mdp.pairs(s)].fill(s as u32);
+    }
+    let here = |pair: usize| v[state_of[pair] as usize];
+    mdp.kernel().times_relative(v, &here, &mut q);
     let mut p = vec![0.0; mdp.max_actions()];
     let theta: Vec<f64> = (0..mdp.n_states())
         .map(|s| {
             let row = &q[mdp.pairs(s)];
-            let best = match formulation {
+            match formulation {
                 Formulation::Dual => simplex::soft_maximum(row, xi, 1.0, &mut p[..row.len()]),
                 _ => simplex::support(row.iter().copied(), xi),
-            };
-            best - v[s]
+            }
         })
         .collect();
     log_sum_exp(theta.iter().copied())

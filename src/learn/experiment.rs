@@ -131,11 +131,12 @@ impl Experiment {
                 return bad(name, "0".into(), "at least 1 is needed");
             }
         }
-        if self.runs >= 1 << 32 {
+        // the results of all runs are held at once
+        if self.runs > 10_000_000 {
             return bad(
                 "runs",
                 self.runs.to_string(),
-                "at most 2^32 - 1 are possible",
+                "at most 10 million are possible",
             );
         }
         if self

@@ -233,18 +233,8 @@ impl Folder {
 
     /// Removes temporary files that a killed process left behind; nobody else writes here.
     fn sweep(&self) {
-        for folder in [self.path.clone(), self.path.join("policies")] {
-            let Ok(entries) = std::fs::read_dir(folder) else {
-                continue;
-            };
-            for entry in entries.flatten() {
-                let name = entry.file_name();
-                let name = name.to_string_lossy();
-                if name.starts_with('.') && name.ends_with(".tmp") {
-                    let _ = std::fs::remove_file(entry.path());
-                }
-            }
-        }
+        atomic::sweep(&self.path);
+        atomic::sweep(&self.path.join("policies"));
     }
 }
 

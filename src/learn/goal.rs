@@ -2,7 +2,10 @@
 //!
 //! Explore for $T$ steps from the start, estimate a model from these steps alone, plan by
 //! value iteration for a reward of 1 in the goal, and measure the greedy policy on the true
-//! model. The goal is the hardest state: the one least visited under the uniform policy.
+//! model. The goal is the hardest state: the one least visited under the uniform policy (of
+//! several, the one farthest from the start).
+
+use std::collections::VecDeque;
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -68,14 +71,47 @@ pub struct Success {
     pub value_share: f64,
 }
 
-/// The state least visited in the long run under the uniform policy; of several, the first.
+/// The state least visited in the long run under the uniform policy, among those that can be
+/// reached from the start; of several, the one most steps away; of several such, the first.
 pub fn hardest_state(mdp: &Mdp) -> usize {
     let d = stationary::long_run(&mdp.chain(&Policy::uniform(mdp))).distribution;
-    let least = d.iter().fold(f64::INFINITY, |least, p| least.min(*p));
+    let steps = steps_from_start(mdp);
+    let reachable = |s: &usize| steps[*s].is_some();
+    let candidates = || (0..d.len()).filter(reachable);
+    let least = candidates().fold(f64::INFINITY, |least, s| least.min(d[s]));
     // states equal by symmetry differ in rounding
-    d.iter()
-        .position(|p| *p <= least * (1.0 + 1e-9))
+    let equal = candidates().filter(|&s| d[s] <= least * (1.0 + 1e-9));
+    equal
+        .min_by_key(|&s| std::cmp::Reverse(steps[s]))
         .unwrap_or(0)
+}
+
+/// Fewest steps to each state from the start; `None` where no steps lead there.
+fn steps_from_start(mdp: &Mdp) -> Vec<Option<usize>> {
+    let start = mdp.start().iter();
+    let mut steps: Vec<Option<usize>> = start.map(|p| (*p > 0.0).then_some(0)).collect();
+    let mut queue: VecDeque<usize> = (0..steps.len()).filter(|&s| steps[s].is_some()).collect();
+    let mut everywhere = false;
+    while let Some(state) = queue.pop_front() {
+        let next = steps[state].map(|k| k + 1);
+        for pair in mdp.pairs(state) {
+            let row = mdp.row(pair);
+            let mut visit = |t: usize| {
+                if steps[t].is_none() {
+                    steps[t] = next;
+                    queue.push_back(t);
+                }
+            };
+            row.entries()
+                .filter(|(_, p)| *p > 0.0)
+                .for_each(|(t, _)| visit(t));
+            // a uniform share leads everywhere, and needs to be followed once only
+            if row.spread > 0.0 && !std::mem::replace(&mut everywhere, true) {
+                (0..mdp.n_states()).for_each(visit);
+            }
+        }
+    }
+    steps
 }
 
 /// Probability of reaching `goal` within `steps` steps of a policy from the start.
@@ -207,12 +243,29 @@ mod tests {
     #[test]
     fn the_far_end_is_hardest_and_reaching_it_is_counted_in_steps() {
         let mdp = line();
-        assert_eq!(hardest_state(&mdp), 2);
+        // the last two are visited equally often; the end is farther
+        assert_eq!(hardest_state(&mdp), 3);
         let forward = Policy::from_rows(&mdp, &vec![vec![1.0, 0.0]; 4]).unwrap();
         assert_eq!(reach_probability(&mdp, &forward, 3, 2), 0.0);
         assert_eq!(reach_probability(&mdp, &forward, 3, 3), 1.0);
         let uniform = Policy::uniform(&mdp);
         assert!((reach_probability(&mdp, &uniform, 3, 3) - 0.125).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_hardest_state_can_be_reached_and_is_not_the_start_by_symmetry() {
+        // a ring visited evenly: the far side; and a state that nothing leads to
+        let ring = Mdp::from_fn(7, 2, |s, a, row| {
+            let next = if a == 0 { (s + 1) % 6 } else { (s + 5) % 6 };
+            row.push((if s == 6 { 0 } else { next }, 1.0));
+            true
+        })
+        .unwrap()
+        .with_start_state(1)
+        .unwrap();
+        assert_eq!(hardest_state(&ring), 4);
+        let judge = GoalJudge::new(&ring, &Goal::default(), ValueIteration::default());
+        assert!(judge.best > 0.0);
     }
 
     #[test]

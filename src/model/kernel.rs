@@ -129,24 +129,46 @@ impl Kernel {
         } else {
             0.0
         };
-        let fill = |first: usize, out: &mut [f64]| {
-            // rows follow each other: cut them off the front instead of looking each one up
-            let mut start = self.offsets[first];
-            let (mut indices, mut values) = (&self.indices[start..], &self.values[start..]);
-            for (o, &end) in out.iter_mut().zip(&self.offsets[first + 1..]) {
-                let (columns, after) = indices.split_at(end - start);
-                let (row, rest) = values.split_at(end - start);
-                (indices, values, start) = (after, rest, end);
-                let mut sum = 0.0;
-                for (&j, &p) in columns.iter().zip(row) {
-                    sum += p * v[j as usize];
-                }
-                *o = sum;
+        self.fill(out, |i| {
+            let range = self.offsets[i]..self.offsets[i + 1];
+            let mut sum = self.spread_of(i) * mean;
+            for (&j, &p) in self.indices[range.clone()].iter().zip(&self.values[range]) {
+                sum += p * v[j as usize];
             }
-            if mean != 0.0 {
-                for (o, share) in out.iter_mut().zip(&self.spread[first..]) {
-                    *o += share * mean;
-                }
+            sum
+        });
+    }
+
+    /// $\text{out}_i = \sum_j K_{ij} (v_j - r_i)$: what [`times`](Self::times) gives less $r_i$ for
+    /// rows that sum to one, but with the digits of the differences where $v$ is large.
+    pub fn times_relative(&self, v: &[f64], r: &(impl Fn(usize) -> f64 + Sync), out: &mut [f64]) {
+        // the mean, in two parts: a large common one, and the rest with its digits
+        let first = v.first().copied().unwrap_or(0.0);
+        let rest = if self.has_spread() {
+            v.iter().map(|x| x - first).sum::<f64>() / self.columns as f64
+        } else {
+            0.0
+        };
+        self.fill(out, |i| {
+            let (range, r) = (self.offsets[i]..self.offsets[i + 1], r(i));
+            let spread = self.spread_of(i);
+            let mut sum = if spread > 0.0 {
+                spread * ((first - r) + rest)
+            } else {
+                0.0
+            };
+            for (&j, &p) in self.indices[range.clone()].iter().zip(&self.values[range]) {
+                sum += p * (v[j as usize] - r);
+            }
+            sum
+        });
+    }
+
+    /// One number per row, on all threads where that pays.
+    fn fill(&self, out: &mut [f64], of_row: impl Fn(usize) -> f64 + Sync) {
+        let fill = |first: usize, out: &mut [f64]| {
+            for (k, o) in out.iter_mut().enumerate() {
+                *o = of_row(first + k);
             }
         };
         if self.nnz() < 1 << 16 {
@@ -248,6 +270,19 @@ mod tests {
         for j in 0..3 {
             let expected: f64 = (0..3).map(|i| dense[i][j] * v[i]).sum();
             assert!((out[j] - expected).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn relative_products_keep_their_digits() {
+        let kernel = sample();
+        let dense = kernel.to_dense();
+        let v = [1e17 + 64.0, 1e17 - 128.0, 1e17];
+        let mut out = [0.0; 3];
+        kernel.times_relative(&v, &|_| 1e17, &mut out);
+        for i in 0..3 {
+            let expected: f64 = (0..3).map(|j| dense[i][j] * (v[j] - 1e17)).sum();
+            assert!((out[i] - expected).abs() < 1e-9, "{} {expected}", out[i]);
         }
     }
 

@@ -90,6 +90,17 @@ impl Policy {
         Policy { probabilities }
     }
 
+    /// [`cleaned`](Self::cleaned), and no entry below `xi` but by rounding: what a solver's last
+    /// bits or the rescaling lost there is taken from the row's largest entry.
+    pub(crate) fn cleaned_within(mdp: &Mdp, xi: f64, probabilities: Vec<f64>) -> Self {
+        let mut policy = Policy::cleaned(mdp, probabilities);
+        for s in 0..mdp.n_states() {
+            let row = &mut policy.probabilities[mdp.pairs(s)];
+            lift(row, xi);
+        }
+        policy
+    }
+
     /// Takes back probabilities that were once a policy's, bit for bit (a checkpoint): checked
     /// but not rescaled. `None` if they cannot have been one of this shape.
     pub(crate) fn restored(n_pairs: usize, probabilities: Vec<f64>) -> Option<Self> {
@@ -116,5 +127,37 @@ impl Policy {
             .iter()
             .zip(&other.probabilities)
             .fold(0.0, |worst, (p, q)| f64::max(worst, (p - q).abs()))
+    }
+}
+
+/// Moves entries below $\xi$ up to it and takes the difference from the largest. Leaves every other entry as it is, to the last bit.
+fn lift(row: &mut [f64], xi: f64) {
+    let mut missing = 0.0;
+    for x in row.iter_mut() {
+        if *x < xi {
+            missing += xi - *x;
+            *x = xi;
+        }
+    }
+    if missing > 0.0
+        && let Some(largest) = row.iter_mut().max_by(|a, b| a.total_cmp(b))
+    {
+        *largest = (*largest - missing).max(xi);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lifting_moves_only_what_is_below() {
+        let mut row = [0.3, 0.1 - 1e-12, 0.6 + 1e-12];
+        lift(&mut row, 0.1);
+        assert_eq!(row[..2], [0.3, 0.1]);
+        assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-15);
+        let mut inside = [1e-13, 1.0 - 1e-13];
+        lift(&mut inside, 1e-13);
+        assert_eq!(inside, [1e-13, 1.0 - 1e-13]);
     }
 }

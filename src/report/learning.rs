@@ -52,6 +52,19 @@ pub struct AlgorithmResult {
     pub policy: Vec<Vec<f64>>,
     /// Wall-clock seconds of all its runs, where measured.
     pub seconds: Option<f64>,
+    /// Goal-conditioned success in order of horizons; empty where it was not asked for.
+    pub goal: Vec<GoalSuccess>,
+}
+
+/// What an exploration of some steps is worth for reaching a goal afterwards.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GoalSuccess {
+    /// Exploring steps $T$.
+    pub horizon: u64,
+    /// Probability of reaching the goal in time.
+    pub probability: Interval,
+    /// Discounted value as a share of the best possible.
+    pub value_share: Interval,
 }
 
 /// All that the page shows.
@@ -83,6 +96,8 @@ pub struct LearningReport {
     pub judged_by_truth: bool,
     /// Largest $H(d) / \ln S$ that any policy reaches under the same limits, where known.
     pub best_entropy: Option<f64>,
+    /// What the goal is and how long the way to it may take, where goals were evaluated.
+    pub goal_in_words: String,
     /// Remarks, e.g. that the experiment was interrupted.
     pub notes: Vec<String>,
 }
@@ -193,6 +208,10 @@ impl LearningReport {
             page.section("Where the final policies go")
                 .pictures(&visits, &[]);
         }
+        if let Some(goals) = self.goals() {
+            page.section("Reaching a goal afterwards")
+                .pictures(&goals, &[]);
+        }
         let policies = self.policies();
         let summary = if policies.is_none() {
             self.policy_table()
@@ -232,7 +251,9 @@ impl LearningReport {
 /// Mean and half the interval, both to the second digit of the latter: 0.9124 ± 0.0043.
 fn interval_text(value: Interval) -> String {
     let half = (value.high - value.low) / 2.0;
-    if !(half.is_finite() && value.mean.is_finite()) || half <= 0.0 {
+    // an interval as narrow as rounding is none
+    let none = half <= 1e-12 * value.mean.abs();
+    if !(half.is_finite() && value.mean.is_finite()) || none {
         return number(value.mean);
     }
     let decimals = (1.0 - half.log10().floor()).clamp(0.0, 9.0) as usize;
@@ -279,6 +300,7 @@ mod tests {
                 visitation: vec![1.0 / n_states as f64; n_states],
                 policy: vec![vec![0.5, 0.5]; n_states],
                 seconds: Some(1.0),
+                goal: Vec::new(),
             }],
             layout: None,
             runs: 20,
@@ -287,6 +309,7 @@ mod tests {
             command: name.into(),
             judged_by_truth: true,
             best_entropy: Some(0.97),
+            goal_in_words: name.into(),
             notes: vec![name.into()],
         }
     }
@@ -338,6 +361,35 @@ mod tests {
     }
 
     #[test]
+    fn goals_have_two_pictures_where_they_were_asked_for() {
+        let mut asked = report(20, "m");
+        assert!(asked.goals().is_none() && !asked.html().contains("Reaching a goal"));
+        let value = |mean: f64| Interval {
+            mean,
+            low: mean - 0.1,
+            high: mean + 0.1,
+        };
+        asked.algorithms[0].goal = [10, 20]
+            .map(|horizon| GoalSuccess {
+                horizon,
+                probability: value(0.05),
+                value_share: value(0.97),
+            })
+            .to_vec();
+        asked.goal_in_words = "The goal is state 9.".into();
+        let goals = asked.goals().unwrap();
+        let titles: Vec<&str> = goals.panels.iter().map(Panel::title).collect();
+        assert_eq!(titles, ["Success", "Value"]);
+        let Panel::Chart(chart) = &goals.panels[0] else {
+            panic!("a chart")
+        };
+        let first = chart.series[0].points[0];
+        assert_eq!((first.x, first.low), (10.0, 0.0), "no negative probability");
+        let html = asked.html();
+        assert!(html.contains("Reaching a goal") && html.contains("The goal is state 9."));
+    }
+
+    #[test]
     fn intervals_are_as_long_as_they_are_sharp() {
         let text = |mean: f64, half: f64| {
             interval_text(Interval {
@@ -350,6 +402,7 @@ mod tests {
         assert_eq!(text(123.456, 12.3), "123 ± 12");
         assert_eq!(text(0.5, f64::NAN), "0.5");
         assert_eq!(text(0.5, 0.0), "0.5");
+        assert_eq!(text(1.0, 8.4e-14), "1");
     }
 
     #[test]

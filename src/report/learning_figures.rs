@@ -4,7 +4,7 @@ use super::axes::Axis;
 use super::bars::{Bars, PolicyBars};
 use super::figure::{Figure, Point, Style};
 use super::heat::HeatMap;
-use super::learning::{AlgorithmResult, CurvePoint, Interval, LearningReport};
+use super::learning::{AlgorithmResult, CurvePoint, GoalSuccess, Interval, LearningReport};
 use super::panels::{Panel, Panels};
 use crate::model::Layout;
 
@@ -163,6 +163,66 @@ impl LearningReport {
             panels,
             columns: 2,
             caption,
+        })
+    }
+
+    /// Goal-conditioned success against the steps explored; `None` where it was not asked for.
+    pub fn goals(&self) -> Option<Panels> {
+        type Get = fn(&GoalSuccess) -> Interval;
+        let quantities: [(&str, &str, Get); 2] = [
+            ("Success", "Probability of reaching the goal", |g| {
+                g.probability
+            }),
+            ("Value", "Discounted value, share of the best", |g| {
+                g.value_share
+            }),
+        ];
+        let shown: Vec<&AlgorithmResult> = self
+            .algorithms
+            .iter()
+            .filter(|a| !a.goal.is_empty())
+            .collect();
+        if shown.is_empty() {
+            return None;
+        }
+        let panels = quantities.map(|(title, label, get)| {
+            let x = Axis::linear("Steps explored, T");
+            let mut figure = Figure::new(title, x, Axis::linear(label).with_range(0.0, 1.0));
+            for a in &shown {
+                let points = a.goal.iter().map(|g| {
+                    let value = get(g);
+                    // a share; the symmetric interval of a mean knows nothing of its limits
+                    let within = |end: f64| {
+                        if end.is_nan() {
+                            end
+                        } else {
+                            end.clamp(0.0, 1.0)
+                        }
+                    };
+                    let (low, high) = (within(value.low), within(value.high));
+                    Point::with_interval(g.horizon as f64, value.mean, low, high)
+                });
+                figure = figure.with(&a.name, a.role, Style::Both, points.collect());
+            }
+            Panel::Chart(figure)
+        });
+        let band = if self.runs > 1 {
+            format!(
+                " Means over {} runs, bands 95 % intervals of the mean.",
+                self.runs
+            )
+        } else {
+            String::new()
+        };
+        Some(Panels {
+            title: String::new(),
+            panels: panels.to_vec(),
+            columns: 2,
+            caption: format!(
+                "Each final policy explores for T steps from the start; from these steps alone a policy that reaches a \
+                 goal is computed off-line and measured on the true model. {}{band}",
+                self.goal_in_words
+            ),
         })
     }
 

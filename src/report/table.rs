@@ -1,5 +1,7 @@
 //! Short aligned tables for people.
 
+use super::escape::plain;
+
 /// A table with a header line; columns are as wide as their widest cell.
 ///
 /// ```
@@ -40,11 +42,8 @@ impl Table {
     /// Adds a row. Control characters are replaced, so that names from files cannot steer
     /// the terminal.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        let clean = |cell: S| {
-            let text: String = cell.into();
-            text.replace(char::is_control, "\u{fffd}")
-        };
-        self.rows.push(cells.into_iter().map(clean).collect());
+        let clean = cells.into_iter().map(|cell| plain(&cell.into()));
+        self.rows.push(clean.collect());
     }
 }
 

@@ -224,6 +224,7 @@ fn curves(model: &str, mdp: &Mdp, chosen: &[&Learned], best: Option<f64>) -> Pan
         visitation: Vec::new(),
         policy: Vec::new(),
         seconds: None,
+        goal: Vec::new(),
     });
     let report = LearningReport {
         model: model.to_owned(),
@@ -239,6 +240,7 @@ fn curves(model: &str, mdp: &Mdp, chosen: &[&Learned], best: Option<f64>) -> Pan
         command: String::new(),
         judged_by_truth: true,
         best_entropy: best,
+        goal_in_words: String::new(),
         notes: Vec::new(),
     };
     let mut panels = report.curves();

@@ -21,6 +21,9 @@ use crate::report::csv::Csv;
 use crate::report::html::Page;
 use crate::report::png::png;
 
+/// The folder and those in it.
+const PARTS: [&str; 4] = ["", "figures", "tables", "finished"];
+
 /// A finished experiment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Finished {
@@ -88,7 +91,7 @@ pub struct Folder {
 impl Folder {
     /// Creates the folder where needed and holds it.
     pub fn enter(path: &Path) -> Result<Self> {
-        for part in ["", "figures", "tables", "finished"] {
+        for part in PARTS {
             let folder = path.join(part);
             std::fs::create_dir_all(&folder).map_err(|source| Error::Io {
                 path: folder.clone(),
@@ -112,6 +115,10 @@ impl Folder {
                 )));
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        // nobody else writes here now: what a killed process left half-written can go
+        for part in PARTS {
+            atomic::sweep(&path.join(part));
         }
         Ok(Folder {
             path: path.to_owned(),

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::formulation::Problem;
+use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
 
 /// How a solve ended.
@@ -171,7 +171,8 @@ pub fn solve(
 ) -> Result<Solution> {
     problem.validate(mdp)?;
     let mut limits = Limits::new(problem, options, observer);
-    let (outcome, solver, mut notes) = roads::solve(mdp, problem, options, warm, &mut limits)?;
+    let (mut outcome, solver, mut notes) = roads::solve(mdp, problem, options, warm, &mut limits)?;
+    outcome.bound = credible(mdp, problem, &outcome);
     let status = limits.status(&outcome);
     let gap = (outcome.objective - outcome.bound).abs();
     if status == Status::Stalled {
@@ -181,7 +182,7 @@ pub fn solve(
         ));
     }
     Ok(Solution {
-        policy: Policy::cleaned(mdp, outcome.policy),
+        policy: Policy::cleaned_within(mdp, problem.xi, outcome.policy),
         certificate: Certificate {
             objective: outcome.objective,
             bound: outcome.bound,
@@ -194,6 +195,26 @@ pub fn solve(
         solver,
         notes,
     })
+}
+
+/// The bound, or what is known without one where rounding has carried it past the value of
+/// the very policy that it is to be compared with (a residual of rounding size has no direction).
+fn credible(mdp: &Mdp, problem: &Problem, outcome: &Outcome) -> f64 {
+    let Outcome {
+        objective, bound, ..
+    } = *outcome;
+    let slack = 1e-9 * (1.0 + objective.abs());
+    let sound = if problem.formulation.maximises() {
+        bound >= objective - slack
+    } else {
+        bound <= objective + slack
+    };
+    match problem.formulation {
+        _ if sound => bound,
+        Formulation::Dual => (mdp.n_pairs() as f64).ln().max(objective),
+        Formulation::StateEntropy => (mdp.n_states() as f64).ln().max(objective),
+        _ => 0.0,
+    }
 }
 
 /// What a solver hands back; `policy` lies in $\Delta_\xi$ to rounding.

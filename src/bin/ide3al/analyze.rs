@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         );
     }
     if arguments.json {
-        return output::print(&(serde_json::to_string(&analysis)? + "\n"));
+        return output::print_json(&(serde_json::to_string(&analysis)? + "\n"));
     }
     output::print(&table(&mdp, &analysis).to_string())?;
     output::print(&map(&mdp, &analysis.stationary))

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 })
             })
             .collect();
-        return output::print(&format!("{}\n", serde_json::to_string_pretty(&list)?));
+        return output::print_json(&format!("{}\n", serde_json::to_string_pretty(&list)?));
     }
     let mut rows = vec![
         [

@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.json {
         let mut value = serde_json::to_value(&found)?;
         value["files"] = serde_json::json!([svg_file, png_file]);
-        return output::print(&format!("{value}\n"));
+        return output::print_json(&format!("{value}\n"));
     }
     let mut text = table(&found).to_string();
     if found.interrupted {

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use ide3al::report::escape::{plain, plain_json};
+
 /// Prints to stdout; a closed pipe comes back as an error that `main` treats as success.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
@@ -10,9 +12,29 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prints JSON; names in it cannot steer a terminal.
+pub(crate) fn print_json(text: &str) -> anyhow::Result<()> {
+    print(&plain_json(text))
+}
+
 /// Whether an error is only the reader of our output having gone away.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// An error with its causes, each said once (some messages quote their cause already), on one
+/// line and without characters that could steer the terminal.
+pub(crate) fn in_words(error: &anyhow::Error) -> String {
+    let mut words = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if words.is_empty() {
+            words = cause;
+        } else if !words.contains(&cause) {
+            words = format!("{words}: {cause}");
+        }
+    }
+    plain(&words)
 }

@@ -10,6 +10,7 @@ use ide3al::formulation::{Formulation, Problem};
 use ide3al::frontier::for_horizon;
 use ide3al::model::{Mdp, io};
 use ide3al::report::Table;
+use ide3al::report::escape::plain;
 use ide3al::report::solution::{Compare, SolveReport, report};
 use ide3al::report::table::number;
 use ide3al::solve::{Options, SolverChoice, TieBreak, solve};
@@ -247,7 +248,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     )?;
     watch.finish();
     if arguments.json {
-        return output::print(&(serde_json::to_string(&report)? + "\n"));
+        return output::print_json(&(serde_json::to_string(&report)? + "\n"));
     }
     let mut text = certificate_table(&problem, &report).to_string();
     writeln!(text)?;
@@ -255,10 +256,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     text += &analyze::map(&mdp, &report.analysis.stationary);
     writeln!(text, "\n{}", in_words(&report, tried))?;
     for note in &report.notes {
-        writeln!(text, "Note: {note}.")?;
+        writeln!(text, "Note: {}.", plain(note))?;
     }
     if let Some(path) = &arguments.out {
-        writeln!(text, "Policy written to {}.", path.display())?;
+        let path = path.display().to_string();
+        writeln!(text, "Policy written to {}.", plain(&path))?;
     }
     output::print(&text)
 }

@@ -14,7 +14,11 @@
 
 mod archive;
 pub mod atomic;
+<<<<<<< HEAD
 mod bridge;
+=======
+mod enduring;
+>>>>>>> wt-trust
 mod json;
 mod npy;
 mod npz;

@@ -7,6 +7,7 @@ use std::path::Path;
 use zip::ZipWriter;
 
 use super::archive::{Archive, member_options};
+use super::enduring::Enduring;
 use super::npy::{self, Array};
 use super::{atomic, bridge, checked_layout, malformed};
 use crate::error::{Error, Result};
@@ -236,7 +237,7 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
     check_names(mdp)?;
     let kernel = mdp.kernel();
     atomic::write(path, |file| {
-        let mut zip = ZipWriter::new(file);
+        let mut zip = ZipWriter::new(Enduring::new(file));
         // SciPy wants signed indices, all of one width
         let narrow = kernel.nnz() < i32::MAX as usize && kernel.n_columns() < i32::MAX as usize;
         if narrow {
@@ -267,8 +268,7 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
             member(&mut zip, "spread", "<f8", &[mdp.n_pairs()], spread)?;
         }
         write_rest(&mut zip, mdp)?;
-        zip.finish()?;
-        Ok(())
+        zip.finish()?.end()
     })
 }
 
@@ -283,7 +283,7 @@ pub(super) fn write_dense(path: &Path, mdp: &Mdp) -> Result<()> {
         )));
     }
     atomic::write(path, |file| {
-        let mut zip = ZipWriter::new(file);
+        let mut zip = ZipWriter::new(Enduring::new(file));
         let rows = (0..n).flat_map(|s| {
             let mut pairs = mdp.pairs(s).peekable();
             (0..actions as u32).map(move |a| pairs.next_if(|&pair| mdp.actions()[pair] == a))
@@ -299,8 +299,7 @@ pub(super) fn write_dense(path: &Path, mdp: &Mdp) -> Result<()> {
         });
         member(&mut zip, "P", "<f8", &[n, actions, n], numbers)?;
         write_rest(&mut zip, mdp)?;
-        zip.finish()?;
-        Ok(())
+        zip.finish()?.end()
     })
 }
 

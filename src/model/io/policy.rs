@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use zip::ZipWriter;
 
 use super::archive::Archive;
+use super::enduring::Enduring;
 use super::npy::{Array, Header};
 use super::{atomic, cannot_read, extension, json, malformed, npy, npz, open, unknown_format};
 use crate::error::{Error, Result};
@@ -287,12 +288,11 @@ pub fn write_policy(path: &Path, mdp: &Mdp, policy: &Policy) -> Result<()> {
     match extension(path).as_str() {
         "json" => write_json(path, mdp, policy),
         "npz" => atomic::write(path, |file| {
-            let mut zip = ZipWriter::new(file);
+            let mut zip = ZipWriter::new(Enduring::new(file));
             let (shape, numbers) = as_array(mdp, policy);
             let bytes = numbers.map(f64::to_le_bytes);
             npz::member(&mut zip, "policy", "<f8", &shape, bytes)?;
-            zip.finish()?;
-            Ok(())
+            zip.finish()?.end()
         }),
         "npy" => atomic::write(path, |file| {
             let (shape, numbers) = as_array(mdp, policy);

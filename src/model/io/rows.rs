@@ -74,6 +74,25 @@ impl Transitions {
                 });
             }
         }
+        for &(state, action, value) in &self.shares {
+            let uniform = |what, index: u32, limit| Error::OutOfRange {
+                what,
+                index: index as usize,
+                limit,
+                place: format!(" ('uniform', state {state}, action {action})"),
+            };
+            if state as usize >= n_states {
+                return Err(uniform("state", state, n_states));
+            }
+            if action as usize >= n_actions {
+                return Err(uniform("action", action, n_actions));
+            }
+            if !(0.0..=1.0).contains(&value) {
+                return Err(Error::Unsupported(format!(
+                    "'uniform', state {state}, action {action}: {value} is not a share in [0, 1]; correct that entry"
+                )));
+            }
+        }
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use ide3al::learn::{Estimate, Event, Experiment, Summary};
 use ide3al::report::Table;
+use ide3al::report::escape::plain;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 /// One bar per algorithm, on a terminal only.
@@ -172,11 +173,6 @@ fn mean(estimate: Option<Estimate>) -> String {
         Some(mean) => format!("{mean:.2e}"),
         None => "-".into(),
     }
-}
-
-/// A name from the command line without control characters.
-fn plain(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
 }
 
 #[cfg(test)]

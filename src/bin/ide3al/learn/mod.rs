@@ -163,7 +163,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     atomic::write_bytes(&folder.path().join("report.html"), page.as_bytes())?;
     folder.finish()?;
     if arguments.json {
-        return output::print(&learn::json(&summary)?);
+        return output::print_json(&learn::json(&summary)?);
     }
     output::print(&display::table(&summary))?;
     output::print(&format!(
@@ -180,7 +180,7 @@ fn finished_before(arguments: &Arguments, folder: &Folder) -> anyhow::Result<()>
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("cannot read {}", path.display()))?;
     if arguments.json {
-        return output::print(&text);
+        return output::print_json(&text);
     }
     let summary: Summary = serde_json::from_str(&text)
         .with_context(|| format!("{} is not readable as a summary", path.display()))?;

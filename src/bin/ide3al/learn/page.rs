@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use ide3al::formulation::{Formulation, Problem};
-use ide3al::learn::{Algorithm, Estimate, Experiment, Kind, Point, RunResult, Summary};
+use ide3al::learn::{
+    Algorithm, Estimate, Experiment, Kind, Point, RunResult, Summary, hardest_state,
+};
 use ide3al::model::Mdp;
-use ide3al::report::learning::{AlgorithmResult, CurvePoint, Interval, LearningReport};
+use ide3al::report::learning::{
+    AlgorithmResult, CurvePoint, GoalSuccess, Interval, LearningReport,
+};
 use ide3al::report::palette::Role;
 use ide3al::solve::{self, Options, Status, TieBreak};
 
@@ -28,6 +32,17 @@ pub(crate) fn report(mdp: &Mdp, results: &[Vec<RunResult>], summary: &Summary) -
                 visitation: mean_distribution(mdp.n_states(), runs),
                 policy: runs.first().map_or(Vec::new(), |run| run.policy.rows(mdp)),
                 seconds: Some(of.seconds),
+                goal: of
+                    .goal
+                    .iter()
+                    .filter_map(|g| {
+                        Some(GoalSuccess {
+                            horizon: g.horizon,
+                            probability: interval(&g.probability, experiment.runs)?,
+                            value_share: interval(&g.value_share, experiment.runs)?,
+                        })
+                    })
+                    .collect(),
             })
         })
         .collect();
@@ -45,6 +60,13 @@ pub(crate) fn report(mdp: &Mdp, results: &[Vec<RunResult>], summary: &Summary) -
         command: display::command(),
         judged_by_truth: true,
         best_entropy: best_entropy(mdp, floor),
+        goal_in_words: experiment.goal.as_ref().map_or(String::new(), |goal| {
+            format!(
+                "The goal is state {}, the one that random actions visit least, to be reached within {} steps.",
+                mdp.state_name(hardest_state(mdp)),
+                goal.within
+            )
+        }),
         notes: vec![format!(
             "Limits: IDE3AL plays every action with a probability of at least xi = {}, the \
              epsilon-greedy policies of MaxEnt and CountBased with at least epsilon / actions = {}. The \
@@ -92,18 +114,7 @@ fn role(algorithm: &Algorithm, place: usize) -> Role {
 }
 
 fn point(point: &Point, runs: u64) -> CurvePoint {
-    let figure = |name: &str| {
-        let estimate: &Estimate = point.metrics.get(name)?;
-        let end = |end: Option<f64>| match end {
-            Some(end) if runs > 1 => end,
-            _ => f64::NAN,
-        };
-        Some(Interval {
-            mean: estimate.mean?,
-            low: end(estimate.low),
-            high: end(estimate.high),
-        })
-    };
+    let figure = |name: &str| interval(point.metrics.get(name)?, runs);
     CurvePoint {
         iteration: point.iteration as usize,
         samples: point.samples,
@@ -113,6 +124,19 @@ fn point(point: &Point, runs: u64) -> CurvePoint {
         spectral_gap: figure("spectral_gap"),
         model_error: figure("model_error"),
     }
+}
+
+/// A mean with its interval, which a single run does not have.
+fn interval(estimate: &Estimate, runs: u64) -> Option<Interval> {
+    let end = |end: Option<f64>| match end {
+        Some(end) if runs > 1 => end,
+        _ => f64::NAN,
+    };
+    Some(Interval {
+        mean: estimate.mean?,
+        low: end(estimate.low),
+        high: end(estimate.high),
+    })
 }
 
 fn mean_distribution(n_states: usize, runs: &[RunResult]) -> Vec<f64> {

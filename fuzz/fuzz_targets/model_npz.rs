@@ -1,0 +1,11 @@
+//! Bytes into the reader `model-npz`.
+#![no_main]
+
+#[path = "../../tests/trust/mod.rs"]
+mod trust;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    trust::readers::feed("model-npz", bytes, trust::scratch());
+});

@@ -1,0 +1,126 @@
+//! The same seed gives the same bytes: on any number of threads, from the program and from the
+//! library. (Across interruptions: `tests/resume.rs`. Debug against release: `make determinism`.)
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use ide3al::domains;
+use ide3al::formulation::{Formulation, Problem};
+use ide3al::learn::{Algorithm, Experiment, RunResult, Runs, runs_csv};
+use ide3al::solve::{Options, solve};
+
+fn scratch(name: &str) -> PathBuf {
+    let name = format!("ide3al-determinism-{name}-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    path
+}
+
+fn ide3al(arguments: &[&str]) -> Vec<u8> {
+    let output = Command::new(env!("CARGO_BIN_EXE_ide3al"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output.stdout
+}
+
+#[test]
+fn learning_from_the_program_and_from_the_library() {
+    let names = "ideal,ideal:column-sum,ideal:dual,max-ent,count-based,random,non-iterative";
+    let mdp = domains::load("double-chain").unwrap();
+    let experiment = Experiment {
+        algorithms: names
+            .split(',')
+            .map(|name| Algorithm::from_name(name).unwrap())
+            .collect(),
+        iterations: 25,
+        runs: 3,
+        seed: 5,
+        ..Experiment::for_model("double-chain", &mdp)
+    };
+    let mut expected: Option<String> = None;
+    for threads in [1, 2, 5] {
+        let runs = Runs::new(&experiment, &mdp).unwrap();
+        let stop = AtomicBool::new(false);
+        runs.execute(threads, None, &stop, &|_| {}).unwrap();
+        let results: Vec<Vec<RunResult>> = (0..experiment.algorithms.len())
+            .map(|k| runs.results(k).into_iter().flatten().collect())
+            .collect();
+        let csv = runs_csv(&mdp, &experiment, &results);
+        let first = expected.get_or_insert_with(|| csv.clone());
+        assert!(*first == csv, "{threads} threads");
+    }
+    let folder = scratch("learn");
+    ide3al(&[
+        "learn",
+        "double-chain",
+        "--algorithm",
+        names,
+        "--iterations",
+        "25",
+        "--runs",
+        "3",
+        "--seed",
+        "5",
+        "--threads",
+        "2",
+        "--out",
+        folder.to_str().unwrap(),
+    ]);
+    let program = std::fs::read_to_string(folder.join("runs.csv")).unwrap();
+    let _ = std::fs::remove_dir_all(&folder);
+    assert!(Some(program) == expected, "the program differs");
+}
+
+#[test]
+fn solving_on_any_number_of_threads_and_from_the_library() {
+    // large enough for the threads of one product
+    let model = "garnet:states=6000,actions=3,branching=5,seed=3";
+    let mdp = domains::load(model).unwrap();
+    for formulation in [Formulation::ColumnSum, Formulation::Dual] {
+        let policy = |threads: &str| -> Vec<Vec<f64>> {
+            let out = ide3al(&[
+                "solve",
+                model,
+                "--formulation",
+                formulation.name(),
+                "--xi",
+                "0.1",
+                "--tie-break",
+                "none",
+                "--relative-tolerance",
+                "1e-2",
+                "--compare",
+                "never",
+                "--threads",
+                threads,
+                "--json",
+            ]);
+            let answer: serde_json::Value = serde_json::from_slice(&out).unwrap();
+            serde_json::from_value(answer["policy"].clone()).unwrap()
+        };
+        let one = policy("1");
+        assert!(one == policy("2") && one == policy("3"), "{formulation:?}");
+        let problem = Problem {
+            xi: 0.1,
+            ..Problem::new(formulation)
+        };
+        let options = Options {
+            tie_break: ide3al::solve::TieBreak::None,
+            relative_tolerance: 1e-2,
+            ..Options::default()
+        };
+        let found = solve(&mdp, &problem, &options, None, &mut ()).unwrap();
+        assert!(
+            found.policy.rows(&mdp) == one,
+            "{formulation:?}: the library differs"
+        );
+    }
+}

@@ -1,0 +1,399 @@
+//! The worst inputs found, by name. Each broke something once, or is what somebody would try.
+#![allow(clippy::unwrap_used)]
+
+mod trust;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ide3al::formulation::{Formulation, Problem};
+use ide3al::learn::{Experiment, hardest_state};
+use ide3al::model::{Mdp, Policy, io};
+use ide3al::solve::{Options, Solution, SolverChoice, Status, TieBreak, solve};
+use trust::definition;
+
+fn ide3al(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ide3al"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+/// A file of its own for each test.
+fn file(name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("regressions");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    std::fs::write(&path, content).unwrap();
+    path
+}
+
+fn refused(path: &Path, words: &[&str]) {
+    let message = io::read_model(path).unwrap_err().to_string();
+    for word in words {
+        assert!(message.contains(word), "'{word}' is not in: {message}");
+    }
+}
+
+fn stored(name: &str) -> Mdp {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
+    io::read_model(&folder.join(name)).unwrap()
+}
+
+fn solved(
+    mdp: &Mdp,
+    formulation: Formulation,
+    xi: f64,
+    zeta: f64,
+    solver: SolverChoice,
+) -> Solution {
+    let problem = Problem {
+        formulation,
+        xi,
+        zeta,
+    };
+    let options = Options {
+        solver,
+        tie_break: TieBreak::None,
+        ..Options::default()
+    };
+    solve(mdp, &problem, &options, None, &mut ()).unwrap()
+}
+
+/// Objective and bound on the right sides of the policy's value by definition.
+fn sound(mdp: &Mdp, formulation: Formulation, xi: f64, zeta: f64, solution: &Solution) {
+    let problem = Problem {
+        formulation,
+        xi,
+        zeta,
+    };
+    let p = definition::dense(mdp);
+    let policy = solution.policy.probabilities();
+    let value = definition::value(mdp, &p, &problem, policy, &[], 3000);
+    let sign = if formulation.maximises() { -1.0 } else { 1.0 };
+    let c = &solution.certificate;
+    let (best, worst) = if sign > 0.0 {
+        value
+    } else {
+        (-value.1, -value.0)
+    };
+    assert!(best <= sign * c.objective + 2e-7, "{value:?} {c:?}");
+    assert!(sign * c.bound <= worst + 2e-7, "{value:?} {c:?}");
+    assert!(policy.iter().all(|p| *p >= xi - 1e-12));
+}
+
+// ---- solving
+
+#[test]
+fn one_state_with_uniform_rows_and_the_largest_xi() {
+    // the potential of a single state is arbitrary and had grown until ln 3 rounded to 1
+    let mdp = Mdp::from_rows_and_spread(
+        1,
+        &[0, 3],
+        &[0, 1, 2],
+        &[0, 1, 1, 1],
+        &[0],
+        &[0.7],
+        &[0.3, 1.0, 1.0],
+    )
+    .unwrap();
+    let xi = 1.0 / 3.0;
+    let found = solved(&mdp, Formulation::Dual, xi, 1.0, SolverChoice::Structured);
+    sound(&mdp, Formulation::Dual, xi, 1.0, &found);
+    assert!((found.certificate.bound - 3f64.ln()).abs() < 1e-9);
+    assert_eq!(found.certificate.status, Status::Optimal);
+}
+
+#[test]
+fn one_state_at_distance_zero() {
+    // a residual of rounding size has no direction, yet a bound of 0.9 was made of it
+    let mdp = Mdp::from_rows_and_spread(
+        1,
+        &[0, 3],
+        &[0, 1, 2],
+        &[0, 0, 0, 1],
+        &[0],
+        &[0.7],
+        &[1.0, 1.0, 0.3],
+    )
+    .unwrap();
+    for solver in [SolverChoice::Structured, SolverChoice::Conic] {
+        let found = solved(&mdp, Formulation::Frobenius, 0.0, 1.0, solver);
+        sound(&mdp, Formulation::Frobenius, 0.0, 1.0, &found);
+        assert_eq!(found.certificate.status, Status::Optimal);
+    }
+}
+
+#[test]
+fn uniform_rows_at_the_smallest_zeta() {
+    let mdp = stored("uniform-rows-zeta-one-fifth.json");
+    for solver in [SolverChoice::Structured, SolverChoice::Conic] {
+        let found = solved(&mdp, Formulation::Frobenius, 0.0, 0.2, solver);
+        sound(&mdp, Formulation::Frobenius, 0.0, 0.2, &found);
+    }
+}
+
+#[test]
+fn two_faint_ways_out_of_1e_300() {
+    // what leaves one part times what leaves the other is below every double
+    let mdp = stored("two-faint-ways-out.json");
+    let found = solved(
+        &mdp,
+        Formulation::StateEntropy,
+        1.0,
+        1.0,
+        SolverChoice::Structured,
+    );
+    sound(&mdp, Formulation::StateEntropy, 1.0, 1.0, &found);
+    // exact rational arithmetic
+    assert!((found.certificate.objective - 0.558_407_355_437_518_3).abs() < 1e-12);
+}
+
+#[test]
+fn ranges_beyond_every_double() {
+    // the steady state was not a number
+    let mdp = stored("ranges-beyond-doubles.json");
+    let xi = 0.444_690_840_658_685;
+    let found = solved(&mdp, Formulation::Dual, xi, 1.0, SolverChoice::Structured);
+    assert!(found.certificate.objective.is_finite());
+    sound(&mdp, Formulation::Dual, xi, 1.0, &found);
+}
+
+#[test]
+fn a_floor_that_rescaling_broke() {
+    // rows of 1 + 1e-11 fell below xi when they were rescaled
+    let mdp = stored("floor-broken-by-rescaling.json");
+    let xi = 0.173_872_448_073_368;
+    let found = solved(
+        &mdp,
+        Formulation::ColumnSum,
+        xi,
+        1.0,
+        SolverChoice::Structured,
+    );
+    sound(&mdp, Formulation::ColumnSum, xi, 1.0, &found);
+}
+
+#[test]
+fn a_floor_of_5e_13_that_decides_everything() {
+    // moving a probability of 5e-13 by one bit of its neighbour changes the value in the fourth digit
+    let mdp = stored("floor-of-5e-13.json");
+    let found = solved(
+        &mdp,
+        Formulation::StateEntropy,
+        5e-13,
+        1.0,
+        SolverChoice::Structured,
+    );
+    sound(&mdp, Formulation::StateEntropy, 5e-13, 1.0, &found);
+}
+
+#[test]
+fn permutations_at_distance_zero() {
+    for n in [2, 17, 21, 23, 40] {
+        let mdp = Mdp::from_fn(n, 3, |s, a, row| {
+            row.push(((s + 1 + a) % n, 1.0));
+            true
+        })
+        .unwrap();
+        let found = solved(
+            &mdp,
+            Formulation::Frobenius,
+            0.04,
+            1.0,
+            SolverChoice::Structured,
+        );
+        assert!(
+            found.certificate.objective < 2e-7 && found.certificate.gap < 2e-7,
+            "{n}: {:?}",
+            found.certificate
+        );
+    }
+}
+
+#[test]
+fn the_smallest_model_in_every_formulation() {
+    let mdp = Mdp::from_triplets(1, 1, [(0, 0, 0, 1.0)]).unwrap();
+    for formulation in Formulation::ALL {
+        for solver in [SolverChoice::Structured, SolverChoice::Conic] {
+            for xi in [0.0, 1.0] {
+                let found = solved(&mdp, formulation, xi, 1.0, solver);
+                assert_eq!(found.policy.probabilities(), [1.0]);
+                assert!(found.certificate.gap < 1e-7, "{formulation:?} {solver:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_model_that_falls_apart() {
+    // nothing leads from one half to the other: the best mixture of both, ln 2 each
+    let mdp = Mdp::from_triplets(
+        4,
+        1,
+        [
+            (0, 0, 1, 1.0),
+            (1, 0, 0, 1.0),
+            (2, 0, 3, 1.0),
+            (3, 0, 2, 1.0),
+        ],
+    )
+    .unwrap();
+    let found = solved(
+        &mdp,
+        Formulation::StateEntropy,
+        0.0,
+        1.0,
+        SolverChoice::Structured,
+    );
+    assert!((found.certificate.objective - 4f64.ln()).abs() < 1e-9);
+    assert!(!found.notes.is_empty());
+}
+
+#[test]
+fn parameters_that_are_no_numbers() {
+    let mdp = Mdp::from_triplets(2, 1, [(0, 0, 1, 1.0), (1, 0, 0, 1.0)]).unwrap();
+    for (xi, zeta) in [
+        (f64::NAN, 1.0),
+        (-0.1, 1.0),
+        (0.0, f64::NAN),
+        (0.0, 0.4),
+        (0.0, 1.1),
+        (f64::INFINITY, 1.0),
+    ] {
+        let problem = Problem {
+            formulation: Formulation::Infinity,
+            xi,
+            zeta,
+        };
+        assert!(solve(&mdp, &problem, &Options::default(), None, &mut ()).is_err());
+    }
+}
+
+// ---- reading
+
+#[test]
+fn a_uniform_row_of_a_state_that_does_not_exist() {
+    // memory for a billion states was asked for
+    let path = file(
+        "uniform.json",
+        r#"{"states": 2, "actions": 1, "uniform": [[0,0,0.5],[1000000000,0,1.0]], "transitions": [[0,0,1,0.5]]}"#,
+    );
+    refused(&path, &["state 1000000000", "there are 2", "uniform"]);
+    let path = file(
+        "share.json",
+        r#"{"states": 1, "actions": 1, "uniform": [[0,0,1e300]], "transitions": []}"#,
+    );
+    refused(&path, &["share"]);
+}
+
+#[test]
+fn more_states_than_the_file_could_hold() {
+    let path = file(
+        "many.json",
+        r#"{"states": 4000000000, "actions": 1, "transitions": [[0,0,0,1]]}"#,
+    );
+    refused(&path, &["many.json"]);
+    let path = file("many.tra", "4000000000 4000000000 4000000000\n0 0 0 1\n");
+    refused(&path, &["many.tra"]);
+}
+
+#[test]
+fn brackets_a_hundred_thousand_deep() {
+    let deep = "[".repeat(100_000);
+    let mdp = Mdp::from_triplets(1, 1, [(0, 0, 0, 1.0)]).unwrap();
+    assert!(io::read_policy(&file("deep-policy.json", &deep), &mdp).is_err());
+    refused(&file("deep.json", &deep), &["deep.json"]);
+    let toml = format!("a = {deep}");
+    assert!(ide3al::reproduce::registry::Spec::parse(&toml).is_err());
+    let tables = "a.".repeat(100_000) + "a = 1";
+    assert!(ide3al::reproduce::registry::Spec::parse(&tables).is_err());
+}
+
+#[test]
+fn an_array_that_claims_a_million_terabytes() {
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776, 1048576), }\n";
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.bytes());
+    let mdp = Mdp::from_triplets(1, 1, [(0, 0, 0, 1.0)]).unwrap();
+    let message = io::read_policy(&file("huge.npy", bytes), &mdp)
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("huge.npy"), "{message}");
+}
+
+#[test]
+fn an_empty_file_of_every_kind() {
+    for name in ["empty.json", "empty.npz", "empty.tra"] {
+        refused(&file(name, ""), &[name]);
+    }
+    let output = ide3al(&[
+        "analyze",
+        &format!("grid:{}", file("empty.txt", "").display()),
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_folder_where_a_file_should_be() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("regressions/folder.json");
+    std::fs::create_dir_all(&folder).unwrap();
+    refused(&folder, &["folder.json"]);
+}
+
+#[test]
+fn more_runs_than_memory() {
+    let mdp = Mdp::from_triplets(1, 1, [(0, 0, 0, 1.0)]).unwrap();
+    let experiment = Experiment {
+        runs: 4_000_000_000,
+        xi: 0.0,
+        zeta: 1.0,
+        ..Experiment::default()
+    };
+    let message = experiment.validate(&mdp).unwrap_err().to_string();
+    assert!(message.contains("runs = 4000000000"), "{message}");
+}
+
+// ---- showing
+
+#[test]
+fn a_name_that_would_steer_the_terminal() {
+    let path = file(
+        "names.json",
+        r#"{"states": 1, "actions": 1, "transitions": [[0,0,0,1]], "state_names": ["\u001b]0;owned\u0007\u009b31m\u202e"]}"#,
+    );
+    let model = path.to_str().unwrap();
+    for arguments in [
+        &["analyze", model][..],
+        &["analyze", model, "--json"],
+        &["solve", model],
+        &["solve", model, "--json"],
+        &["solve", model, "--xi", "2"],
+    ] {
+        let output = ide3al(arguments);
+        for bytes in [&output.stdout, &output.stderr] {
+            let text = String::from_utf8(bytes.clone()).unwrap();
+            let steers = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!text.contains(steers), "{arguments:?}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn a_cause_is_said_once() {
+    let output = ide3al(&["analyze", "nowhere/at-all.json"]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(message.matches("No such file").count(), 1, "{message}");
+}
+
+#[test]
+fn the_hardest_state_of_a_map_visited_evenly() {
+    // all equal: the start itself had been chosen as the goal
+    let mdp = ide3al::domains::load("four-rooms").unwrap();
+    let goal = hardest_state(&mdp);
+    assert!(mdp.start()[goal] == 0.0, "state {goal} is where one starts");
+    let mut steps = vec![0.0; mdp.n_states()];
+    steps[goal] = 1.0;
+    assert!(ide3al::learn::reach_probability(&mdp, &Policy::uniform(&mdp), goal, 1) < 1.0);
+}
