@@ -14,11 +14,8 @@
 
 mod archive;
 pub mod atomic;
-<<<<<<< HEAD
 mod bridge;
-=======
 mod enduring;
->>>>>>> wt-trust
 mod json;
 mod npy;
 mod npz;
