@@ -21,6 +21,8 @@ const ROWS: usize = 64;
 const PARALLEL: usize = 1 << 21;
 /// Unnormalised weights beyond this are scaled down on the way.
 const LARGE: f64 = 1e200;
+/// The largest product that is passed on: many of them still add up to a number.
+const HUGE: f64 = 1e300;
 
 /// Stationary distribution of an irreducible chain given as a dense row-major matrix, which
 /// is used up: $d^\top M = d^\top$, $\sum_s d(s) = 1$. Diagonal entries are not read.
@@ -192,10 +194,16 @@ fn substitute(n: usize, matrix: &[f64], scale: &[f64]) -> Vec<f64> {
         if x[i] > LARGE {
             x.iter_mut().for_each(|v| *v /= LARGE);
         }
+        let row = &matrix[i * n + i + 1..(i + 1) * n];
+        let most = row.iter().fold(0.0f64, |most, p| most.max(*p));
+        // a product must not overflow; what becomes zero here weighs nothing in the end
+        while most > 1.0 && x[i] > HUGE / most {
+            x.iter_mut().for_each(|v| *v /= LARGE);
+        }
         let weight = x[i];
         if weight > 0.0 {
             let (_, later) = x.split_at_mut(i + 1);
-            add_multiple(later, weight, &matrix[i * n + i + 1..(i + 1) * n]);
+            add_multiple(later, weight, row);
         }
     }
     normalise(&mut x);

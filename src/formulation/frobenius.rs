@@ -112,8 +112,11 @@ impl<'a> Evaluator<'a> {
         let most: f64 = (0..self.mdp.n_states())
             .map(|s| simplex::support(descent[self.mdp.pairs(s)].iter().copied(), xi))
             .sum();
+        // a tiny distance must not turn rounding into a bound
+        let multipliers = self.projection.alpha.iter().chain(&self.projection.beta);
+        let rounding = 1e-15 * multipliers.map(|x| x.abs()).sum::<f64>();
         let bound = if norm > 0.0 && norm.is_finite() {
-            ((least - most) / norm).max(0.0)
+            ((least - most - rounding) / norm).max(0.0)
         } else {
             0.0
         };

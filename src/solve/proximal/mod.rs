@@ -13,6 +13,7 @@
 //! The multipliers of an unfinished step already prove a bound: see
 //! [`frobenius`](crate::formulation::frobenius), which takes any $G$.
 
+mod packing;
 mod row;
 mod system;
 
