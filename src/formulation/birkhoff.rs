@@ -356,7 +356,7 @@ impl Projection {
                 stuck + 1
             };
             violation = next;
-            if stuck > 20 {
+            if stuck > 60 {
                 return (violation, step + 1);
             }
         }
@@ -470,5 +470,51 @@ fn empty_work() -> Work {
         prefix: Vec::new(),
         saved_alpha: Vec::new(),
         saved_beta: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formulation::frobenius::Evaluator;
+    use crate::model::Mdp;
+
+    #[test]
+    fn a_tight_cap_is_met() {
+        // a chain, half of it uniform, whose target may hold 0.1115 per entry and needs 0.1
+        let successors: [&[usize]; 10] = [
+            &[],
+            &[4, 6],
+            &[0, 1],
+            &[4, 8],
+            &[0, 3],
+            &[4, 9],
+            &[5, 6],
+            &[3, 9],
+            &[1, 9],
+            &[],
+        ];
+        let spread = [1.0, 0.3, 0.0, 0.3, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0];
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for (list, spread) in successors.iter().zip(spread) {
+            for t in *list {
+                indices.push(*t as u32);
+                values.push(0.5 * (1.0 - spread));
+            }
+            offsets.push(indices.len());
+        }
+        let first: Vec<usize> = (0..=10).collect();
+        let mdp =
+            Mdp::from_rows_and_spread(10, &first, &[0; 10], &offsets, &indices, &values, &spread)
+                .unwrap();
+        let support = Support::new(&mdp);
+        let mut evaluator = Evaluator::new(&mdp, &support, 0.111_500_006_865_201);
+        let squared = evaluator.project(&[1.0; 10], 1e-12, 200);
+        let mut descent = [0.0; 10];
+        evaluator.descent(&mut descent);
+        let found = evaluator.certify(0.0, &descent);
+        assert!(found.violation <= 1e-12, "{}", found.violation);
+        assert!((squared.sqrt() - 1.558_076_963_09).abs() < 1e-9);
+        assert!(found.objective - found.bound < 1e-9);
     }
 }

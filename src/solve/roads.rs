@@ -203,7 +203,7 @@ pub(super) fn frobenius_value(
         evaluator.projection.beta.copy_from_slice(beta);
     }
     let mut descent = vec![0.0; mdp.n_pairs()];
-    evaluator.project(&policy, 1e-13, 200);
+    evaluator.project(&policy, 1e-13, 300);
     evaluator.descent(&mut descent);
     let own = evaluator.certify(problem.xi, &descent);
     Outcome {

@@ -32,6 +32,8 @@ const GROWTH: f64 = 3.0;
 const LARGEST: f64 = 1e7;
 /// No $\mu$ below this.
 const LEAST_WEIGHT: f64 = 1e-10;
+/// Proximal steps.
+const MOST_PROXIMAL: usize = 500;
 /// Newton steps for one proximal step.
 const MOST_NEWTON: usize = 60;
 /// Proximal steps without a better gap before giving up.
@@ -86,7 +88,10 @@ pub(super) fn solve(
     let mut share = 1e-2;
     let mut last_gap = f64::INFINITY;
     let mut waited = 0;
-    while !limits.reached(&judge.best) && waited < PATIENCE {
+    for _ in 0..MOST_PROXIMAL {
+        if limits.reached(&judge.best) || waited >= PATIENCE {
+            break;
+        }
         let scale = judge.best.objective.max(1e-12);
         system.weight = (scale / sigma).max(LEAST_WEIGHT);
         // a share of what one row contributes to the distance
@@ -107,7 +112,7 @@ pub(super) fn solve(
         judge.look(&system, limits);
         system.centre.clone_from(&system.policy);
         sigma = (GROWTH * sigma).min(LARGEST);
-        let gap = judge.best.objective - judge.best.bound;
+        let gap = (judge.best.objective - judge.best.bound).abs();
         waited = if gap < 0.9 * last_gap { 0 } else { waited + 1 };
         if waited > 0 {
             share *= 0.1;
@@ -137,7 +142,7 @@ impl Judge<'_> {
         evaluator.descent(&mut self.descent);
         let own = evaluator.certify(self.xi, &self.descent);
         let wanted = limits.wanted(self.best.objective.min(own.objective));
-        evaluator.project(&system.policy, (1e-4 * wanted).clamp(1e-13, 1e-8), 100);
+        evaluator.project(&system.policy, (1e-4 * wanted).clamp(1e-13, 1e-8), 300);
         evaluator.descent(&mut self.descent);
         let exact = evaluator.certify(self.xi, &self.descent);
         let best = &mut self.best;
