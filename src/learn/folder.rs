@@ -161,8 +161,10 @@ impl Folder {
                 ));
             }
         }
-        // nothing of an experiment that is gone may be taken for this one's
+        // nothing of an experiment that is gone may be taken for this one's, and one that was
+        // killed before it had a name leaves no trace
         self.clear(&path)?;
+        atomic::sweep_file(&self.path, IDENTITY);
         let text = serde_json::to_string_pretty(&own)
             .map_err(|error| Error::Unsupported(format!("cannot write JSON: {error}")))?;
         atomic::write_bytes(&path, format!("{text}\n").as_bytes())

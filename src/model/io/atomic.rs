@@ -60,13 +60,22 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Removes temporary files that a killed process left in a folder. Only for a folder that
 /// nobody else writes to now.
 pub fn sweep(folder: &Path) {
+    sweep_beginning(folder, ".".into());
+}
+
+/// The same for one file's temporary files, in a folder that may hold what is not ours.
+pub fn sweep_file(folder: &Path, file: &str) {
+    sweep_beginning(folder, format!(".{file}."));
+}
+
+fn sweep_beginning(folder: &Path, start: String) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with('.') && name.ends_with(".tmp") {
+        if name.starts_with(&start) && name.ends_with(".tmp") {
             let _ = fs::remove_file(entry.path());
         }
     }
