@@ -10,6 +10,8 @@
 //! a quadratic program in as many variables as the state has actions, end on the exact
 //! minimiser after a few changes of pattern.
 
+use super::packing::Sorted;
+use crate::formulation::Problem;
 use crate::formulation::support::Support;
 use crate::model::Mdp;
 
@@ -26,6 +28,27 @@ pub(super) struct Shared<'a> {
     pub(super) beta: &'a [f64],
     pub(super) sorted: &'a [f64],
     pub(super) prefix: &'a [f64],
+}
+
+impl<'a> Shared<'a> {
+    /// At column multipliers `beta`, whose order is `columns`.
+    pub(super) fn new(
+        (mdp, support, problem): (&'a Mdp, &'a Support, &Problem),
+        weight: f64,
+        beta: &'a [f64],
+        columns: &'a Sorted,
+    ) -> Self {
+        Shared {
+            mdp,
+            support,
+            xi: problem.xi,
+            zeta: problem.zeta,
+            weight,
+            beta,
+            sorted: &columns.values,
+            prefix: &columns.prefix,
+        }
+    }
 }
 
 /// What a solved row leaves behind.

@@ -142,17 +142,9 @@ impl<'a> System<'a> {
     pub(super) fn evaluate(&mut self) {
         let beta = &self.beta;
         self.columns.sort(|t| beta[t]);
-        let shared = Shared {
-            mdp: self.mdp,
-            support: self.support,
-            xi: self.problem.xi,
-            zeta: self.problem.zeta,
-            weight: self.weight,
-            beta: &self.beta,
-            sorted: &self.columns.values,
-            prefix: &self.columns.prefix,
-        };
         let (mdp, support, alpha, centre) = (self.mdp, self.support, &self.alpha, &self.centre);
+        let model = (mdp, support, &self.problem);
+        let shared = Shared::new(model, self.weight, &self.beta, &self.columns);
         each_row(
             (&mut self.policy[..], |s| mdp.first_pair()[s]),
             (&mut self.slots[..], |s| support.offsets[s]),
@@ -209,17 +201,9 @@ impl<'a> System<'a> {
 
     /// Everything the Newton system needs at the current point. `delta` regularises.
     fn linearise(&mut self, delta: f64) {
-        let shared = Shared {
-            mdp: self.mdp,
-            support: self.support,
-            xi: self.problem.xi,
-            zeta: self.problem.zeta,
-            weight: self.weight,
-            beta: &self.beta,
-            sorted: &self.columns.values,
-            prefix: &self.columns.prefix,
-        };
         let (mdp, support, alpha, centre) = (self.mdp, self.support, &self.alpha, &self.centre);
+        let model = (mdp, support, &self.problem);
+        let shared = Shared::new(model, self.weight, &self.beta, &self.columns);
         let n = mdp.n_states();
         let newton = &mut self.newton;
         let (policy, offsets) = (&self.policy, &newton.inverse_offsets);
