@@ -5,6 +5,11 @@
 //! action, by a weighted covariance of its actions' rows. The pattern is the union of the cliques and
 //! never changes, so it is ordered and analysed once; a Newton step then costs the sum of squared
 //! clique sizes and one sparse Cholesky factorisation.
+//!
+//! Uniform rows of estimated models reach every state, but only through the mean of the unknowns: with
+//! $e = \mathbf 1 / S$ a row is $P_s + c_s e^\top$ and the matrix is
+//! $H + h e^\top + e h^\top + \eta e e^\top$ with the same sparse $H$, so that two more solves with its
+//! factor make up for them.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::prelude::ReborrowMut;
@@ -20,6 +25,8 @@ const MOST_PAIRS: usize = 20_000_000;
 const MOST_FILL: usize = 60_000_000;
 
 pub(super) struct Hessian {
+    /// Cliques, state by state.
+    members: Vec<u32>,
     offsets: Vec<usize>,
     /// Place of each kernel entry's column, and of the state itself, in the state's clique.
     entry_places: Vec<u32>,
@@ -36,6 +43,19 @@ pub(super) struct Hessian {
     local: Vec<f64>,
     flow: Vec<f64>,
     mean: Vec<f64>,
+    hub: Option<Hub>,
+}
+
+/// The uniform rows' part.
+struct Hub {
+    /// $h$ and $\eta$.
+    border: Vec<f64>,
+    corner: f64,
+    /// $H^{-1} h$ and $H^{-1} e$.
+    border_solved: Vec<f64>,
+    mean_solved: Vec<f64>,
+    /// One state's part of $h$.
+    local: Vec<f64>,
 }
 
 /// The point at which the Hessian is wanted; without $d$ only the covariances, unscaled.
@@ -47,11 +67,11 @@ pub(super) struct Point<'a> {
 }
 
 impl Hessian {
-    /// Analyses the pattern; nothing if the factor would be too large or a row is uniform.
+    /// Analyses the pattern; nothing if the factor would be too large.
     pub(super) fn new(mdp: &Mdp) -> Option<Self> {
         let kernel = mdp.kernel();
         let n = mdp.n_states();
-        if kernel.has_spread() || n == 0 {
+        if n == 0 {
             return None;
         }
         let (mut members, mut offsets) = (Vec::new(), vec![0usize]);
@@ -106,6 +126,14 @@ impl Hessian {
             local: vec![0.0; largest * largest],
             flow: vec![0.0; largest],
             mean: vec![0.0; largest],
+            hub: kernel.has_spread().then(|| Hub {
+                border: vec![0.0; n],
+                corner: 0.0,
+                border_solved: vec![0.0; n],
+                mean_solved: vec![0.0; n],
+                local: vec![0.0; largest],
+            }),
+            members,
             offsets,
             entry_places,
             own_places,
@@ -185,7 +213,7 @@ impl Hessian {
                 Default::default(),
             );
             if factored.is_ok() {
-                return true;
+                return self.solve_border();
             }
             let values = self.matrix.val();
             let largest = self.diagonal.iter().map(|place| values[*place as usize]);
@@ -194,8 +222,48 @@ impl Hessian {
         false
     }
 
+    /// What the uniform rows need of a fresh factor.
+    fn solve_border(&mut self) -> bool {
+        let Some(mut hub) = self.hub.take() else {
+            return true;
+        };
+        hub.border_solved.copy_from_slice(&hub.border);
+        hub.mean_solved.fill(1.0 / hub.border.len() as f64);
+        let solved =
+            self.solve_sparse(&mut hub.border_solved) && self.solve_sparse(&mut hub.mean_solved);
+        self.hub = Some(hub);
+        solved
+    }
+
     /// Solves with the last factor, in place.
     pub(super) fn solve(&mut self, x: &mut [f64]) -> bool {
+        if !self.solve_sparse(x) {
+            return false;
+        }
+        let Some(hub) = &self.hub else {
+            return true;
+        };
+        // x - m H^{-1}h - q H^{-1}e with m = e.x and q = h.x + eta m
+        let n = x.len() as f64;
+        let mean = |v: &[f64]| v.iter().sum::<f64>() / n;
+        let along = |v: &[f64]| v.iter().zip(&hub.border).map(|(x, h)| x * h).sum::<f64>();
+        let (a, b) = (1.0 + mean(&hub.border_solved), mean(&hub.mean_solved));
+        let (c, d) = (
+            along(&hub.border_solved) - hub.corner,
+            1.0 + along(&hub.mean_solved),
+        );
+        let (right_m, right_q) = (mean(x), along(x));
+        let determinant = a * d - b * c;
+        let m = (right_m * d - b * right_q) / determinant;
+        let q = (a * right_q - c * right_m) / determinant;
+        let solved = hub.border_solved.iter().zip(&hub.mean_solved);
+        for (x, (h, e)) in x.iter_mut().zip(solved) {
+            *x -= m * h + q * e;
+        }
+        x.iter().all(|x| x.is_finite())
+    }
+
+    fn solve_sparse(&mut self, x: &mut [f64]) -> bool {
         for (i, x) in x.iter().enumerate() {
             self.right[(i, 0)] = *x;
         }
@@ -215,6 +283,10 @@ impl Hessian {
         let kernel = mdp.kernel();
         let values = self.matrix.val_mut();
         values.fill(0.0);
+        if let Some(hub) = &mut self.hub {
+            hub.border.fill(0.0);
+            hub.corner = 0.0;
+        }
         for s in 0..mdp.n_states() {
             let width = self.offsets[s + 1] - self.offsets[s];
             let local = &mut self.local[..width * width];
@@ -225,8 +297,14 @@ impl Hessian {
             let d = point.d.get(s).copied().unwrap_or(1.0);
             // the rows of actions free to move: sum of squares minus the square of the mean
             let (mut mass, mut free) = (0.0, 0);
+            let (mut hub_flow, mut hub_mean, mut hub_local) = (0.0, 0.0, 0.0);
+            if let Some(hub) = &mut self.hub {
+                hub.local[..width].fill(0.0);
+            }
             for pair in mdp.pairs(s) {
                 let p = point.p[pair];
+                let share = kernel.spread_of(pair);
+                hub_flow += p * share;
                 let moves = p > point.xi;
                 let entries = kernel.offsets()[pair]..kernel.offsets()[pair + 1];
                 for e in entries.clone() {
@@ -237,6 +315,14 @@ impl Hessian {
                 }
                 mass += p;
                 free += 1;
+                hub_mean += p * share;
+                hub_local += d * p * share * share / point.tau;
+                if let Some(hub) = self.hub.as_mut().filter(|_| share > 0.0) {
+                    let scaled = d * p * share / point.tau;
+                    for e in entries.clone() {
+                        hub.local[self.entry_places[e] as usize] += scaled * kernel.values()[e];
+                    }
+                }
                 for e in entries.clone() {
                     let j = self.entry_places[e] as usize;
                     let x = p * kernel.values()[e];
@@ -254,9 +340,14 @@ impl Hessian {
                 local.fill(0.0);
                 mean.fill(0.0);
                 mass = 1.0;
+                (hub_mean, hub_local) = (0.0, 0.0);
+                if let Some(hub) = &mut self.hub {
+                    hub.local[..width].fill(0.0);
+                }
             }
             if point.d.is_empty() {
                 flow.fill(0.0);
+                hub_flow = 0.0;
             } else {
                 flow[self.own_places[s] as usize] -= 1.0;
             }
@@ -267,6 +358,14 @@ impl Hessian {
                 for i in j..width {
                     let value = local[j * width + i] + along * flow[i] - around * mean[i];
                     values[places[j * width + i] as usize] += value;
+                }
+            }
+            if let Some(hub) = &mut self.hub {
+                hub.corner += hub_local + d * hub_flow * hub_flow - spread * hub_mean * hub_mean;
+                let members = &self.members[self.offsets[s]..self.offsets[s + 1]];
+                for (j, t) in members.iter().enumerate() {
+                    hub.border[*t as usize] +=
+                        hub.local[j] + d * flow[j] * hub_flow - spread * mean[j] * hub_mean;
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Find it: solvers for the five problems, each with a certificate.
 
+mod balance;
 mod barrier;
 mod column_sum;
 mod conic;

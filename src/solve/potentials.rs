@@ -17,6 +17,7 @@
 use faer::Mat;
 use faer::linalg::solvers::Solve;
 
+use super::balance::arrivals;
 use super::hessian::{Hessian, Point};
 use super::{Limits, Outcome};
 use crate::formulation::{Formulation, Problem, entropy, simplex};
@@ -39,14 +40,26 @@ pub(super) fn solve(
 ) -> Outcome {
     let n = mdp.n_states();
     let mut newton = Newton::new(mdp, problem.xi);
-    if let Some(v) = start.filter(|v| v.len() == n && v.iter().all(|x| x.is_finite())) {
-        newton.v.copy_from_slice(v);
+    let dual = problem.formulation == Formulation::Dual;
+    // a warm start is near the limit already, but its tau is not known: begin lower
+    newton.tau = if dual { 1.0 } else { 1e-3 };
+    let warm = start
+        .filter(|v| v.len() == n && v.iter().all(|x| x.is_finite()))
+        .is_some_and(|v| {
+            newton.v.copy_from_slice(v);
+            newton.evaluate();
+            // V = 0 is worth ln S at tau = 0; a start above that has been overtaken by what
+            // was learnt since, and Newton's method takes long to come back from there
+            newton.value < (n as f64).ln() + newton.tau * (mdp.max_actions() as f64).ln()
+        });
+    if !warm {
+        newton.v.fill(0.0);
+        newton.tau = if dual { 1.0 } else { 0.5 };
+        newton.evaluate();
     }
     let mut best = None;
     let mut iterations = 0;
-    if problem.formulation == Formulation::Dual {
-        newton.tau = 1.0;
-        newton.evaluate();
+    if dual {
         // the gap is about the square of the violation; a certificate costs a stationary
         // distribution, so ask for one when it can be expected to do
         let near = (0.3 * limits.wanted(1.0).sqrt()).clamp(1e-9, 1e-3);
@@ -78,9 +91,6 @@ pub(super) fn solve(
             }
         }
     } else {
-        // a warm start is near the limit already, but its tau is not known: begin lower
-        newton.tau = if start.is_some() { 1e-3 } else { 0.5 };
-        newton.evaluate();
         let mut previous: Option<(f64, Vec<f64>)> = None;
         'smoothing: loop {
             for inner in 0..60 {
@@ -201,22 +211,6 @@ impl<'a> Newton<'a> {
         self.sparse.is_some() || self.dense.is_some()
     }
 
-    /// $\text{out} = P^\top w$ on all threads.
-    fn arrivals(mdp: &Mdp, transposed: &Kernel, w: &[f64], out: &mut [f64]) {
-        transposed.times(w, out);
-        if mdp.kernel().has_spread() {
-            let mass: f64 = mdp
-                .kernel()
-                .spread()
-                .iter()
-                .zip(w)
-                .map(|(c, w)| c * w)
-                .sum();
-            let share = mass / mdp.n_states() as f64;
-            out.iter_mut().for_each(|x| *x += share);
-        }
-    }
-
     /// $F$, $d$, $p$ and the gradient at $V$.
     fn evaluate(&mut self) {
         let mdp = self.mdp;
@@ -238,7 +232,7 @@ impl<'a> Newton<'a> {
                 self.weights[pair] = self.d[s] * self.p[pair];
             }
         }
-        Self::arrivals(mdp, &self.transposed, &self.weights, &mut self.gradient);
+        arrivals(mdp, &self.transposed, &self.weights, &mut self.gradient);
         for (g, d) in self.gradient.iter_mut().zip(&self.d) {
             *g -= d;
         }
@@ -474,7 +468,7 @@ impl<'a> Newton<'a> {
             }
             self.work[1][s] = self.d[s] * change;
         }
-        Self::arrivals(mdp, &self.transposed, &self.weights, out);
+        arrivals(mdp, &self.transposed, &self.weights, out);
         for t in 0..n {
             out[t] -= self.work[1][t] + self.gradient[t] * along;
         }

@@ -1,5 +1,6 @@
 //! Which solver runs, and how its answer becomes a certified outcome.
 
+use super::balance::Balance;
 use super::tie_break;
 use super::{
     Limits, Options, Outcome, Solution, SolverChoice, TieBreak, barrier, conic, gradient, interior,
@@ -14,6 +15,11 @@ use crate::model::{Mdp, Policy};
 
 /// Tolerance asked of the conic solver; what it reached is judged by the certificate.
 const CONIC_TOLERANCE: f64 = 1e-11;
+
+/// Rounds of fifty steps that the start may take.
+const EVEN_ROUNDS: usize = 20;
+/// States from which on it pays.
+const MANY: usize = 500;
 
 type Solved = (Outcome, &'static str, Vec<String>);
 
@@ -43,7 +49,10 @@ pub(super) fn solve(
             interior_frobenius(mdp, problem, limits)
         }
         Formulation::Frobenius if proximal::applies(mdp) => {
-            proximal::solve(mdp, problem, limits, start, dual)
+            let even = dual
+                .is_none()
+                .then(|| evenly_filled(mdp, problem, limits).0);
+            proximal::solve(mdp, problem, limits, even.as_ref().unwrap_or(start), dual)
         }
         Formulation::Frobenius => gradient::solve(mdp, problem, limits, start, dual, 0.0),
         Formulation::Dual | Formulation::StateEntropy => {
@@ -62,6 +71,18 @@ pub(super) fn solve(
     }
     let (outcome, notes) = tie_break::apply(mdp, problem, plain, limits);
     Ok((outcome, name, notes))
+}
+
+/// A good start where nothing is known (see [`balance`](super::balance)), and its column sums.
+fn evenly_filled(mdp: &Mdp, problem: &Problem, limits: &mut Limits<'_>) -> (Policy, Vec<f64>) {
+    let uniform = Policy::uniform(mdp).probabilities().to_vec();
+    let mut balance = Balance::new(mdp, problem.xi, uniform);
+    for _ in 0..EVEN_ROUNDS {
+        if limits.expired() || balance.advance(50) < 1e-7 {
+            break;
+        }
+    }
+    (Policy::cleaned(mdp, balance.policy), balance.columns)
 }
 
 /// Moves a solver's policy onto $\Delta_\xi$ exactly.
@@ -85,38 +106,45 @@ fn conic_column_sum(mdp: &Mdp, problem: &Problem, limits: &mut Limits<'_>) -> Re
     })
 }
 
-/// The interior-point method where its equations are cheap and nothing is known yet; where it
-/// does not apply or ends short of the gap asked for, primal-dual steps, from what it found.
-fn structured_column_sum(
+/// The interior-point method where its equations are cheap, warm or not: it needs no start, and of
+/// many optimal policies it ends in the middle. Where it does not apply or ends short of the
+/// gap asked for, primal-dual steps, from what it found.
+pub(super) fn structured_column_sum(
     mdp: &Mdp,
     problem: &Problem,
     limits: &mut Limits<'_>,
     start: &Policy,
     dual: Option<&[f64]>,
 ) -> (Outcome, &'static str) {
-    if dual.is_none() {
-        let (absolute, relative) = (limits.absolute, limits.relative);
-        let wanted = |objective: f64| absolute.max(relative * objective);
-        let found = barrier::column_sum(mdp, problem, wanted, || limits.expired());
-        if let Some(found) = found {
-            if limits.reached(&found) {
-                return (found, "interior-point");
-            }
-            let start = Policy::cleaned(mdp, found.policy.clone());
-            let mut best =
-                super::column_sum::solve(mdp, problem, limits, &start, Some(&found.dual), 0.0);
-            best.iterations += found.iterations;
-            if found.objective < best.objective {
-                best.objective = found.objective;
-                best.policy = found.policy;
-            }
-            if found.bound > best.bound {
-                best.bound = found.bound;
-                best.dual = found.dual;
-            }
-            return (best, "primal-dual");
+    let (absolute, relative) = (limits.absolute, limits.relative);
+    let wanted = |objective: f64| absolute.max(relative * objective);
+    let found = barrier::column_sum(mdp, problem, wanted, || limits.expired());
+    if let Some(found) = found {
+        if limits.reached(&found) {
+            return (found, "interior-point");
         }
+        let start = Policy::cleaned(mdp, found.policy.clone());
+        let mut best =
+            super::column_sum::solve(mdp, problem, limits, &start, Some(&found.dual), 0.0);
+        best.iterations += found.iterations;
+        if found.objective < best.objective {
+            best.objective = found.objective;
+            best.policy = found.policy;
+        }
+        if found.bound > best.bound {
+            best.bound = found.bound;
+            best.dual = found.dual;
+        }
+        return (best, "primal-dual");
     }
+    let even =
+        (dual.is_none() && mdp.n_states() >= MANY).then(|| evenly_filled(mdp, problem, limits));
+    let prices = even.as_ref().map(|(_, columns)| {
+        let lacks = |c: &f64| if *c < 1.0 { 1.0 } else { -1.0 };
+        columns.iter().map(lacks).collect::<Vec<f64>>()
+    });
+    let start = even.as_ref().map_or(start, |(policy, _)| policy);
+    let dual = dual.or(prices.as_deref());
     let found = super::column_sum::solve(mdp, problem, limits, start, dual, 0.0);
     (found, "primal-dual")
 }
