@@ -1,4 +1,4 @@
-.PHONY: test test-rust test-python bench lint lint-python lint-dependencies docs soak fuzz determinism
+.PHONY: test test-rust test-python bench lint lint-python lint-dependencies docs soak fuzz coverage determinism
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -63,11 +63,27 @@ soak:
 	SMOKE_SECONDS=$$(( 6 * $(MINUTES) )) SMOKE_SEED=$(or $(SEED),$(shell date +%s)) \
 		cargo test --release --test fuzz_smoke damaged -- --nocapture
 
-# The fuzzer proper: make fuzz TARGET=model_json [SECONDS=60]. Needs a nightly toolchain and cargo-fuzz.
+# The fuzzer proper: make fuzz TARGET=model_json [SECONDS=60], or TARGET=all, one after the other.
+# Needs cargo-fuzz and a nightly toolchain; without one: RUSTC_BOOTSTRAP=1 make fuzz TOOLCHAIN=
+# No sanitizer: there is no unsafe code here to be watched. What it finds by itself stays in
+# fuzz/corpus; the stored corpus is only read.
 TARGET ?= model_json
 SECONDS ?= 60
+TOOLCHAIN ?= +nightly
 fuzz:
-	cargo +nightly fuzz run $(TARGET) tests/corpus/$(subst _,-,$(TARGET)) -- -max_total_time=$(SECONDS) -rss_limit_mb=600
+	cargo $(TOOLCHAIN) fuzz build --sanitizer none $(if $(filter all,$(TARGET)),,$(TARGET))
+	for target in $(if $(filter all,$(TARGET)),$$(cargo $(TOOLCHAIN) fuzz list),$(TARGET)); do \
+		stored=tests/corpus/$$(echo $$target | tr _ -); mkdir -p fuzz/corpus/$$target; \
+		cargo $(TOOLCHAIN) fuzz run --sanitizer none $$target fuzz/corpus/$$target \
+			$$(ls -d $$stored 2>/dev/null) -- -max_total_time=$(SECONDS) -rss_limit_mb=600 \
+			-timeout=20 -print_final_stats=1 -verbosity=0 || exit 1; \
+	done
+
+# Lines of the library that the Rust tests run. Needs cargo-llvm-cov and the toolchain's llvm-tools.
+coverage:
+	cargo llvm-cov --release --ignore-filename-regex '/(tests|_tests\.rs|tests\.rs|bin)(/|$$)' \
+		--html --output-dir target/coverage
+	cargo llvm-cov report --release --summary-only
 
 # Debug and release give the same bytes. The debug build takes minutes, so this is no part of `make test`.
 DETERMINISM := target/determinism
@@ -80,7 +96,13 @@ determinism:
 			--algorithm ideal,ideal:infinity,ideal:column-sum,ideal:dual,ideal:state-entropy,max-ent,count-based,random,non-iterative \
 			--out $(DETERMINISM)/$$profile >/dev/null && \
 		target/$$profile/ide3al learn four-rooms --runs 1 --iterations 5 --seed 3 --out $(DETERMINISM)/$$profile/rooms >/dev/null && \
-		target/$$profile/ide3al convert garnet:states=200 $(DETERMINISM)/$$profile/model.npz >/dev/null || exit 1; \
+		target/$$profile/ide3al convert garnet:states=200 $(DETERMINISM)/$$profile/model.npz >/dev/null && \
+		target/$$profile/ide3al analyze garnet:states=150 --json > $(DETERMINISM)/$$profile/analysis.json || exit 1; \
+		for formulation in frobenius infinity column-sum dual state-entropy; do \
+			target/$$profile/ide3al solve river-swim --formulation $$formulation --xi 0.05 \
+				--out $(DETERMINISM)/$$profile/$$formulation.json >/dev/null || exit 1; \
+		done; \
 	done
-	cd $(DETERMINISM) && for file in runs.csv goal.csv rooms/runs.csv model.npz; do \
+	cd $(DETERMINISM) && for file in runs.csv goal.csv rooms/runs.csv model.npz analysis.json frobenius.json \
+			infinity.json column-sum.json dual.json state-entropy.json; do \
 		cmp debug/$$file release/$$file && echo "$$file: equal" || exit 1; done

@@ -3,43 +3,15 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/process.rs"]
+mod process;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_ide3al");
-
-/// A folder that goes away with the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let name = format!("ide3al-faults-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn ide3al(arguments: &[&str]) -> Output {
-    Command::new(PROGRAM).args(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use process::{PROGRAM, Scratch, ide3al, interrupt, kill_after, moments, text};
 
 /// Runs a shell script with the program as `$IDE3AL` and a folder as `$1`.
 fn shell(wrapper: &[&str], script: &str, folder: &Path) -> Output {
@@ -331,20 +303,6 @@ fn a_full_terminal_log_is_an_error_not_a_panic() {
     }
 }
 
-/// Kills a process after a while; `false` if it had ended by itself.
-fn kill_after(mut child: Child, delay: Duration) -> bool {
-    std::thread::sleep(delay);
-    let running = child.try_wait().unwrap().is_none();
-    let _ = child.kill();
-    child.wait().unwrap();
-    running
-}
-
-/// Moments spread evenly over a run, by steps that are not in tune with it.
-fn moments(count: u32) -> impl Iterator<Item = f64> {
-    (0..count).map(|k| (f64::from(k) * 0.618_034 + 0.03).fract())
-}
-
 #[test]
 fn a_killed_conversion_leaves_the_old_file_or_the_new_one() {
     let scratch = Scratch::new("convert");
@@ -484,11 +442,7 @@ fn an_interrupt_in_the_middle_of_a_solve_returns_the_best_answer_with_its_proof(
             .spawn()
             .unwrap();
         std::thread::sleep(Duration::from_millis(1500));
-        let sent = Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status()
-            .unwrap();
-        assert!(sent.success());
+        interrupt(&child);
         let begun = Instant::now();
         let output = child.wait_with_output().unwrap();
         let error = text(&output.stderr);
@@ -512,21 +466,34 @@ fn an_interrupt_in_the_middle_of_a_solve_returns_the_best_answer_with_its_proof(
 
 #[test]
 fn nothing_reads_the_wall_clock() {
-    // a clock that jumps cannot matter where only the monotonic one is read
-    fn search(folder: &Path, found: &mut Vec<PathBuf>) {
+    // a clock that jumps cannot matter where only the monotonic one is read, and no file's time
+    const WORDS: [&str; 7] = [
+        "SystemTime",
+        "UNIX_EPOCH",
+        ".modified()",
+        ".created()",
+        "time.time(",
+        "datetime",
+        "getmtime",
+    ];
+    fn search(folder: &Path, read: &mut u32) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                search(&path, found);
-            } else if std::fs::read_to_string(&path).is_ok_and(|t| t.contains("SystemTime")) {
-                found.push(path);
+                search(&path, read);
+            } else if let Ok(content) = std::fs::read_to_string(&path) {
+                *read += 1;
+                let found = WORDS.iter().find(|word| content.contains(**word));
+                assert!(found.is_none(), "{}: {found:?}", path.display());
             }
         }
     }
-    let mut found = Vec::new();
-    search(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-        &mut found,
-    );
-    assert!(found.is_empty(), "{found:?}");
+    let mut read = 0;
+    for folder in ["src", "python/src", "python/ide3al"] {
+        search(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join(folder),
+            &mut read,
+        );
+    }
+    assert!(read > 100, "only {read} files");
 }

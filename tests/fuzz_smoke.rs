@@ -17,7 +17,8 @@ use trust::mutate::{mutate, mutate_member};
 use trust::readers::{Fed, READERS, feed, resealed};
 use trust::{scratch, solve_bytes};
 
-fn corpus(reader: &str) -> Vec<Vec<u8>> {
+/// The stored files of a reader with their names.
+fn corpus(reader: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/corpus")
         .join(reader);
@@ -26,9 +27,10 @@ fn corpus(reader: &str) -> Vec<Vec<u8>> {
     };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
+    let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
     paths
         .iter()
-        .map(|path| std::fs::read(path).unwrap())
+        .map(|path| (name(path), std::fs::read(path).unwrap()))
         .collect()
 }
 
@@ -43,15 +45,20 @@ fn setting(name: &str, otherwise: u64) -> u64 {
 fn every_reader_takes_its_corpus() {
     let folder = scratch();
     for reader in READERS {
-        for (k, bytes) in corpus(reader).iter().enumerate() {
+        let files = corpus(reader);
+        assert!(!files.is_empty(), "no file for {reader}");
+        for (name, bytes) in &files {
             let bytes = if reader == "checkpoint" {
                 resealed(bytes.clone())
             } else {
                 bytes.clone()
             };
-            if let Fed::Refused(message) = feed(reader, &bytes, folder) {
+            let fed = feed(reader, &bytes, folder);
+            if name.starts_with("claims") {
+                assert!(matches!(fed, Fed::Refused(_)), "{reader} took {name}");
+            } else if let Fed::Refused(message) = fed {
                 // a whole experiment's identity is of another model; everything else is sound
-                assert!(reader == "experiment-json", "{reader} {k}: {message}");
+                assert!(reader == "experiment-json", "{reader} {name}: {message}");
             }
         }
         let _ = std::fs::remove_dir_all(folder);
@@ -77,9 +84,6 @@ fn child() {
         round += 1;
         for (k, reader) in READERS.iter().enumerate() {
             let files = corpus_of(reader);
-            if files.is_empty() {
-                continue;
-            }
             let (one, other) = (rng.below(files.len()), rng.below(files.len()));
             let mut bytes = mutate(&mut rng, &files[one], &files[other]);
             if rng.chance(0.6)
@@ -140,7 +144,8 @@ fn corpus_of(reader: &str) -> &'static [Vec<u8>] {
     use std::collections::HashMap;
     use std::sync::OnceLock;
     static ALL: OnceLock<HashMap<&'static str, Vec<Vec<u8>>>> = OnceLock::new();
-    let all = ALL.get_or_init(|| READERS.iter().map(|r| (*r, corpus(r))).collect());
+    let bytes = |reader| corpus(reader).into_iter().map(|(_, bytes)| bytes).collect();
+    let all = ALL.get_or_init(|| READERS.iter().map(|r| (*r, bytes(r))).collect());
     &all[reader]
 }
 
@@ -236,11 +241,25 @@ fn make_corpus() {
     )
     .unwrap();
     for (name, mdp) in [("plain", &plain), ("named", &named), ("uniform", &spread)] {
-        for (reader, ending) in [("model-json", "json"), ("model-npz", "npz")] {
+        for (reader, ending) in [
+            ("model-json", "json"),
+            ("model-npz", "npz"),
+            ("model-umb", "umb"),
+        ] {
             io::write_model(&place(reader, &format!("{name}.{ending}")), mdp).unwrap();
         }
     }
     io::write_dense_model(&place("model-npz", "dense.npz"), &plain).unwrap();
+    // as other programs write it, and smaller
+    let named_umb = place("model-umb", "named.umb");
+    let compressed = trust::mutate::gzip(&std::fs::read(&named_umb).unwrap());
+    std::fs::write(&named_umb, compressed).unwrap();
+    for (name, bytes) in foreign_umb() {
+        std::fs::write(place("model-umb", name), bytes).unwrap();
+    }
+    for (name, bytes) in bridge() {
+        std::fs::write(place("model-bridge", name), bytes).unwrap();
+    }
     // three files in one
     let folder = scratch();
     let path = folder.join("m.tra");
@@ -300,4 +319,113 @@ fn make_corpus() {
     let identity = folder.join("e").join("experiment.json");
     std::fs::copy(identity, place("experiment-json", "tiny.json")).unwrap();
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// UMB files of shapes that this program does not write, and two that claim what they do not hold.
+fn foreign_umb() -> Vec<(&'static str, Vec<u8>)> {
+    use serde_json::json;
+    use trust::mutate::{gzip, pack_tar, tar_header};
+    let index = |states: u64, choices: u64, branches: u64, actions: u64, kind: &str| {
+        let mut system = json!({
+            "time": "discrete", "#players": 1, "#states": states, "#initial-states": 1,
+            "#choices": choices, "#choice-actions": actions, "#branches": branches,
+            "#branch-actions": 0, "#observations": 0,
+        });
+        if !kind.is_empty() {
+            system["branch-probability-type"] = json!({"type": kind});
+        }
+        let index = json!({"format-version": 0, "transition-system": system});
+        ("index.json".to_owned(), index.to_string().into_bytes())
+    };
+    let words = |name: &str, list: &[u64]| {
+        let bytes: Vec<u8> = list.iter().flat_map(|k| k.to_le_bytes()).collect();
+        (name.to_owned(), bytes)
+    };
+    // fractions, actions with names, one not used, compressed
+    let rational = vec![
+        index(2, 3, 4, 2, "rational"),
+        words("state-to-choices.bin", &[0, 2, 3]),
+        words("state-is-initial.bin", &[0b10]),
+        words("choice-to-branches.bin", &[0, 2, 3, 4]),
+        words("branch-to-target.bin", &[0, 1, 1, 0]),
+        words("branch-to-probability.bin", &[1, 3, 2, 3, 7, 7, 1, 1]),
+        (
+            "actions/choices/values.bin".to_owned(),
+            [1u32, 0, 1].iter().flat_map(|a| a.to_le_bytes()).collect(),
+        ),
+        ("actions/choices/strings.bin".to_owned(), b"upgo".to_vec()),
+        words("actions/choices/string-mapping.bin", &[0, 2, 4]),
+    ];
+    // one choice and one branch per state, and no word about either
+    let implied = vec![
+        index(3, 3, 3, 0, ""),
+        words("branch-to-target.bin", &[1, 2, 0]),
+    ];
+    // the index speaks of billions that no member holds
+    let many = u64::from(u32::MAX) - 1;
+    let claims = vec![
+        index(many, many, many, many, "double"),
+        words("branch-to-target.bin", &[1, 2, 0]),
+    ];
+    // a member of 8 GiB of which nothing follows
+    let mut cut = pack_tar(&vec![index(3, 3, 3, 0, "")]);
+    cut.truncate(cut.len() - 1024);
+    cut.extend(tar_header("branch-to-target.bin", (1 << 33) - 1));
+    vec![
+        ("rational.umb", gzip(&pack_tar(&rational))),
+        ("implied.umb", pack_tar(&implied)),
+        ("claims-states.umb", pack_tar(&claims)),
+        ("claims-member.umb", cut),
+    ]
+}
+
+/// Tables of the BRIDGE data set: two kinds of numbers, both orders, and one that claims a
+/// quintillion of them.
+fn bridge() -> Vec<(&'static str, Vec<u8>)> {
+    use trust::mutate::pack_zip;
+    use zip::CompressionMethod::{Deflated, Stored};
+    let array = |kind: &str, fortran: &str, shape: &str, data: Vec<u8>| {
+        let mut header =
+            format!("{{'descr': '{kind}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+        let length = (header.len() + 11).next_multiple_of(64) - 10;
+        header.extend(std::iter::repeat_n(' ', length - header.len() - 1));
+        header.push('\n');
+        let mut bytes = b"\x93NUMPY\x01\0".to_vec();
+        bytes.extend((length as u16).to_le_bytes());
+        bytes.extend(header.bytes());
+        bytes.extend(data);
+        bytes
+    };
+    let next = [1i64, 2, 2, -1, -1, 0];
+    let wide: Vec<u8> = next.iter().flat_map(|t| t.to_le_bytes()).collect();
+    let narrow: Vec<u8> = next
+        .iter()
+        .flat_map(|t| (*t as i32).to_le_bytes())
+        .collect();
+    let rewards: Vec<u8> = next.iter().flat_map(|_| 0.5f32.to_le_bytes()).collect();
+    let file = |transitions: Vec<u8>, method| {
+        let members = vec![
+            ("transitions.npy".to_owned(), transitions),
+            (
+                "rewards.npy".to_owned(),
+                array("<f4", "False", "(3, 2)", rewards.clone()),
+            ),
+        ];
+        pack_zip(&members, method).unwrap()
+    };
+    let huge = "(1000000000, 1000000000)";
+    vec![
+        (
+            "wide.npz",
+            file(array("<i8", "False", "(3, 2)", wide.clone()), Stored),
+        ),
+        (
+            "narrow.npz",
+            file(array("<i4", "True", "(3, 2)", narrow), Deflated),
+        ),
+        (
+            "claims.npz",
+            file(array("<i8", "False", huge, wide), Stored),
+        ),
+    ]
 }

@@ -2,8 +2,13 @@
 //! hold.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/process.rs"]
+mod process;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use process::{PROGRAM, Scratch};
 
 /// Would run in a page, break out of an attribute, close a picture's element, or steer a
 /// terminal; each ends in a mark by which to find it.
@@ -15,24 +20,6 @@ const HOSTILE: [&str; 6] = [
     "]]><svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"document.title='owned'\"/>N4",
     "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}javascript:N5",
 ];
-
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let name = format!("ide3al-injection-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A model all of whose names are hostile, in a file whose name is, too.
 fn model(folder: &Path, map: bool) -> PathBuf {
@@ -57,10 +44,7 @@ fn model(folder: &Path, map: bool) -> PathBuf {
 }
 
 fn run(arguments: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_ide3al"))
-        .args(arguments)
-        .output()
-        .unwrap();
+    let output = Command::new(PROGRAM).args(arguments).output().unwrap();
     for bytes in [&output.stdout, &output.stderr] {
         let text = String::from_utf8(bytes.clone()).unwrap();
         let steers = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';

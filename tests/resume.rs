@@ -1,31 +1,14 @@
 //! An experiment that is killed and resumed ends with the same bytes as one that is not.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/process.rs"]
+mod process;
+
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant, SystemTime};
 
-/// A folder that goes away with the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("ide3al-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use process::{PROGRAM, Scratch, interrupt, kill_after, moments};
 
 /// All algorithms on a small chain: a second or two of work, all in the middle of runs.
 const EXPERIMENT: [&str; 11] = [
@@ -43,7 +26,7 @@ const EXPERIMENT: [&str; 11] = [
 ];
 
 fn command(folder: &Path, extra: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ide3al"));
+    let mut command = Command::new(PROGRAM);
     command
         .args(EXPERIMENT)
         .arg("--out")
@@ -83,15 +66,6 @@ fn products(folder: &Path) -> Vec<Vec<u8>> {
     names.iter().map(|p| std::fs::read(p).unwrap()).collect()
 }
 
-/// Kills a process after a while; `false` if it had ended by itself.
-fn kill_after(mut child: Child, delay: Duration) -> bool {
-    std::thread::sleep(delay);
-    let running = child.try_wait().unwrap().is_none();
-    let _ = child.kill();
-    child.wait().unwrap();
-    running
-}
-
 #[test]
 fn threads_kills_and_resumes_change_nothing() {
     let scratch = Scratch::new("resume");
@@ -106,10 +80,8 @@ fn threads_kills_and_resumes_change_nothing() {
     let whole = whole.min(begun.elapsed());
 
     let (mut killed, mut resumed_from_file) = (0, 0);
-    for moment in 0..20u32 {
+    for (moment, share) in moments(20).enumerate() {
         let folder = scratch.join(&format!("killed-{moment}"));
-        // moments spread over the whole run, by steps that are not in tune with it
-        let share = (f64::from(moment) * 0.618_034 + 0.05).fract();
         let threads = if moment % 2 == 0 { "1" } else { "2" };
         let mut extra = vec!["--threads", threads];
         let child = command(&folder, &extra).spawn().unwrap();
@@ -143,21 +115,49 @@ fn threads_kills_and_resumes_change_nothing() {
     );
 }
 
+/// Begins the experiment anew and kills it early enough to leave a checkpoint.
+fn caught(folder: &Path) {
+    for delay in [100, 200, 400, 50, 25, 800] {
+        let mut child = command(folder, &["--overwrite", "--threads", "1"]);
+        kill_after(child.spawn().unwrap(), Duration::from_millis(delay));
+        if folder.join("checkpoint.bin").exists() {
+            return;
+        }
+    }
+    panic!("no checkpoint was caught");
+}
+
+/// What a clock set back or ahead between two sessions leaves behind.
+#[test]
+fn the_times_of_files_do_not_matter() {
+    let scratch = Scratch::new("times");
+    finish(&scratch.join("whole"), &[]);
+    let expected = products(&scratch.join("whole"));
+    let day = Duration::from_secs(86_400);
+    for (name, time) in [
+        ("past", SystemTime::UNIX_EPOCH + day),
+        ("future", SystemTime::now() + 50_000 * day),
+    ] {
+        let folder = scratch.join(name);
+        caught(&folder);
+        // files alternately at the time and now, so that their order is no longer that of writing
+        let entries = std::fs::read_dir(&folder).unwrap();
+        for (k, entry) in entries.map(Result::unwrap).enumerate() {
+            if entry.path().is_file() && (k % 2 == 0 || entry.file_name() == "checkpoint.bin") {
+                let file = std::fs::File::options().append(true).open(entry.path());
+                file.unwrap().set_modified(time).unwrap();
+            }
+        }
+        finish(&folder, &["--resume"]);
+        assert!(products(&folder) == expected, "{name}");
+    }
+}
+
 #[test]
 fn foreign_and_damaged_checkpoints_are_refused_and_results_stay() {
     let scratch = Scratch::new("foreign");
     let folder = scratch.join("experiment");
-    // without a checkpoint yet: begun, killed early enough, then a checkpoint appears
-    let mut left = false;
-    for delay in [100, 200, 400, 50, 25, 800] {
-        let mut child = command(&folder, &["--overwrite", "--threads", "1"]);
-        kill_after(child.spawn().unwrap(), Duration::from_millis(delay));
-        left = folder.join("checkpoint.bin").exists();
-        if left {
-            break;
-        }
-    }
-    assert!(left, "no checkpoint was caught");
+    caught(&folder);
     std::fs::write(folder.join("runs.csv"), "earlier results").unwrap();
     let sound = std::fs::read(folder.join("checkpoint.bin")).unwrap();
 
@@ -209,7 +209,7 @@ fn foreign_and_damaged_checkpoints_are_refused_and_results_stay() {
     let anew = finish(&folder, &["--overwrite"]);
     assert!(!String::from_utf8_lossy(&anew.stdout).contains("finished before"));
     let policy = folder.join("policies").join("max-ent-001.json");
-    let analysis = Command::new(env!("CARGO_BIN_EXE_ide3al"))
+    let analysis = Command::new(PROGRAM)
         .args(["analyze", "double-chain", "--json", "--policy"])
         .arg(policy)
         .output()
@@ -222,7 +222,7 @@ fn two_processes_do_not_share_a_folder() {
     let scratch = Scratch::new("lock");
     let folder = scratch.join("experiment");
     let long = |extra: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ide3al"));
+        let mut command = Command::new(PROGRAM);
         command
             .args(["learn", "double-chain", "--runs", "500", "--out"])
             .arg(&folder)
@@ -248,7 +248,7 @@ fn an_interrupt_writes_a_checkpoint_and_says_how_to_go_on() {
     let scratch = Scratch::new("interrupt");
     let folder = scratch.join("experiment");
     // a checkpoint only because of the interrupt
-    let child = Command::new(env!("CARGO_BIN_EXE_ide3al"))
+    let child = Command::new(PROGRAM)
         .args(&EXPERIMENT[..4])
         .args(["--runs", "200", "--checkpoint-every", "1000", "--out"])
         .arg(&folder)
@@ -257,11 +257,7 @@ fn an_interrupt_writes_a_checkpoint_and_says_how_to_go_on() {
         .spawn()
         .unwrap();
     std::thread::sleep(Duration::from_millis(400));
-    let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
+    interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     let message = String::from_utf8(output.stderr).unwrap();
@@ -277,7 +273,7 @@ fn bad_input_is_named() {
     let scratch = Scratch::new("bad");
     let folder = scratch.join("experiment");
     let plain = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_ide3al"))
+        let output = Command::new(PROGRAM)
             .args(["learn", "double-chain", "--out"])
             .arg(&folder)
             .args(arguments)

@@ -4,7 +4,7 @@
 //! $M_{ij} \leftarrow M_{ij} + M_{ik} M_{kj} / s_k$ with $s_k = \sum_{j<k} M_{kj}$. Only sums,
 //! products and quotients of nonnegative numbers occur, so every entry of the result is
 //! accurate to a small multiple of the rounding unit, however close the chain is to falling
-//! apart.
+//! apart. Where products leave the range of doubles, the same is done in numbers without one.
 //!
 //! Reference: Grassmann, Taksar and Heyman (1985), *Operations Research* 33, 1107-1116.
 
@@ -12,6 +12,8 @@ use faer::linalg::matmul::matmul;
 use faer::prelude::IntoConst;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
+
+use super::wide::{self, FAINT};
 
 /// Blocks up to this size are eliminated by plain loops.
 const PLAIN: usize = 16;
@@ -21,8 +23,6 @@ const ROWS: usize = 64;
 const PARALLEL: usize = 1 << 21;
 /// Unnormalised weights beyond this are scaled down on the way.
 const LARGE: f64 = 1e200;
-/// The largest product that is passed on: many of them still add up to a number.
-const HUGE: f64 = 1e300;
 
 /// Stationary distribution of an irreducible chain given as a dense row-major matrix, which
 /// is used up: $d^\top M = d^\top$, $\sum_s d(s) = 1$. Diagonal entries are not read.
@@ -33,56 +33,25 @@ const HUGE: f64 = 1e300;
 /// If `matrix` is not $n \times n$ or `n` is zero.
 pub fn stationary_dense(n: usize, matrix: &mut [f64]) -> Vec<f64> {
     assert!(n > 0 && matrix.len() == n * n, "a square matrix");
+    // kept only where the probability of some path can be too small for doubles
+    let original = can_be_faint(n, matrix).then(|| matrix.to_vec());
     let mut scale = vec![0.0; n];
-    let powers = enlarge(n, matrix);
     eliminate(n, matrix, 0, n, &mut scale);
-    let mut d = substitute(n, matrix, &scale);
-    if let Some(powers) = powers {
-        shrink(&mut d, &powers);
-    }
-    d
-}
-
-/// A state that is left with a probability below this has its row enlarged.
-const FAINT: f64 = 1e-60;
-
-/// Multiplies rows that are hardly ever left by powers of two, so that products of their
-/// probabilities do not underflow. A row multiplied by $c$ divides its state's weight by $c$:
-/// returns $\log_2 c$ per row, or `None` where no row needs it. Nothing is rounded.
-fn enlarge(n: usize, matrix: &mut [f64]) -> Option<Vec<i32>> {
-    let out = |s: usize, matrix: &[f64]| {
-        let row = &matrix[s * n..(s + 1) * n];
-        let others = row.iter().enumerate().filter(|(t, _)| *t != s);
-        others.fold(0.0f64, |most, (_, p)| most.max(*p))
-    };
-    let faint = |p: f64| p > 0.0 && p < FAINT;
-    if !(0..n).any(|s| faint(out(s, matrix))) {
-        return None;
-    }
-    let mut powers = vec![0; n];
-    for s in 0..n {
-        let most = out(s, matrix);
-        if faint(most) {
-            powers[s] = (-most.log2().ceil()) as i32;
-            let row = &mut matrix[s * n..(s + 1) * n];
-            for (_, p) in row.iter_mut().enumerate().filter(|(t, _)| *t != s) {
-                // in two steps: the factor itself may be beyond the largest number
-                *p = *p * 2f64.powi(powers[s] / 2) * 2f64.powi(powers[s] - powers[s] / 2);
-            }
+    match original {
+        // negated, so that what is not a number counts as well
+        Some(original) if !scale[1..].iter().all(|s| *s >= FAINT) => {
+            wide::stationary_dense(n, &original)
         }
+        _ => substitute(n, matrix),
     }
-    Some(powers)
 }
 
-/// Gives the states whose rows were enlarged their weight back, and scales to sum to one.
-fn shrink(d: &mut [f64], powers: &[i32]) {
-    // in logarithms, relative to the largest: the factors alone may be beyond every double
-    for (x, k) in d.iter_mut().zip(powers) {
-        *x = x.log2() + f64::from(*k);
-    }
-    let largest = d.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    d.iter_mut().for_each(|x| *x = (*x - largest).exp2());
-    normalise(d);
+/// Whether a way of at most $n$ steps can be fainter than doubles are trusted with.
+fn can_be_faint(n: usize, matrix: &[f64]) -> bool {
+    let least = matrix
+        .iter()
+        .fold(1.0, |m: f64, p| if *p > 0.0 { m.min(*p) } else { m });
+    n as f64 * least.ln() < FAINT.ln()
 }
 
 /// Eliminates states `first..end` from their own rows over the full width: the later half,
@@ -140,7 +109,7 @@ impl Block<'_> {
             for j in (low..high).rev() {
                 let (target, rest) = row.split_at_mut(j);
                 if rest[0] != 0.0 {
-                    rest[0] = quotient(rest[0], self.scale[j]);
+                    rest[0] /= self.scale[j];
                     let pivot = &self.panel[(j - self.first) * self.n..][low..j];
                     add_multiple(&mut target[low..], rest[0], pivot);
                 }
@@ -171,7 +140,7 @@ fn eliminate_rows(n: usize, matrix: &mut [f64], first: usize, end: usize, scale:
         for j in (k + 1..end).rev() {
             let (target, rest) = row.split_at_mut(j);
             if rest[0] != 0.0 {
-                rest[0] = quotient(rest[0], scale[j]);
+                rest[0] /= scale[j];
                 add_multiple(target, rest[0], &lower[(j - k - 1) * n..][..j]);
             }
         }
@@ -180,30 +149,19 @@ fn eliminate_rows(n: usize, matrix: &mut [f64], first: usize, end: usize, scale:
 }
 
 /// $x_k = \sum_{i<k} x_i M_{ik} / s_k$, scaled to sum to one.
-fn substitute(n: usize, matrix: &[f64], scale: &[f64]) -> Vec<f64> {
+fn substitute(n: usize, matrix: &[f64]) -> Vec<f64> {
     let mut x = vec![0.0; n];
     // state k is final once all i < k have passed their weight on
     x[0] = 1.0;
     for i in 0..n {
-        if i > 0 && scale[i] == 0.0 {
-            // underflow cut the way back: next to this state the ones before weigh nothing
-            x[..i].fill(0.0);
-            x[i..].fill(0.0);
-            x[i] = 1.0;
-        }
+        // no factor exceeds 1 / FAINT, so that no sum of products overflows
         if x[i] > LARGE {
-            x.iter_mut().for_each(|v| *v /= LARGE);
-        }
-        let row = &matrix[i * n + i + 1..(i + 1) * n];
-        let most = row.iter().fold(0.0f64, |most, p| most.max(*p));
-        // a product must not overflow; what becomes zero here weighs nothing in the end
-        while most > 1.0 && x[i] > HUGE / most {
             x.iter_mut().for_each(|v| *v /= LARGE);
         }
         let weight = x[i];
         if weight > 0.0 {
             let (_, later) = x.split_at_mut(i + 1);
-            add_multiple(later, weight, row);
+            add_multiple(later, weight, &matrix[i * n + i + 1..(i + 1) * n]);
         }
     }
     normalise(&mut x);
@@ -217,15 +175,6 @@ pub(crate) fn normalise(x: &mut [f64]) {
         x.iter_mut().for_each(|v| *v /= largest);
         let sum: f64 = x.iter().sum();
         x.iter_mut().for_each(|v| *v /= sum);
-    }
-}
-
-/// A state whose way out has underflowed keeps what enters it.
-fn quotient(value: f64, scale: f64) -> f64 {
-    if scale > 0.0 {
-        (value / scale).min(f64::MAX)
-    } else {
-        value
     }
 }
 

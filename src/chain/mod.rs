@@ -17,6 +17,7 @@ mod power;
 mod sparse_gth;
 pub mod spectrum;
 pub mod stationary;
+mod wide;
 
 use crate::model::Kernel;
 

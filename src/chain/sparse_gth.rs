@@ -12,6 +12,7 @@ use faer::sparse::SymbolicSparseColMatRef;
 use faer::sparse::linalg::amd;
 
 use super::gth::normalise;
+use super::wide::{self, FAINT, Number, Wide};
 
 /// Unnormalised weights beyond this are scaled down on the way.
 const LARGE: f64 = 1e200;
@@ -67,6 +68,51 @@ impl Rows {
     }
 }
 
+/// Rows whose entries arrive in any order.
+pub(crate) struct RowBuilder {
+    pub(crate) rows: Rows,
+    open: Vec<(u32, f64)>,
+}
+
+impl Default for RowBuilder {
+    fn default() -> Self {
+        RowBuilder {
+            rows: Rows {
+                offsets: vec![0],
+                indices: Vec::new(),
+                values: Vec::new(),
+            },
+            open: Vec::new(),
+        }
+    }
+}
+
+impl RowBuilder {
+    pub(crate) fn push(&mut self, column: u32, value: f64) {
+        self.open.push((column, value));
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.open.sort_by_key(|e| e.0);
+        let rows = &mut self.rows;
+        let first = rows.indices.len();
+        for (column, value) in self.open.drain(..) {
+            match rows.values.last_mut() {
+                Some(last)
+                    if rows.indices.len() > first && rows.indices.last() == Some(&column) =>
+                {
+                    *last += value;
+                }
+                _ => {
+                    rows.indices.push(column);
+                    rows.values.push(value);
+                }
+            }
+        }
+        rows.offsets.push(rows.indices.len());
+    }
+}
+
 /// How much elimination is affordable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FillLimit {
@@ -99,17 +145,29 @@ pub(crate) fn stationary(rows: &Rows, limit: FillLimit) -> Option<Vec<f64>> {
     let place = order(rows)?;
     let columns = rows.transpose();
     let structure = Structure::of(rows, &columns, &place, limit)?;
-    let (factors, scale) = eliminate(rows, &columns, &place, &structure);
+    let x = in_doubles(rows, &columns, &place, &structure)
+        .unwrap_or_else(|| in_wide(rows, &columns, &place, &structure));
+    Some((0..n).map(|s| x[place.position[s] as usize]).collect())
+}
+
+/// Weights by step, or `None` where products of probabilities may have underflowed.
+fn in_doubles(
+    rows: &Rows,
+    columns: &Rows,
+    order: &Order,
+    structure: &Structure,
+) -> Option<Vec<f64>> {
+    let n = rows.n();
+    let (factors, scale) = eliminate::<f64>(rows, columns, order, structure);
+    // negated, so that what is not a number counts as well
+    if !scale[..n - 1].iter().all(|s| *s >= FAINT) {
+        return None;
+    }
     let mut x = vec![0.0; n];
     x[n - 1] = 1.0;
     for k in (0..n - 1).rev() {
-        if scale[k] == 0.0 {
-            // underflow cut the way back: next to this state the others weigh nothing
-            x.fill(0.0);
-            x[k] = 1.0;
-            continue;
-        }
         let range = structure.range(k);
+        // no factor exceeds 1 / FAINT, so that no sum of products overflows
         x[k] = structure.indices[range.clone()]
             .iter()
             .zip(&factors[range])
@@ -120,7 +178,23 @@ pub(crate) fn stationary(rows: &Rows, limit: FillLimit) -> Option<Vec<f64>> {
         }
     }
     normalise(&mut x);
-    Some((0..n).map(|s| x[place.position[s] as usize]).collect())
+    Some(x)
+}
+
+/// The same in numbers that do not underflow: slower several times, and twice the memory.
+fn in_wide(rows: &Rows, columns: &Rows, order: &Order, structure: &Structure) -> Vec<f64> {
+    let n = rows.n();
+    let (factors, _) = eliminate::<Wide>(rows, columns, order, structure);
+    let mut x = vec![Wide::default(); n];
+    x[n - 1] = Wide::from(1.0);
+    for k in (0..n - 1).rev() {
+        let range = structure.range(k);
+        x[k] = structure.indices[range.clone()]
+            .iter()
+            .zip(&factors[range])
+            .fold(Wide::default(), |sum, (&i, f)| sum + x[i as usize] * f[1]);
+    }
+    wide::shares(&x)
 }
 
 /// The order in which states leave.
@@ -214,27 +288,29 @@ impl Structure {
 
 /// Left-looking elimination. Entry `[u, l]` of step $k$ at later state $i$ holds
 /// $u = M_{ki}$ and $l = M_{ik} / s_k$ of the chain without the states before $k$.
-fn eliminate(
+fn eliminate<T: Number>(
     rows: &Rows,
     columns: &Rows,
     order: &Order,
     structure: &Structure,
-) -> (Vec<[f64; 2]>, Vec<f64>) {
+) -> (Vec<[T; 2]>, Vec<T>) {
     const NONE: u32 = u32::MAX;
     let n = rows.n();
-    let mut factors = vec![[0.0; 2]; structure.indices.len()];
-    let mut scale = vec![0.0; n];
-    let mut work = vec![[0.0; 2]; n];
+    let mut factors = vec![[T::default(); 2]; structure.indices.len()];
+    let mut scale = vec![T::default(); n];
+    let mut work = vec![[T::default(); 2]; n];
     // steps whose next tied state is k, as linked lists
     let (mut head, mut link) = (vec![NONE; n], vec![NONE; n]);
     let mut at = structure.offsets.clone();
     for k in 0..n {
         let state = order.state[k] as usize;
         for (other, value) in rows.row(state) {
-            work[order.position[other] as usize][0] += value;
+            let entry = &mut work[order.position[other] as usize][0];
+            *entry = *entry + T::from(value);
         }
         for (other, value) in columns.row(state) {
-            work[order.position[other] as usize][1] += value;
+            let entry = &mut work[order.position[other] as usize][1];
+            *entry = *entry + T::from(value);
         }
         let mut j = head[k];
         while j != NONE {
@@ -248,8 +324,8 @@ fn eliminate(
                 .zip(&factors[here + 1..end])
             {
                 let w = &mut work[i as usize];
-                w[0] += l * f[0];
-                w[1] += u * f[1];
+                w[0] = w[0] + l * f[0];
+                w[1] = w[1] + u * f[1];
             }
             at[step] = here + 1;
             if here + 1 < end {
@@ -259,24 +335,22 @@ fn eliminate(
             }
         }
         let range = structure.range(k);
-        let mut sum = 0.0;
+        let mut sum = T::default();
         for (&i, f) in structure.indices[range.clone()]
             .iter()
             .zip(&mut factors[range.clone()])
         {
             *f = std::mem::take(&mut work[i as usize]);
-            sum += f[0];
+            sum = sum + f[0];
         }
         scale[k] = sum;
-        if sum > 0.0 {
-            for f in &mut factors[range.clone()] {
-                f[1] = (f[1] / sum).min(f64::MAX);
-            }
+        for f in &mut factors[range.clone()] {
+            f[1] = f[1] / sum;
         }
         // the diagonal and what pointed back were scattered too
-        work[k] = [0.0; 2];
+        work[k] = [T::default(); 2];
         for (other, _) in rows.row(state).chain(columns.row(state)) {
-            work[order.position[other] as usize] = [0.0; 2];
+            work[order.position[other] as usize] = [T::default(); 2];
         }
         if let Some(&next) = structure.indices.get(range.start)
             && !range.is_empty()
@@ -327,61 +401,5 @@ fn has_separators(rows: &Rows) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::needless_range_loop)]
-mod tests {
-    use super::*;
-    use crate::chain::gth::stationary_dense;
-    use rand::{RngExt, SeedableRng};
-
-    fn rows(n: usize, dense: &[f64]) -> Rows {
-        let mut r = Rows {
-            offsets: vec![0],
-            indices: vec![],
-            values: vec![],
-        };
-        for row in dense.chunks_exact(n) {
-            for (j, &p) in row.iter().enumerate().filter(|(_, p)| **p > 0.0) {
-                r.indices.push(j as u32);
-                r.values.push(p);
-            }
-            r.offsets.push(r.indices.len());
-        }
-        r
-    }
-
-    #[test]
-    fn agrees_with_dense_elimination() {
-        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(5);
-        for n in [2usize, 3, 10, 50, 200] {
-            for _ in 0..20 {
-                let mut dense = vec![0.0; n * n];
-                for s in 0..n {
-                    // a cycle keeps it irreducible; the rest spans many magnitudes
-                    dense[s * n + (s + 1) % n] += 10f64.powf(-9.0 * rng.random::<f64>());
-                    for _ in 0..3 {
-                        let t = rng.random_range(0..n);
-                        dense[s * n + t] += 10f64.powf(-9.0 * rng.random::<f64>());
-                    }
-                    let sum: f64 = dense[s * n..(s + 1) * n].iter().sum();
-                    dense[s * n..(s + 1) * n].iter_mut().for_each(|p| *p /= sum);
-                }
-                let sparse = stationary(&rows(n, &dense), FillLimit::default()).unwrap();
-                let expected = stationary_dense(n, &mut dense);
-                for (a, b) in sparse.iter().zip(&expected) {
-                    assert!((a - b).abs() <= 1e-12 * b, "{n}: {a} {b}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_limit_is_kept() {
-        let n = 30;
-        let dense = vec![1.0 / 30.0; n * n];
-        let limit = FillLimit {
-            entries: 100,
-            operations: 1e9,
-        };
-        assert!(stationary(&rows(n, &dense), limit).is_none());
-    }
-}
+#[path = "sparse_gth_tests.rs"]
+mod tests;

@@ -15,10 +15,11 @@
 //! | small or dense | blocked [GTH](super::gth) elimination |
 //! | sparse, up to a few thousand states | sparse GTH elimination, unless it fills in |
 //! | larger | power iteration; where slow, sparse elimination; where that fills in, Arnoldi |
+//! | larger, of parts whose links are too faint for iteration to feel | sparse elimination; where that fills in, Arnoldi, reported as not converged |
 
 use super::classes::{Classes, RecurrentClass};
 use super::power::{self, Forward};
-use super::sparse_gth::{self, FillLimit, Rows};
+use super::sparse_gth::{self, FillLimit, RowBuilder, Rows};
 use super::{Chain, gth};
 use crate::model::Kernel;
 
@@ -28,6 +29,10 @@ pub const DENSE_LIMIT: usize = 2_000;
 const SMALL: usize = 64;
 /// Largest residual that counts as converged.
 pub const RESIDUAL_TOLERANCE: f64 = 1e-12;
+
+/// Links below this, times the number of states, move so little in one step that iteration counts
+/// as converged without having felt them.
+const UNFELT: f64 = RESIDUAL_TOLERANCE;
 
 /// How a stationary distribution was found; the weakest of the roads taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,7 +70,8 @@ pub struct LongRun {
     /// The road taken.
     pub method: Method,
     /// Whether every iterative part reached a change of at most [`RESIDUAL_TOLERANCE`] in the
-    /// sum of absolute differences. Elimination always does.
+    /// sum of absolute differences, and no part was held together by single links too faint to
+    /// be felt at that tolerance. Elimination always does.
     pub converged: bool,
 }
 
@@ -146,7 +152,8 @@ impl Solver {
         // no copy of the matrix unless power iteration is slow
         let forward = Forward::new(kernel);
         let found = power::power(&forward, n, class.period > 1);
-        if found.change <= RESIDUAL_TOLERANCE {
+        let unfelt = hangs_on_faint_links(n, kernel.offsets(), kernel.indices(), kernel.values());
+        if found.change <= RESIDUAL_TOLERANCE && !unfelt {
             self.method = Method::Iterative;
             return found.x;
         }
@@ -155,7 +162,10 @@ impl Solver {
                 self.method = self.method.max(Method::Sparse);
                 x
             }
-            None => self.accept(power::arnoldi(&forward, found)),
+            None => {
+                self.converged &= !unfelt;
+                self.accept(power::arnoldi(&forward, found))
+            }
         }
     }
 
@@ -220,13 +230,15 @@ impl Solver {
         }
         let (forward, lazy) = forward();
         let found = power::power(&forward, n, lazy);
-        if found.change <= RESIDUAL_TOLERANCE {
+        let unfelt = hangs_on_faint_links(all, &rows.offsets, &rows.indices, &rows.values);
+        if found.change <= RESIDUAL_TOLERANCE && !unfelt {
             return self.accept(found);
         }
         if let Some(x) = eliminate(FillLimit::default()) {
             self.method = self.method.max(Method::Sparse);
             return x;
         }
+        self.converged &= !unfelt;
         self.accept(power::arnoldi(&forward, found))
     }
 
@@ -336,49 +348,22 @@ impl Solver {
     }
 }
 
-/// Rows whose entries arrive in any order.
-struct RowBuilder {
-    rows: Rows,
-    open: Vec<(u32, f64)>,
-}
-
-impl Default for RowBuilder {
-    fn default() -> Self {
-        RowBuilder {
-            rows: Rows {
-                offsets: vec![0],
-                indices: Vec::new(),
-                values: Vec::new(),
-            },
-            open: Vec::new(),
-        }
+/// Whether an irreducible chain falls into several recurrent classes without the links that
+/// iteration cannot feel.
+fn hangs_on_faint_links(n: usize, offsets: &[usize], indices: &[u32], values: &[f64]) -> bool {
+    let faint = |p: f64| p > 0.0 && p < UNFELT * n as f64;
+    if !values.iter().any(|p| faint(*p)) {
+        return false;
     }
-}
-
-impl RowBuilder {
-    fn push(&mut self, column: u32, value: f64) {
-        self.open.push((column, value));
-    }
-
-    fn close(&mut self) {
-        self.open.sort_by_key(|e| e.0);
-        let rows = &mut self.rows;
-        let first = rows.indices.len();
-        for (column, value) in self.open.drain(..) {
-            match rows.values.last_mut() {
-                Some(last)
-                    if rows.indices.len() > first && rows.indices.last() == Some(&column) =>
-                {
-                    *last += value;
-                }
-                _ => {
-                    rows.indices.push(column);
-                    rows.values.push(value);
-                }
-            }
-        }
-        rows.offsets.push(rows.indices.len());
-    }
+    let thinned = values.iter().map(|p| if faint(*p) { 0.0 } else { *p });
+    let thinned = Kernel::from_raw(
+        n,
+        offsets.to_vec(),
+        indices.to_vec(),
+        thinned.collect(),
+        Vec::new(),
+    );
+    Classes::of_kernel(&thinned).recurrent.len() > 1
 }
 
 /// Whether a matrix is too full for sparse elimination to pay.

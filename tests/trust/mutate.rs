@@ -111,20 +111,40 @@ fn number(source: &mut dyn Source, bytes: &mut Vec<u8>) {
     bytes.splice(begin..end, word.bytes());
 }
 
-/// Damages one member of a ZIP archive and packs it again with sums that fit, so that the damage
-/// gets past them. `None` if it is no archive.
+/// The members of an archive by name.
+type Members = Vec<(String, Vec<u8>)>;
+
+/// Damages one member of a ZIP or tar archive and packs it again with sums that fit, so that the
+/// damage gets past them. `None` if it is neither.
 pub(crate) fn mutate_member(source: &mut dyn Source, archive: &[u8]) -> Option<Vec<u8>> {
-    let mut zip = zip::ZipArchive::new(Cursor::new(archive)).ok()?;
-    let mut members = Vec::new();
-    for i in 0..zip.len() {
-        let mut member = zip.by_index(i).ok()?;
-        let mut content = Vec::new();
-        member.read_to_end(&mut content).ok()?;
-        members.push((member.name().to_owned(), content));
+    if let Some(mut members) = zip_members(archive) {
+        damage(source, &mut members);
+        let method = if source.chance(0.5) {
+            zip::CompressionMethod::Stored
+        } else {
+            zip::CompressionMethod::Deflated
+        };
+        return pack_zip(&members, method);
     }
-    if members.is_empty() {
-        return None;
-    }
+    let compressed = archive.starts_with(&[0x1f, 0x8b]);
+    let mut members = if compressed {
+        let mut plain = Vec::new();
+        let unpacked = flate2::read::GzDecoder::new(archive).read_to_end(&mut plain);
+        unpacked.ok()?;
+        tar_members(&plain)?
+    } else {
+        tar_members(archive)?
+    };
+    damage(source, &mut members);
+    let tar = pack_tar(&members);
+    Some(if compressed || source.chance(0.2) {
+        gzip(&tar)
+    } else {
+        tar
+    })
+}
+
+fn damage(source: &mut dyn Source, members: &mut Members) {
     let chosen = source.below(members.len());
     match source.below(6) {
         0 => {
@@ -140,16 +160,78 @@ pub(crate) fn mutate_member(source: &mut dyn Source, archive: &[u8]) -> Option<V
             members[chosen].1 = mutate(source, &members[chosen].1, &other);
         }
     }
+}
+
+fn zip_members(archive: &[u8]) -> Option<Members> {
+    let mut zip = zip::ZipArchive::new(Cursor::new(archive)).ok()?;
+    let mut members = Vec::new();
+    for i in 0..zip.len() {
+        let mut member = zip.by_index(i).ok()?;
+        let mut content = Vec::new();
+        member.read_to_end(&mut content).ok()?;
+        members.push((member.name().to_owned(), content));
+    }
+    (!members.is_empty()).then_some(members)
+}
+
+/// A ZIP archive of the members.
+pub(crate) fn pack_zip(members: &Members, method: zip::CompressionMethod) -> Option<Vec<u8>> {
     let mut out = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    let method = if source.chance(0.5) {
-        zip::CompressionMethod::Stored
-    } else {
-        zip::CompressionMethod::Deflated
-    };
-    let options = zip::write::SimpleFileOptions::default().compression_method(method);
+    let options = zip::write::SimpleFileOptions::default()
+        .compression_method(method)
+        .last_modified_time(zip::DateTime::default());
     for (name, content) in members {
         out.start_file(name, options).ok()?;
-        out.write_all(&content).ok()?;
+        out.write_all(content).ok()?;
     }
     Some(out.finish().ok()?.into_inner())
+}
+
+fn tar_members(archive: &[u8]) -> Option<Members> {
+    let mut members = Vec::new();
+    let mut rest = archive;
+    while rest.len() >= 512 && rest[0] != 0 {
+        let word = |field: &[u8]| {
+            let text = std::str::from_utf8(field).ok()?;
+            Some(text.trim_end_matches('\0').to_owned())
+        };
+        let name = word(&rest[..100])?;
+        let size = usize::from_str_radix(&word(&rest[124..136])?, 8).ok()?;
+        members.push((name, rest.get(512..512 + size)?.to_vec()));
+        rest = rest.get(512 + size.next_multiple_of(512)..)?;
+    }
+    (!members.is_empty()).then_some(members)
+}
+
+/// A tar archive of the members.
+pub(crate) fn pack_tar(members: &Members) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, content) in members {
+        out.extend(tar_header(name, content.len() as u64));
+        out.extend(content);
+        out.resize(out.len().next_multiple_of(512), 0);
+    }
+    out.resize(out.len() + 1024, 0);
+    out
+}
+
+/// The header of a member of at most 8 GiB, or of one that says so.
+pub(crate) fn tar_header(name: &str, size: u64) -> [u8; 512] {
+    let mut block = [0u8; 512];
+    block[..name.len()].copy_from_slice(name.as_bytes());
+    block[124..136].copy_from_slice(format!("{size:011o}\0").as_bytes());
+    block[148..156].fill(b' ');
+    block[156] = b'0';
+    block[257..265].copy_from_slice(b"ustar\x0000");
+    let sum: u64 = block.iter().map(|byte| u64::from(*byte)).sum();
+    block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    block
+}
+
+/// Compressed.
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    // a vector takes everything
+    let _ = out.write_all(bytes);
+    out.finish().unwrap_or_default()
 }
