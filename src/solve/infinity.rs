@@ -221,16 +221,15 @@ pub(super) fn solve(
 ) -> Outcome {
     let support = Support::filled(mdp);
     let mut blocks: Vec<Block> = Vec::new();
-    let large = mdp.n_states() >= SHARED_FROM && !mdp.kernel().has_spread();
-    let even = (large && dual.is_none() && pull == 0.0)
+    let shared = (mdp.n_states() >= SHARED_FROM && pull == 0.0)
         .then(|| evenly_shared(mdp, problem, &support, limits, start));
-    let (start, dual) = match &even {
+    let (start, dual) = match &shared {
         Some((found, true)) => return found.clone(),
-        Some((found, false)) => (
+        Some((found, false)) if dual.is_none() => (
             &Policy::cleaned(mdp, found.policy.clone()),
             Some(found.dual.as_slice()),
         ),
-        None => (start, dual),
+        _ => (start, dual),
     };
     loop {
         let run = with_blocks(mdp, problem, &support, &blocks, limits, start, dual, pull);
