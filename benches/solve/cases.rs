@@ -163,11 +163,7 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
             NONE,
         ));
     }
-    for &states in if quick {
-        &[300][..]
-    } else {
-        &[300, 1_000, 3_000][..]
-    } {
+    for &states in sizes {
         cases.push(case(
             garnet(states),
             "garnet, Infinity",
@@ -184,14 +180,6 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
             "",
             Frobenius,
             half,
-            (0.0, 1e-3),
-            NONE,
-        ));
-        cases.push(case(
-            garnet(100_000),
-            "",
-            Infinity,
-            usual,
             (0.0, 1e-3),
             NONE,
         ));
