@@ -6,23 +6,14 @@
 //! with $\lambda$ in the simplex, $0 \le y \le 1$ and $0 \le \rho \le 1$ (an optimal dual has $y, \rho \le \max
 //! \lambda$).
 
-use super::balance::Balance;
-use super::roads::structured_column_sum;
 use super::saddle::{Iteration, Saddle};
-use super::{Limits, Outcome};
+use super::{Limits, Outcome, sharing};
 use crate::formulation::infinity::{DualPoint, bound, objective, repair};
 use crate::formulation::support::Support;
 use crate::formulation::transport::Block;
 use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
 use crate::parallel::{blocks, update};
-
-/// Rounds of fifty steps that the start may take.
-const EVEN_ROUNDS: usize = 20;
-/// And rounds at rising levels after that.
-const LEVEL_ROUNDS: usize = 20;
-/// States from which on it pays to begin with Column Sum.
-const SHARED_FROM: usize = 64;
 
 struct Infinity<'a> {
     mdp: &'a Mdp,
@@ -221,8 +212,8 @@ pub(super) fn solve(
 ) -> Outcome {
     let support = Support::filled(mdp);
     let mut blocks: Vec<Block> = Vec::new();
-    let shared = (mdp.n_states() >= SHARED_FROM && pull == 0.0)
-        .then(|| evenly_shared(mdp, problem, &support, limits, start));
+    let shared = (mdp.n_states() >= sharing::FEWEST && pull == 0.0)
+        .then(|| sharing::solve(mdp, problem, &support, limits, start));
     let (start, dual) = match &shared {
         Some((found, true)) => return found.clone(),
         Some((found, false)) if dual.is_none() => (
@@ -238,121 +229,6 @@ pub(super) fn solve(
             None => return run.outcome,
         }
     }
-}
-
-/// Infinity on large models, from Column Sum.
-///
-/// If all rows are priced alike, what Column Sum proves to be missing is missing here too: a
-/// bound of its optimum divided by $S$. That is the optimum where the rows can share what
-/// is missing equally. So: Column Sum first, then its excess spread equally over the columns that
-/// have any, then [levels](super::balance) for what cannot be spread. Returns the
-/// best found and whether that is enough.
-fn evenly_shared(
-    mdp: &Mdp,
-    problem: &Problem,
-    support: &Support,
-    limits: &mut Limits<'_>,
-    start: &Policy,
-) -> (Outcome, bool) {
-    let n = mdp.n_states();
-    let mut mass = vec![0.0; support.len()];
-    let mut spread = vec![0.0; n];
-    let mut kept = mass.clone();
-    let mut value = |policy: &[f64], dropped: &[f64]| {
-        full_mass(mdp, support, policy, &mut mass, &mut spread);
-        kept.copy_from_slice(&mass);
-        for (k, w) in kept.iter_mut().zip(dropped) {
-            *k -= w;
-        }
-        repair(support, &[], problem.zeta, &mass, &mut kept);
-        match objective(support, problem.zeta, &kept) {
-            (objective, None) => objective,
-            (_, Some(_)) => f64::INFINITY,
-        }
-    };
-    // where everything can be visited evenly the uniform policy often does it
-    let mut first = start.probabilities().to_vec();
-    for s in 0..n {
-        simplex::project(&mut first[mdp.pairs(s)], problem.xi);
-    }
-    let even = Outcome {
-        objective: value(&first, &[]),
-        policy: first,
-        bound: 0.0,
-        dual: vec![0.0; 2 * n],
-        iterations: 0,
-    };
-    if limits.reached(&even) {
-        return (even, true);
-    }
-    let (absolute, relative) = (limits.absolute, limits.relative);
-    (limits.absolute, limits.relative) = (0.3 * n as f64 * absolute, 0.3 * relative);
-    let (columns, _) = structured_column_sum(mdp, problem, limits, start, None);
-    (limits.absolute, limits.relative) = (absolute, relative);
-    let prices = columns.dual.iter().map(|y| 0.5 * (1.0 - y) / n as f64);
-    let mut best = Outcome {
-        policy: columns.policy.clone(),
-        objective: f64::INFINITY,
-        bound: columns.bound / n as f64,
-        dual: std::iter::repeat_n(1.0 / n as f64, n)
-            .chain(prices)
-            .collect(),
-        iterations: columns.iterations,
-    };
-    let mut balance = Balance::new(mdp, problem.xi, columns.policy);
-    let missing: f64 = balance.columns.iter().map(|c| (1.0 - c).max(0.0)).sum();
-    let full = balance.columns.iter().filter(|c| **c >= 1.0).count();
-    let equal = 1.0 + missing / full.max(1) as f64;
-    let target = balance
-        .columns
-        .iter()
-        .map(|c| if *c < 1.0 { *c } else { equal });
-    balance.aim_at(target.collect());
-    let mut level = None;
-    for round in 1..=EVEN_ROUNDS + LEVEL_ROUNDS {
-        let moved = balance.advance(50);
-        best.iterations += 50;
-        let objective = value(&balance.policy, balance.dropped());
-        if objective < best.objective {
-            best.objective = objective;
-            best.policy.clone_from(&balance.policy);
-        }
-        if level.is_some() {
-            let (rows, columns) = balance.prices();
-            let point = DualPoint {
-                rows,
-                columns,
-                ..DualPoint::default()
-            };
-            let proven = bound(mdp, support, problem.xi, problem.zeta, &point);
-            if proven > best.bound {
-                best.bound = proven;
-                best.dual[..n].copy_from_slice(&point.rows);
-                best.dual[n..].copy_from_slice(&point.columns);
-            }
-        }
-        if limits.reached(&best) {
-            return (best, true);
-        }
-        // a level a little above what is proven: to find more to be necessary it must be below,
-        // to be reached it must be above
-        let next = 0.5 * (best.bound + 0.3 * limits.wanted(best.objective));
-        match level {
-            // far from what is proven, rows cannot share alike: another road
-            None if round >= 4 && best.objective > 10.0 * best.bound => break,
-            None if moved < 1e-13 || round >= EVEN_ROUNDS => {
-                level = Some(next);
-                balance.allow_drops(support, next);
-            }
-            Some(at) if next > at => {
-                level = Some(next);
-                balance.set_budget(next);
-            }
-            Some(_) if moved < 1e-12 => break,
-            _ => {}
-        }
-    }
-    (best, false)
 }
 
 /// A run's result, with the block it violates if there is one.

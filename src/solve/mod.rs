@@ -13,6 +13,7 @@ mod potentials;
 mod proximal;
 mod roads;
 mod saddle;
+mod sharing;
 mod tie_break;
 
 use std::ops::ControlFlow;
