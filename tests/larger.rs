@@ -1,0 +1,88 @@
+//! Two roads beyond the sizes of the references, where the structured one begins differently: from
+//! evenly filled columns, and from Column Sum for Infinity.
+
+#![allow(clippy::unwrap_used)]
+
+use ide3al::domains;
+use ide3al::formulation::{Formulation, Problem};
+use ide3al::solve::{Options, Solution, SolverChoice, Status, TieBreak, solve};
+
+fn by(
+    spec: &str,
+    problem: &Problem,
+    solver: SolverChoice,
+    tolerance: f64,
+    warm: Option<&Solution>,
+) -> Solution {
+    let options = Options {
+        solver,
+        tie_break: TieBreak::None,
+        tolerance,
+        ..Options::default()
+    };
+    let mdp = domains::load(spec).unwrap();
+    solve(&mdp, problem, &options, warm, &mut ()).unwrap()
+}
+
+#[test]
+fn both_roads_agree() {
+    let mut failures = Vec::new();
+    for spec in [
+        "garnet:states=80,actions=3,branching=2,seed=7",
+        "garnet:states=100,actions=4,branching=5,seed=1",
+        "four-rooms",
+    ] {
+        for formulation in Formulation::ALL {
+            for (xi, zeta) in [(0.01, 1.0), (0.05, 0.3)] {
+                let problem = Problem {
+                    formulation,
+                    xi,
+                    zeta: if formulation.takes_zeta() { zeta } else { 1.0 },
+                };
+                let expected = by(spec, &problem, SolverChoice::Conic, 5e-8, None).certificate;
+                let found = by(spec, &problem, SolverChoice::Structured, 5e-8, None);
+                let again = by(spec, &problem, SolverChoice::Structured, 5e-8, Some(&found));
+                for certificate in [found.certificate, again.certificate] {
+                    if (certificate.objective - expected.objective).abs() > 1e-6
+                        || certificate.status != Status::Optimal
+                    {
+                        failures.push(format!("{spec} {problem:?}: {certificate:?}, {expected:?}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The bound of Infinity is Column Sum's, divided by the number of states, where all rows share
+/// alike; it can never be below it.
+#[test]
+fn infinity_is_at_least_column_sum_per_state() {
+    for seed in 1..4 {
+        let spec = format!("garnet:states=600,actions=4,branching=5,seed={seed}");
+        let problem = |formulation| Problem {
+            formulation,
+            xi: 0.01,
+            zeta: 1.0,
+        };
+        let columns = by(
+            &spec,
+            &problem(Formulation::ColumnSum),
+            SolverChoice::Structured,
+            1e-6,
+            None,
+        );
+        let rows = by(
+            &spec,
+            &problem(Formulation::Infinity),
+            SolverChoice::Structured,
+            1e-6,
+            None,
+        );
+        assert_eq!(rows.certificate.status, Status::Optimal);
+        assert!(rows.certificate.objective >= columns.certificate.bound / 600.0 - 1e-12);
+        // and the certificate is the program's own statement about this policy
+        assert!(rows.certificate.bound <= rows.certificate.objective + 1e-12);
+    }
+}
