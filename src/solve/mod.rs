@@ -241,6 +241,8 @@ struct Limits<'a> {
     time_limit: Option<Duration>,
     observer: &'a mut dyn Observer,
     stopped: Option<Status>,
+    /// What the observer's figures are multiplied with.
+    unit: f64,
 }
 
 impl<'a> Limits<'a> {
@@ -253,7 +255,20 @@ impl<'a> Limits<'a> {
             time_limit: options.time_limit,
             observer,
             stopped: None,
+            unit: 1.0,
         }
+    }
+
+    /// Solves a helping problem whose values are `scale` times those of the problem at hand, to a
+    /// `share` of the gap; whoever watches sees the problem at hand's units.
+    fn at_scale<T>(&mut self, scale: f64, share: f64, solve: impl FnOnce(&mut Self) -> T) -> T {
+        let before = (self.absolute, self.relative, self.unit);
+        self.absolute *= share * scale;
+        self.relative *= share;
+        self.unit /= scale;
+        let found = solve(self);
+        (self.absolute, self.relative, self.unit) = before;
+        found
     }
 
     /// The gap that would be close enough at this objective.
@@ -280,8 +295,8 @@ impl<'a> Limits<'a> {
         } else {
             let progress = Progress {
                 iteration: outcome.iterations,
-                objective: outcome.objective,
-                gap: (outcome.objective - outcome.bound).abs(),
+                objective: self.unit * outcome.objective,
+                gap: self.unit * (outcome.objective - outcome.bound).abs(),
             };
             self.observer
                 .on(&progress)

@@ -60,10 +60,9 @@ pub(super) fn solve(
     if limits.reached(&even) {
         return (even, true);
     }
-    let (absolute, relative) = (limits.absolute, limits.relative);
-    (limits.absolute, limits.relative) = (0.3 * n as f64 * absolute, 0.3 * relative);
-    let (columns, _) = structured_column_sum(mdp, problem, limits, start, None);
-    (limits.absolute, limits.relative) = (absolute, relative);
+    let (columns, _) = limits.at_scale(n as f64, 0.3, |limits| {
+        structured_column_sum(mdp, problem, limits, start, None)
+    });
     let prices = columns.dual.iter().map(|y| 0.5 * (1.0 - y) / n as f64);
     let mut best = Outcome {
         policy: columns.policy.clone(),
