@@ -327,6 +327,7 @@ impl Projection {
             self.alpha.fill(0.0);
             self.beta.fill(0.0);
         }
+        self.rein_in();
         self.evaluate(target);
         let mut violation = self.violation();
         let mut damping = 1e-3f64;
@@ -340,6 +341,9 @@ impl Projection {
             self.work.saved_alpha.copy_from_slice(&self.alpha);
             self.work.saved_beta.copy_from_slice(&self.beta);
             let size = self.search(target);
+            if self.rein_in() {
+                self.evaluate(target);
+            }
             // too long a step means that the model misses entries about to become free
             if size < 0.3 {
                 damping = (10.0 * damping).min(1e8);
@@ -361,6 +365,26 @@ impl Projection {
             }
         }
         (violation, most)
+    }
+
+    /// Cuts multipliers off where they have run away, and says whether any had. At a projection an
+    /// entry strictly between its bounds has $|\alpha_s + \beta_t| \le 1$, and a chain of such entries
+    /// through all rows and columns adds up to $2S$ at most; but along rows that are cut everywhere
+    /// a step meets no curvature, and multipliers of 1e16 leave no digit to their sums.
+    fn rein_in(&mut self) -> bool {
+        let most = 1e3 + 4.0 * self.n as f64;
+        let mut cut = false;
+        for x in self.alpha.iter_mut().chain(&mut self.beta) {
+            if !(x.abs() <= most) {
+                *x = if x.is_nan() {
+                    0.0
+                } else {
+                    x.clamp(-most, most)
+                };
+                cut = true;
+            }
+        }
+        cut
     }
 
     /// $\nabla D$ along the Newton direction.

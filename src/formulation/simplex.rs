@@ -19,7 +19,8 @@ pub fn free_mass(n: usize, xi: f64) -> f64 {
 /// Replaces `row` by its nearest point of $\Delta_\xi$ in Euclidean distance.
 ///
 /// The projection subtracts one number from every entry and cuts off at $\xi$; the number
-/// is found by discarding, largest first, at most $n$ times. No allocation.
+/// is found by discarding, largest first, at most $n$ times. No allocation. A row that is not finite (a
+/// method that broke down) becomes uniform: whatever comes out is a distribution.
 pub fn project(row: &mut [f64], xi: f64) {
     let n = row.len();
     let mass = free_mass(n, xi);
@@ -40,8 +41,18 @@ pub fn project(row: &mut [f64], xi: f64) {
         active = count;
         tau = (sum - mass) / count as f64;
     }
+    if !tau.is_finite() {
+        row.fill(xi + mass / n as f64);
+        return;
+    }
+    let mut total = 0.0;
     for x in row.iter_mut() {
         *x = xi + (*x - xi - tau).max(0.0);
+        total += *x;
+    }
+    // entries of 1e300 leave no digit to what is subtracted from them
+    if !((total - 1.0).abs() < 1e-6) {
+        row.fill(xi + mass / n as f64);
     }
 }
 
@@ -113,6 +124,19 @@ mod tests {
                     })
                     .sum();
                 assert!(product < 1e-14, "{product}");
+            }
+        }
+    }
+
+    /// A row of zeros for one that is not a number had been valued as if it were a policy.
+    #[test]
+    fn whatever_is_projected_becomes_a_distribution() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308] {
+            for xi in [0.0, 0.1] {
+                let mut p = [0.3, bad, 0.2];
+                project(&mut p, xi);
+                assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{bad}: {p:?}");
+                assert!(p.iter().all(|x| *x >= xi), "{bad}: {p:?}");
             }
         }
     }
