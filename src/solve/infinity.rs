@@ -15,6 +15,9 @@ use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
 use crate::parallel::{blocks, update};
 
+/// States from which on primal-dual steps begin where sharing ended.
+const LARGE: usize = 2_000;
+
 struct Infinity<'a> {
     mdp: &'a Mdp,
     support: &'a Support,
@@ -216,7 +219,8 @@ pub(super) fn solve(
         .then(|| sharing::solve(mdp, problem, &support, limits, start));
     let (start, dual) = match &shared {
         Some((found, true)) => return found.clone(),
-        Some((found, false)) if dual.is_none() => (
+        // on small models the uniform policy is the better start for primal-dual steps
+        Some((found, false)) if dual.is_none() && mdp.n_states() >= LARGE => (
             &Policy::cleaned(mdp, found.policy.clone()),
             Some(found.dual.as_slice()),
         ),

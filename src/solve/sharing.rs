@@ -21,6 +21,9 @@ const EVEN_ROUNDS: usize = 20;
 /// and at rising levels after that.
 const LEVEL_ROUNDS: usize = 20;
 
+/// Rounds without a smaller gap before going on to the next, or giving up: rows cannot share alike.
+const PATIENCE: usize = 3;
+
 /// The best found, and whether that is enough.
 pub(super) fn solve(
     mdp: &Mdp,
@@ -83,6 +86,7 @@ pub(super) fn solve(
         .map(|c| if *c < 1.0 { *c } else { equal });
     balance.aim_at(target.collect());
     let mut level = None;
+    let (mut least, mut waited) = (f64::INFINITY, 0);
     for round in 1..=EVEN_ROUNDS + LEVEL_ROUNDS {
         let moved = balance.advance(50);
         best.iterations += 50;
@@ -108,16 +112,19 @@ pub(super) fn solve(
         if limits.reached(&best) {
             return (best, true);
         }
+        let gap = best.objective - best.bound;
+        waited = if gap < 0.95 * least { 0 } else { waited + 1 };
+        least = least.min(gap);
         // a level a little above what is proven: to find more to be necessary it must be below,
         // to be reached it must be above
         let next = 0.5 * (best.bound + 0.3 * limits.wanted(best.objective));
         match level {
-            // far from what is proven, rows cannot share alike: another road
-            None if round >= 4 && best.objective > 10.0 * best.bound => break,
-            None if moved < 1e-13 || round >= EVEN_ROUNDS => {
+            None if moved < 1e-13 || waited >= PATIENCE || round >= EVEN_ROUNDS => {
                 level = Some(next);
                 balance.allow_drops(support, next);
+                waited = 0;
             }
+            Some(_) if waited >= PATIENCE => break,
             Some(at) if next > at => {
                 level = Some(next);
                 balance.set_budget(next);
