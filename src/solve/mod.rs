@@ -283,6 +283,10 @@ impl<'a> Limits<'a> {
 
     /// Whether to stop at this outcome, and remembers why.
     fn reached(&mut self, outcome: &Outcome) -> bool {
+        // whoever said stop to a helping problem need not say it again
+        if self.stopped_early() {
+            return true;
+        }
         let status = if self.close_enough(outcome.objective, outcome.bound) {
             Some(Status::Optimal)
         } else if outcome.iterations >= self.max_iterations {
