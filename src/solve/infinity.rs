@@ -215,7 +215,8 @@ pub(super) fn solve(
 ) -> Outcome {
     let support = Support::filled(mdp);
     let mut blocks: Vec<Block> = Vec::new();
-    let shared = (mdp.n_states() >= sharing::FEWEST && pull == 0.0)
+    // with a cap every look would take a maximum flow
+    let shared = (mdp.n_states() >= sharing::FEWEST && problem.zeta >= 1.0 && pull == 0.0)
         .then(|| sharing::solve(mdp, problem, &support, limits, start));
     let (start, dual) = match &shared {
         Some((found, true)) => return found.clone(),
