@@ -13,6 +13,7 @@
 //! The multipliers of an unfinished step already prove a bound: see
 //! [`frobenius`](crate::formulation::frobenius), which takes any $G$.
 
+mod approach;
 mod packing;
 mod row;
 mod system;
@@ -29,13 +30,13 @@ use system::System;
 /// rows' problems lose their digits.
 const FIRST: f64 = 100.0;
 const GROWTH: f64 = 3.0;
+/// First $\sigma$ after an [`approach`], which leaves only what a small $\mu$ moves.
+const FIRST_NEAR: f64 = 1e6;
 const LARGEST: f64 = 1e7;
 /// No $\mu$ below this.
 const LEAST_WEIGHT: f64 = 1e-10;
 /// Proximal steps.
 const MOST_PROXIMAL: usize = 500;
-/// Newton steps for one proximal step.
-const MOST_NEWTON: usize = 60;
 /// Proximal steps without a better gap before giving up.
 const PATIENCE: usize = 12;
 
@@ -73,6 +74,10 @@ pub(super) fn solve(
     if let Some(given) = multipliers.filter(|m| m.len() == 2 * n) {
         judge.best.dual.copy_from_slice(given);
     }
+    let near = multipliers.is_none() && n >= approach::FEWEST;
+    if near {
+        policy = judge.approach(mdp, policy, limits);
+    }
     let mut system = System::new(mdp, &support, *problem, policy);
     let (alpha, beta) = judge.best.dual.split_at(n);
     system.alpha.copy_from_slice(alpha);
@@ -84,9 +89,10 @@ pub(super) fn solve(
     system
         .beta
         .copy_from_slice(&judge.evaluator.projection.beta);
-    let mut sigma = FIRST;
+    system.rough = near;
+    let mut sigma = if near { FIRST_NEAR } else { FIRST };
     let mut share = 1e-2;
-    let mut last_gap = f64::INFINITY;
+    let mut last_gap = if near { judge.gap() } else { f64::INFINITY };
     let mut waited = 0;
     for _ in 0..MOST_PROXIMAL {
         if limits.reached(&judge.best) || waited >= PATIENCE {
@@ -96,27 +102,24 @@ pub(super) fn solve(
         system.weight = (scale / sigma).max(LEAST_WEIGHT);
         // a share of what one row contributes to the distance
         let accuracy = (share * scale / (n as f64).sqrt()).max(1e-14);
-        system.evaluate();
-        for _ in 0..MOST_NEWTON {
-            if system.violation() <= accuracy || limits.expired() {
-                break;
-            }
-            judge.best.iterations += 1;
-            if !system.step() {
-                break;
-            }
-        }
-        for s in 0..n {
-            simplex::project(&mut system.policy[mdp.pairs(s)], problem.xi);
-        }
+        let settled = system.settle(accuracy, &mut judge.best.iterations, limits);
         judge.look(&system, limits);
-        system.centre.clone_from(&system.policy);
-        sigma = (GROWTH * sigma).min(LARGEST);
-        let gap = (judge.best.objective - judge.best.bound).abs();
+        let gap = judge.gap();
         waited = if gap < 0.9 * last_gap { 0 } else { waited + 1 };
-        if waited > 0 {
-            share *= 0.1;
+        if near && !settled && waited > 0 && sigma > 10.0 * FIRST {
+            // too far for so small a weight: back to where the multipliers were good
+            let (alpha, beta) = judge.best.dual.split_at(n);
+            system.alpha.copy_from_slice(alpha);
+            system.beta.copy_from_slice(beta);
+            system.policy.clone_from(&judge.best.policy);
+            sigma *= 0.1;
+        } else {
+            sigma = (GROWTH * sigma).min(LARGEST);
+            if waited > 0 {
+                share *= 0.1;
+            }
         }
+        system.centre.clone_from(&system.policy);
         last_gap = last_gap.min(gap);
     }
     judge.best
@@ -131,27 +134,39 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    fn gap(&self) -> f64 {
+        (self.best.objective - self.best.bound).abs()
+    }
+
     /// The bound comes from the system's own multipliers, which belong to the proximal step;
     /// the objective from an accurate projection of the policy.
     fn look(&mut self, system: &System<'_>, limits: &Limits<'_>) {
         let evaluator = &mut self.evaluator;
-        let n = system.alpha.len();
         evaluator.projection.alpha.copy_from_slice(&system.alpha);
         evaluator.projection.beta.copy_from_slice(&system.beta);
         evaluator.project(&system.policy, f64::INFINITY, 0);
         evaluator.descent(&mut self.descent);
         let own = evaluator.certify(self.xi, &self.descent);
-        let wanted = limits.wanted(self.best.objective.min(own.objective));
-        evaluator.project(&system.policy, (1e-4 * wanted).clamp(1e-13, 1e-8), 300);
+        self.best.bound = self.best.bound.max(own.bound);
+        self.judge(&system.policy, own.objective, limits);
+    }
+
+    /// Projects the policy, whose distance is about `about`, accurately and certifies.
+    fn judge(&mut self, policy: &[f64], about: f64, limits: &Limits<'_>) {
+        let evaluator = &mut self.evaluator;
+        let wanted = limits.wanted(self.best.objective.min(about));
+        evaluator.project(policy, (1e-4 * wanted).clamp(1e-13, 1e-8), 300);
         evaluator.descent(&mut self.descent);
         let exact = evaluator.certify(self.xi, &self.descent);
         let best = &mut self.best;
         if exact.objective < best.objective {
             best.objective = exact.objective;
-            best.policy.clone_from(&system.policy);
-            best.dual[..n].copy_from_slice(&evaluator.projection.alpha);
-            best.dual[n..].copy_from_slice(&evaluator.projection.beta);
+            best.policy.clear();
+            best.policy.extend_from_slice(policy);
+            let (alpha, beta) = best.dual.split_at_mut(evaluator.projection.alpha.len());
+            alpha.copy_from_slice(&evaluator.projection.alpha);
+            beta.copy_from_slice(&evaluator.projection.beta);
         }
-        best.bound = best.bound.max(own.bound).max(exact.bound);
+        best.bound = best.bound.max(exact.bound);
     }
 }

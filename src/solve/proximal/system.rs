@@ -14,14 +14,25 @@
 
 use super::packing::{ByColumn, Sorted, block, each_block, each_row};
 use super::row::{RowState, RowWork, Shared, SlotState};
-use crate::formulation::Problem;
 use crate::formulation::line_search::Bracket;
 use crate::formulation::support::Support;
+use crate::formulation::{Problem, simplex};
 use crate::model::Mdp;
 use crate::parallel::{sum, update};
+use crate::solve::Limits;
 
 /// Most actions of a state: what one row's products take on the stack.
 pub(super) const MOST_ACTIONS: usize = 64;
+/// Newton steps for one proximal step.
+const MOST_NEWTON: usize = 60;
+/// How far conjugate gradients reduce a Newton step's residual while entries become free and cut
+/// from one step to the next, so that a better direction is not a better step; and where full steps
+/// do not get on.
+const LOOSE: f64 = 0.1;
+const TIGHT: f64 = 1e-9;
+/// Full steps that hardly reduce the violation before leaving it: rounding, divided by a small
+/// $\mu$.
+const MOST_STUCK: usize = 4;
 /// Most conjugate gradient iterations for one Newton step.
 const MOST_CONJUGATE: usize = 500;
 
@@ -39,6 +50,10 @@ pub(super) struct System<'a> {
     /// $\mu$.
     pub(super) weight: f64,
     damping: f64,
+    /// Whether steps may be rough: on a large model, for a moderate gap.
+    pub(super) rough: bool,
+    /// Full steps one after the other that hardly reduced the violation.
+    stuck: usize,
     columns: Sorted,
     rows: Sorted,
     states: Vec<RowState>,
@@ -102,6 +117,8 @@ impl<'a> System<'a> {
             policy: start,
             weight: 1.0,
             damping: 1e-3,
+            rough: false,
+            stuck: 0,
             columns: Sorted::new(n),
             rows: Sorted::new(n),
             states: vec![RowState::default(); n],
@@ -516,10 +533,43 @@ impl<'a> System<'a> {
         })
     }
 
+    /// Newton steps until no sum is off by more than `accuracy`; returns whether that was reached.
+    /// The policy ends in $\Delta_\xi$.
+    pub(super) fn settle(
+        &mut self,
+        accuracy: f64,
+        steps: &mut usize,
+        limits: &mut Limits<'_>,
+    ) -> bool {
+        self.evaluate();
+        let mut settled = self.violation() <= accuracy;
+        self.stuck = 0;
+        for _ in 0..MOST_NEWTON {
+            let enough = self.rough && self.stuck >= MOST_STUCK;
+            if settled || enough || limits.expired() {
+                break;
+            }
+            *steps += 1;
+            if !self.step() {
+                break;
+            }
+            settled = self.violation() <= accuracy;
+        }
+        for s in 0..self.mdp.n_states() {
+            simplex::project(&mut self.policy[self.mdp.pairs(s)], self.problem.xi);
+        }
+        settled
+    }
+
     /// One damped Newton step; returns whether it moved.
-    pub(super) fn step(&mut self) -> bool {
-        let violation = self.violation();
-        self.direction(self.damping, (0.1 * violation).clamp(1e-9, 0.1));
+    fn step(&mut self) -> bool {
+        let before = self.violation();
+        let forcing = if self.rough && self.stuck == 0 {
+            LOOSE
+        } else {
+            (LOOSE * before).clamp(TIGHT, LOOSE)
+        };
+        self.direction(self.damping, forcing);
         let slope = self.slope();
         if !(slope > 0.0) {
             return false;
@@ -544,11 +594,18 @@ impl<'a> System<'a> {
         }
         // too long a step means that the model misses entries about to become free; damping
         // hardly touches columns whose mass the policy can still move, their curvature is large
-        if size < 0.3 {
+        if self.rough && size < 0.03 {
+            self.damping = (1e3 * self.damping).clamp(1e-3, 1e8);
+        } else if size < 0.3 {
             self.damping = (10.0 * self.damping).min(1e8);
         } else if size >= 0.9 {
             self.damping = (0.2 * self.damping).max(1e-12);
         }
+        self.stuck = if size >= 0.9 && self.violation() > 0.5 * before {
+            self.stuck + 1
+        } else {
+            0
+        };
         true
     }
 }

@@ -1,0 +1,127 @@
+//! The way to the neighbourhood of the optimum on large models: Frobenius seen as a function of the
+//! column sums.
+//!
+//! Where $U$ is strictly between its bounds it follows $M(\pi)$, so that the distance depends on $\pi$
+//! only through the sums $c(\pi)$ of the columns, and on those nearly as if each were mended on its
+//! own, the excess of a column being taken equally from its $n_t$ free entries. Around $\pi$
+//!
+//! $$\tfrac12 \mathrm{dist}^2(\pi + d) \approx \tfrac12 \mathrm{dist}^2(\pi) + \nabla \cdot d
+//!   + \tfrac12 \sum_t w_t (P^\top d)_t^2 + \tfrac12 \sum_r q_r d_r^2, \qquad w_t \approx 1 / n_t,$$
+//!
+//! with $q$ for the entries that $U$ cuts off and that do not follow. Minimising that takes two
+//! products with $P$ per step ([`balance`](crate::solve::balance)) instead of a projection. Where
+//! entries are cut or freed on the way, a column answers more stiffly than $1 / n_t$: $w_t$ is
+//! then what the last two projections show, change of multiplier by change of sum. A few such models in turn settle all but the flattest directions, which are left to the proximal steps.
+
+use super::Judge;
+use crate::model::Mdp;
+use crate::solve::Limits;
+use crate::solve::balance::Balance;
+
+/// States from which on it pays.
+pub(super) const FEWEST: usize = 2_000;
+/// Models one after the other,
+const MOST: usize = 30;
+/// and steps on each.
+const STEPS: usize = 150;
+/// Models without a clearly smaller gap before leaving it at that.
+const PATIENCE: usize = 2;
+/// What remains of an observed stiffness at the next model.
+const MEMORY: f64 = 0.7;
+/// Stiffness below so many times $1 / n_t$ is not worth keeping.
+const CLEARLY: f64 = 2.0;
+/// Changes of a column's sum below this, or this share of the largest, say nothing about its
+/// stiffness.
+const TELLING: f64 = 1e-5;
+const TELLING_SHARE: f64 = 1e-3;
+/// Cut entries count so many times: others will be cut on the way.
+const CAUTION: f64 = 3.0;
+
+/// The model's weights and what they are made from.
+struct Stiffness {
+    weight: Vec<f64>,
+    observed: Vec<f64>,
+    /// $\beta$ and $c$ at the last model, if there was one.
+    last: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+impl Stiffness {
+    fn new(n: usize) -> Self {
+        Stiffness {
+            weight: vec![0.0; n],
+            observed: vec![0.0; n],
+            last: None,
+        }
+    }
+
+    /// Takes in the projection at hand: its multipliers, its free entries, the sums they belong to.
+    fn update(&mut self, beta: &[f64], counts: &[f64], columns: &[f64]) {
+        let n = beta.len();
+        match &mut self.last {
+            None => self.last = Some((beta.to_vec(), columns.to_vec())),
+            Some((last_beta, last_columns)) => {
+                // a constant added to all multipliers means nothing
+                let shift = beta.iter().sum::<f64>() - last_beta.iter().sum::<f64>();
+                let shift = shift / n as f64;
+                let moves = columns.iter().zip(last_columns.iter());
+                let most = moves.fold(0.0, |most, (x, y)| f64::max(most, (x - y).abs()));
+                for t in 0..n {
+                    let moved = columns[t] - last_columns[t];
+                    self.observed[t] *= MEMORY;
+                    if moved.abs() > f64::max(TELLING, TELLING_SHARE * most) {
+                        let shown = (last_beta[t] + shift - beta[t]) / moved;
+                        if shown > CLEARLY / counts[t].max(1.0) {
+                            // not more than an entry that is cut
+                            self.observed[t] = self.observed[t].max(shown.min(1.0));
+                        }
+                    }
+                }
+                last_beta.copy_from_slice(beta);
+                last_columns.copy_from_slice(columns);
+            }
+        }
+        for t in 0..n {
+            self.weight[t] = (1.0 / counts[t].max(1.0)).max(self.observed[t]);
+        }
+    }
+}
+
+impl Judge<'_> {
+    /// Goes on from `policy` as long as the gap falls. The best policy found comes back, its
+    /// multipliers are with the judge.
+    pub(super) fn approach(
+        &mut self,
+        mdp: &Mdp,
+        policy: Vec<f64>,
+        limits: &mut Limits<'_>,
+    ) -> Vec<f64> {
+        let mut balance = Balance::new(mdp, self.xi, policy);
+        let mut stiffness = Stiffness::new(mdp.n_states());
+        let mut curvature = vec![0.0; mdp.n_pairs()];
+        let (mut least, mut waited) = (f64::INFINITY, 0);
+        for _ in 0..MOST {
+            self.judge(&balance.policy, f64::INFINITY, limits);
+            if self.gap() < 0.8 * least {
+                (least, waited) = (self.gap(), 0);
+            } else if self.best.bound > 0.0 {
+                waited += 1;
+            }
+            if limits.reached(&self.best) || waited >= PATIENCE {
+                break;
+            }
+            self.descent.iter_mut().for_each(|x| *x = -*x);
+            self.evaluator.cut_curvature(&mut curvature);
+            curvature.iter_mut().for_each(|x| *x *= CAUTION);
+            let projection = &self.evaluator.projection;
+            stiffness.update(
+                &projection.beta,
+                projection.column_counts(),
+                &balance.columns,
+            );
+            balance.model(&self.descent, &stiffness.weight, &curvature);
+            balance.advance(STEPS);
+            self.best.iterations += STEPS;
+        }
+        self.best.policy.clone()
+    }
+}
