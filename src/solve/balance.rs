@@ -13,10 +13,11 @@
 //! $$\varphi(h) = \min_{\pi \in \Delta_\xi,\; w \ge 0,\; \sum_t w_{st} \le h} \;
 //!   \tfrac12 \sum_t \Big(c_t(\pi) - \sum_s w_{st} - 1\Big)_+^2$$
 //!
-//! vanishes exactly when $h$ is enough (dropping more than there is, $w > M$, only matters where $M <
-//! h$ and is cut off afterwards). Its residuals $y$ are prices that prove a larger $h$ to be necessary,
-//! $h \ge (\min_\pi y \cdot c(\pi) - \sum_t y_t) / \sum_s \max_{t \in s} y_t$, so levels rise from one proven
-//! bound to the next (the level-set method of Aravkin et al. 2019).
+//! with $w \le M$ as well, vanishes exactly when $h$ is enough (the method takes $M$ from a policy a few
+//! steps back). Its residuals $y$ are prices that prove a larger $h$ to be necessary where it is not; if
+//! every slot holds $h$ they prove
+//! $h \ge (\min_\pi y \cdot c(\pi) - \sum_t y_t) / \sum_s \max_{t \in s} y_t$. So levels halve the way between
+//! what is proven and what is reached (after the level-set method of Aravkin et al. 2019).
 
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
@@ -30,6 +31,8 @@ struct Drops<'a> {
     offsets: Vec<usize>,
     slot: Vec<u32>,
     budget: f64,
+    /// What there is to drop: $M$ at a policy a few steps back.
+    most: Vec<f64>,
     step: f64,
     amount: Vec<f64>,
     previous: Vec<f64>,
@@ -168,14 +171,14 @@ impl<'a> Balance<'a> {
         self.begin_again();
     }
 
-    /// From here on rows may drop mass, `budget` each.
-    pub(super) fn allow_drops(&mut self, support: &'a Support, budget: f64) {
+    /// From here on rows may drop mass, `budget` each and `most` in each slot.
+    pub(super) fn allow_drops(&mut self, support: &'a Support, budget: f64, most: &[f64]) {
         let n = self.columns.len();
         let mut offsets = vec![0usize; n + 1];
         for t in &support.columns {
             offsets[*t as usize + 1] += 1;
         }
-        let most = offsets.iter().copied().max().unwrap_or(1);
+        let longest = offsets.iter().copied().max().unwrap_or(1);
         for t in 0..n {
             offsets[t + 1] += offsets[t];
         }
@@ -193,19 +196,34 @@ impl<'a> Balance<'a> {
             offsets,
             slot,
             budget,
-            step: 0.5 / most.max(1) as f64,
+            step: 0.5 / longest.max(1) as f64,
+            most: most.to_vec(),
             amount: vec![0.0; support.len()],
             previous: vec![0.0; support.len()],
         });
-        self.set_budget(budget);
+        self.set_budget(budget, most);
     }
 
     /// Another level, starting without momentum.
-    pub(super) fn set_budget(&mut self, budget: f64) {
+    pub(super) fn set_budget(&mut self, budget: f64, most: &[f64]) {
         if let Some(drops) = &mut self.drops {
             drops.budget = budget;
         }
+        self.limit_drops(most);
         self.begin_again();
+    }
+
+    /// Another limit to what slots can drop, as the policy has moved.
+    pub(super) fn limit_drops(&mut self, most: &[f64]) {
+        if let Some(drops) = &mut self.drops {
+            drops.most.copy_from_slice(most);
+            let (first, budget) = (&drops.support.offsets, drops.budget);
+            blocks(first, &mut drops.amount, |s, row| {
+                within_budget(row, &most[first[s]..first[s + 1]], budget);
+            });
+        }
+        self.sums();
+        self.value = self.objective();
     }
 
     /// Forgets the momentum.
@@ -229,11 +247,23 @@ impl<'a> Balance<'a> {
     pub(super) fn prices(&self) -> (Vec<f64>, Vec<f64>) {
         let columns: Vec<f64> = self.columns.iter().map(|c| (c - 1.0).max(0.0)).collect();
         let rows = self.drops.as_ref().map_or_else(Vec::new, |drops| {
+            let mut row: Vec<(f64, f64)> = Vec::new();
             let slots = drops.support.offsets.windows(2);
             slots
                 .map(|w| {
-                    let row = drops.support.columns[w[0]..w[1]].iter();
-                    row.fold(0.0, |most, t| f64::max(most, columns[*t as usize]))
+                    // the price of the last slot that a row with this budget would drop from
+                    row.clear();
+                    row.extend((w[0]..w[1]).filter_map(|k| {
+                        let price = columns[drops.support.columns[k] as usize];
+                        (price > 0.0).then_some((price, drops.most[k]))
+                    }));
+                    row.sort_unstable_by(|x, y| y.0.total_cmp(&x.0));
+                    let mut left = drops.budget;
+                    let last = row.iter().find(|(_, most)| {
+                        left -= most;
+                        left < 0.0
+                    });
+                    last.map_or(0.0, |(price, _)| *price)
                 })
                 .collect()
         });
@@ -318,12 +348,13 @@ impl<'a> Balance<'a> {
             let (here, residual, budget, step) =
                 (&drops.previous, &self.residual, drops.budget, drops.step);
             let (first, columns) = (&drops.support.offsets, &drops.support.columns);
+            let most = &drops.most;
             blocks(first, &mut drops.amount, |s, row| {
                 for (k, old) in (first[s]..).zip(row.iter_mut()) {
                     *old =
                         here[k] + share * (here[k] - *old) + step * residual[columns[k] as usize];
                 }
-                within_budget(row, budget);
+                within_budget(row, &most[first[s]..first[s + 1]], budget);
             });
         }
         self.sums();
@@ -358,27 +389,45 @@ impl<'a> Balance<'a> {
     }
 }
 
-/// Replaces `row` by its nearest point with $w \ge 0$, $\sum w \le$ `budget`.
-fn within_budget(row: &mut [f64], budget: f64) {
-    let positive: f64 = row.iter().map(|x| x.max(0.0)).sum();
-    let mut tau = 0.0;
-    if positive > budget {
-        let mut active = usize::MAX;
-        for _ in 0..=row.len() {
-            let (mut sum, mut count) = (0.0, 0usize);
-            for &x in row.iter() {
-                let keep = x > tau;
-                sum += if keep { x } else { 0.0 };
-                count += usize::from(keep);
+/// Replaces `row` by its nearest point with $0 \le w \le$ `most`, $\sum w \le$ `budget`.
+fn within_budget(row: &mut [f64], most: &[f64], budget: f64) {
+    // sum of clamp(x - tau, 0, most) and how many are strictly between
+    let filled = |row: &[f64], tau: f64| {
+        let (mut sum, mut between) = (0.0, 0usize);
+        for (x, most) in row.iter().zip(most) {
+            let moved = x - tau;
+            sum += moved.clamp(0.0, most.max(0.0));
+            between += usize::from(moved > 0.0 && moved < *most);
+        }
+        (sum, between)
+    };
+    let (mut low, mut tau) = (0.0, 0.0);
+    let mut high = row.iter().copied().fold(0.0, f64::max);
+    let (mut sum, mut between) = filled(row, tau);
+    if sum > budget {
+        // Newton's steps on a falling, piecewise linear function, kept in a bracket
+        for _ in 0..60 {
+            if sum > budget {
+                low = tau;
+            } else {
+                high = tau;
             }
-            if count == active || count == 0 {
+            let next = tau + (sum - budget) / between.max(1) as f64;
+            let next = if between > 0 && next > low && next < high {
+                next
+            } else {
+                0.5 * (low + high)
+            };
+            if next == tau || (sum - budget).abs() <= 1e-15 * budget {
                 break;
             }
-            active = count;
-            tau = (sum - budget) / count as f64;
+            tau = next;
+            (sum, between) = filled(row, tau);
         }
     }
-    row.iter_mut().for_each(|x| *x = (*x - tau).max(0.0));
+    for (x, most) in row.iter_mut().zip(most) {
+        *x = (*x - tau).clamp(0.0, most.max(0.0));
+    }
 }
 
 /// $\text{out} = P^\top w$ on all threads.

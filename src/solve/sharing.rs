@@ -19,10 +19,24 @@ pub(super) const FEWEST: usize = 64;
 /// Rounds of fifty steps for spreading the excess,
 const EVEN_ROUNDS: usize = 20;
 /// and at rising levels after that.
-const LEVEL_ROUNDS: usize = 20;
+const LEVEL_ROUNDS: usize = 60;
 
 /// Rounds without a smaller gap before going on to the next, or giving up: rows cannot share alike.
 const PATIENCE: usize = 3;
+
+/// How far above what is proven a level lies, as a share of the way to what is reached.
+const AHEAD: f64 = 0.1;
+
+/// What is being done.
+#[derive(Clone, Copy)]
+enum Stage {
+    /// The excess is spread equally over the columns.
+    Even,
+    /// Rows drop what is proven and a little more, as if every slot held enough: mostly it does.
+    Final(f64),
+    /// Rows drop no more than there is, at levels coming down.
+    Levels(f64),
+}
 
 /// The best found, and whether that is enough.
 pub(super) fn solve(
@@ -36,13 +50,13 @@ pub(super) fn solve(
     let mut mass = vec![0.0; support.len()];
     let mut spread = vec![0.0; n];
     let mut kept = mass.clone();
-    let mut value = |policy: &[f64], dropped: &[f64]| {
-        full_mass(mdp, support, policy, &mut mass, &mut spread);
-        kept.copy_from_slice(&mass);
+    let mut value = |policy: &[f64], dropped: &[f64], mass: &mut [f64]| {
+        full_mass(mdp, support, policy, mass, &mut spread);
+        kept.copy_from_slice(mass);
         for (k, w) in kept.iter_mut().zip(dropped) {
             *k -= w;
         }
-        repair(support, &[], problem.zeta, &mass, &mut kept);
+        repair(support, &[], problem.zeta, mass, &mut kept);
         match objective(support, problem.zeta, &kept) {
             (objective, None) => objective,
             (_, Some(_)) => f64::INFINITY,
@@ -54,7 +68,7 @@ pub(super) fn solve(
         simplex::project(&mut first[mdp.pairs(s)], problem.xi);
     }
     let even = Outcome {
-        objective: value(&first, &[]),
+        objective: value(&first, &[], &mut mass),
         policy: first,
         bound: 0.0,
         dual: vec![0.0; 2 * n],
@@ -85,17 +99,18 @@ pub(super) fn solve(
         .iter()
         .map(|c| if *c < 1.0 { *c } else { equal });
     balance.aim_at(target.collect());
-    let mut level = None;
+    let boundless = vec![f64::INFINITY; support.len()];
+    let mut stage = Stage::Even;
     let (mut least, mut waited) = (f64::INFINITY, 0);
     for round in 1..=EVEN_ROUNDS + LEVEL_ROUNDS {
         let moved = balance.advance(50);
         best.iterations += 50;
-        let objective = value(&balance.policy, balance.dropped());
+        let objective = value(&balance.policy, balance.dropped(), &mut mass);
         if objective < best.objective {
             best.objective = objective;
             best.policy.clone_from(&balance.policy);
         }
-        if level.is_some() {
+        if !matches!(stage, Stage::Even) {
             let (rows, columns) = balance.prices();
             let point = DualPoint {
                 rows,
@@ -115,23 +130,42 @@ pub(super) fn solve(
         let gap = best.objective - best.bound;
         waited = if gap < 0.95 * least { 0 } else { waited + 1 };
         least = least.min(gap);
-        // a level a little above what is proven: to find more to be necessary it must be below,
-        // to be reached it must be above
-        let next = 0.5 * (best.bound + 0.3 * limits.wanted(best.objective));
-        match level {
-            None if moved < 1e-13 || waited >= PATIENCE || round >= EVEN_ROUNDS => {
-                level = Some(next);
-                balance.allow_drops(support, next);
+        let wanted = 0.3 * limits.wanted(best.objective);
+        // to be reached a level must be above what is proven
+        let final_level = 0.5 * (best.bound + wanted);
+        stage = match stage {
+            Stage::Even if moved < 1e-13 || waited >= PATIENCE || round >= EVEN_ROUNDS => {
+                balance.allow_drops(support, final_level, &boundless);
                 waited = 0;
+                Stage::Final(final_level)
             }
-            Some(_) if waited >= PATIENCE => break,
-            Some(at) if next > at => {
-                level = Some(next);
-                balance.set_budget(next);
+            Stage::Final(_) if waited >= PATIENCE || moved < 1e-12 => {
+                // above the optimum all columns but those of a few crowded places find room at once
+                let level = 0.5 * (best.bound + f64::max(AHEAD * gap, wanted));
+                balance.set_budget(level, &mass);
+                waited = 0;
+                Stage::Levels(level)
             }
-            Some(_) if moved < 1e-12 => break,
-            _ => {}
-        }
+            Stage::Final(level) if final_level > level => {
+                balance.set_budget(final_level, &boundless);
+                Stage::Final(final_level)
+            }
+            Stage::Levels(_) if waited >= PATIENCE => break,
+            Stage::Levels(level) => {
+                let ahead = f64::max(AHEAD * gap, wanted);
+                let decided = 2.0 * level <= best.bound + 0.5 * ahead
+                    || 2.0 * level >= best.objective - 0.5 * ahead;
+                if decided {
+                    let next = 0.5 * (best.bound + ahead);
+                    balance.set_budget(next, &mass);
+                    Stage::Levels(next)
+                } else {
+                    balance.limit_drops(&mass);
+                    stage
+                }
+            }
+            other => other,
+        };
     }
     (best, false)
 }
