@@ -86,3 +86,34 @@ fn infinity_is_at_least_column_sum_per_state() {
         assert!(rows.certificate.bound <= rows.certificate.objective + 1e-12);
     }
 }
+
+/// Large models begin with a model of the column sums; from another formulation's policy the solver
+/// goes by proximal steps alone. What one proves the other must not undercut.
+#[test]
+fn frobenius_from_two_starts() {
+    let spec = "garnet:states=2500,actions=4,branching=5,seed=2";
+    let start = by(
+        spec,
+        &Problem {
+            xi: 0.01,
+            ..Problem::new(Formulation::ColumnSum)
+        },
+        SolverChoice::Structured,
+        1e-2,
+        None,
+    );
+    for zeta in [1.0, 0.5] {
+        let problem = Problem {
+            formulation: Formulation::Frobenius,
+            xi: 0.01,
+            zeta,
+        };
+        let solved = |warm| by(spec, &problem, SolverChoice::Structured, 2e-5, warm).certificate;
+        let (cold, warm) = (solved(None), solved(Some(&start)));
+        for certificate in [&cold, &warm] {
+            assert_eq!(certificate.status, Status::Optimal, "{certificate:?}");
+        }
+        assert!(cold.bound <= warm.objective, "{cold:?}, {warm:?}");
+        assert!(warm.bound <= cold.objective, "{cold:?}, {warm:?}");
+    }
+}

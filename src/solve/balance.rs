@@ -446,6 +446,36 @@ mod tests {
     use super::*;
     use crate::domains;
 
+    /// The conditions of the nearest point: a common shift, which is zero unless the budget is spent.
+    #[test]
+    fn nearest_point_within_the_budget() {
+        let number = |i: usize| (i as f64 * 0.618_033_988_75).fract();
+        for case in 0..500 {
+            let given: Vec<f64> = (0..7)
+                .map(|k| 2.0 * number(7 * case + k) - 0.5)
+                .collect();
+            let most: Vec<f64> = (0..7).map(|k| number(11 * case + 3 * k)).collect();
+            let budget = 3.0 * number(13 * case + 1);
+            let mut found = given.clone();
+            within_budget(&mut found, &most, budget);
+            let spent: f64 = found.iter().sum();
+            assert!(spent <= budget + 1e-12);
+            let shifts: Vec<f64> = (0..7)
+                .filter(|k| found[*k] > 0.0 && found[*k] < most[*k])
+                .map(|k| given[k] - found[k])
+                .collect();
+            let shift = shifts.first().copied().unwrap_or(0.0);
+            assert!(shift > -1e-12 && (shift < 1e-12 || spent > budget - 1e-9));
+            for (k, x) in found.iter().enumerate() {
+                assert!(*x >= 0.0 && *x <= most[k]);
+                if !shifts.is_empty() {
+                    let expected = (given[k] - shift).clamp(0.0, most[k]);
+                    assert!((x - expected).abs() < 1e-9, "case {case}, slot {k}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn columns_of_the_excess_are_equally_full() {
         let mdp = domains::load("garnet:states=300,actions=4,branching=5,seed=3").unwrap();
