@@ -451,9 +451,7 @@ mod tests {
     fn nearest_point_within_the_budget() {
         let number = |i: usize| (i as f64 * 0.618_033_988_75).fract();
         for case in 0..500 {
-            let given: Vec<f64> = (0..7)
-                .map(|k| 2.0 * number(7 * case + k) - 0.5)
-                .collect();
+            let given: Vec<f64> = (0..7).map(|k| 2.0 * number(7 * case + k) - 0.5).collect();
             let most: Vec<f64> = (0..7).map(|k| number(11 * case + 3 * k)).collect();
             let budget = 3.0 * number(13 * case + 1);
             let mut found = given.clone();
