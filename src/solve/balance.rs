@@ -10,14 +10,13 @@
 //!
 //! Infinity goes on from there by *levels*. If every row may drop $h$ of its mass,
 //!
-//! $$\varphi(h) = \min_{\pi \in \Delta_\xi,\; w \ge 0,\; \sum_t w_{st} \le h} \;
+//! $$\varphi(h) = \min_{\pi \in \Delta_\xi,\; 0 \le w \le M(\pi),\; \sum_t w_{st} \le h} \;
 //!   \tfrac12 \sum_t \Big(c_t(\pi) - \sum_s w_{st} - 1\Big)_+^2$$
 //!
-//! with $w \le M$ as well, vanishes exactly when $h$ is enough (the method takes $M$ from a policy a few
-//! steps back). Its residuals $y$ are prices that prove a larger $h$ to be necessary where it is not; if
+//! vanishes exactly when $h$ is enough (the method takes $M$ from a policy a few steps back). Its residuals $y$ are prices that prove a larger $h$ to be necessary where it is not; if
 //! every slot holds $h$ they prove
-//! $h \ge (\min_\pi y \cdot c(\pi) - \sum_t y_t) / \sum_s \max_{t \in s} y_t$. So levels halve the way between
-//! what is proven and what is reached (after the level-set method of Aravkin et al. 2019).
+//! $h \ge (\min_\pi y \cdot c(\pi) - \sum_t y_t) / \sum_s \max_{t \in s} y_t$. So levels come
+//! down towards what is proven (after the level-set method of Aravkin et al. 2019).
 
 use crate::formulation::simplex;
 use crate::formulation::support::Support;

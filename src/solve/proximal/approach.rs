@@ -11,7 +11,8 @@
 //! with $q$ for the entries that $U$ cuts off and that do not follow. Minimising that takes two
 //! products with $P$ per step ([`balance`](crate::solve::balance)) instead of a projection. Where
 //! entries are cut or freed on the way, a column answers more stiffly than $1 / n_t$: $w_t$ is
-//! then what the last two projections show, change of multiplier by change of sum. A few such models in turn settle all but the flattest directions, which are left to the proximal steps.
+//! then what the last two projections show, change of multiplier by change of sum. A few such
+//! models in turn settle all but the flattest directions, which are left to the proximal steps.
 
 use super::Judge;
 use crate::model::Mdp;

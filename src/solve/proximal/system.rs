@@ -50,7 +50,7 @@ pub(super) struct System<'a> {
     /// $\mu$.
     pub(super) weight: f64,
     damping: f64,
-    /// Whether steps may be rough: on a large model, for a moderate gap.
+    /// Whether steps may be rough: after an approach, where better directions do not pay.
     pub(super) rough: bool,
     /// Full steps one after the other that hardly reduced the violation.
     stuck: usize,
