@@ -13,7 +13,7 @@ pub mod formulation;
 pub mod frontier;
 pub mod learn;
 pub mod model;
-mod parallel;
+mod linalg;
 pub mod report;
 pub mod reproduce;
 pub mod solve;

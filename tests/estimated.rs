@@ -62,7 +62,7 @@ fn uniform_rows_need_no_filling_in() {
                     (c.objective, c.gap)
                 };
                 let (expected, _) = value(&full, SolverChoice::Conic);
-                for solver in [SolverChoice::Conic, SolverChoice::Structured] {
+                for solver in [SolverChoice::Conic, SolverChoice::Auto] {
                     let (found, gap) = value(&sparse, solver);
                     if (found - expected).abs() > 1e-6 || gap > 1e-7 {
                         failures.push(format!(

@@ -40,8 +40,8 @@ fn both_roads_agree() {
                     zeta: if formulation.takes_zeta() { zeta } else { 1.0 },
                 };
                 let expected = by(spec, &problem, SolverChoice::Conic, 5e-8, None).certificate;
-                let found = by(spec, &problem, SolverChoice::Structured, 5e-8, None);
-                let again = by(spec, &problem, SolverChoice::Structured, 5e-8, Some(&found));
+                let found = by(spec, &problem, SolverChoice::Auto, 5e-8, None);
+                let again = by(spec, &problem, SolverChoice::Auto, 5e-8, Some(&found));
                 for certificate in [found.certificate, again.certificate] {
                     if (certificate.objective - expected.objective).abs() > 1e-6
                         || certificate.status != Status::Optimal
@@ -69,14 +69,14 @@ fn infinity_is_at_least_column_sum_per_state() {
         let columns = by(
             &spec,
             &problem(Formulation::ColumnSum),
-            SolverChoice::Structured,
+            SolverChoice::Auto,
             1e-6,
             None,
         );
         let rows = by(
             &spec,
             &problem(Formulation::Infinity),
-            SolverChoice::Structured,
+            SolverChoice::Auto,
             1e-6,
             None,
         );
@@ -98,7 +98,7 @@ fn frobenius_from_two_starts() {
             xi: 0.01,
             ..Problem::new(Formulation::ColumnSum)
         },
-        SolverChoice::Structured,
+        SolverChoice::Auto,
         1e-2,
         None,
     );
@@ -108,7 +108,13 @@ fn frobenius_from_two_starts() {
             xi: 0.01,
             zeta,
         };
-        let solved = |warm| by(spec, &problem, SolverChoice::Structured, 2e-5, warm).certificate;
+        // another formulation's policy, handed over as if it were one of this
+        let start = Solution {
+            formulation: Formulation::Frobenius,
+            dual: Vec::new(),
+            ..start.clone()
+        };
+        let solved = |warm| by(spec, &problem, SolverChoice::Auto, 2e-5, warm).certificate;
         let (cold, warm) = (solved(None), solved(Some(&start)));
         for certificate in [&cold, &warm] {
             assert_eq!(certificate.status, Status::Optimal, "{certificate:?}");

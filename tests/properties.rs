@@ -47,7 +47,7 @@ fn some_policy(mdp: &Mdp, salt: f64) -> Policy {
 
 fn certificate(mdp: &Mdp, problem: &Problem, tie_break: TieBreak) -> (Certificate, f64) {
     let options = Options {
-        solver: SolverChoice::Structured,
+        solver: SolverChoice::Auto,
         tie_break,
         ..Options::default()
     };

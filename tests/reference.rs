@@ -91,7 +91,7 @@ fn agree(formulation: Formulation) {
                 (entropy::entropy(&d), solution)
             };
             let (first, a) = entropy_of(SolverChoice::Conic);
-            let (second, b) = entropy_of(SolverChoice::Structured);
+            let (second, b) = entropy_of(SolverChoice::Auto);
             let apart = a.policy.distance(&b.policy);
             if (first - second).abs() > 1e-6 || a.certificate.gap > 1e-7 || b.certificate.gap > 1e-7
             {
@@ -113,7 +113,7 @@ macro_rules! each {
         }
         #[test]
         fn $structured() {
-            check(Formulation::$formulation, SolverChoice::Structured);
+            check(Formulation::$formulation, SolverChoice::Auto);
         }
         #[test]
         fn $agree() {

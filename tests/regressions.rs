@@ -98,7 +98,7 @@ fn one_state_with_uniform_rows_and_the_largest_xi() {
     )
     .unwrap();
     let xi = 1.0 / 3.0;
-    let found = solved(&mdp, Formulation::Dual, xi, 1.0, SolverChoice::Structured);
+    let found = solved(&mdp, Formulation::Dual, xi, 1.0, SolverChoice::Auto);
     sound(&mdp, Formulation::Dual, xi, 1.0, &found);
     assert!((found.certificate.bound - 3f64.ln()).abs() < 1e-9);
     assert_eq!(found.certificate.status, Status::Optimal);
@@ -117,7 +117,7 @@ fn one_state_at_distance_zero() {
         &[1.0, 1.0, 0.3],
     )
     .unwrap();
-    for solver in [SolverChoice::Structured, SolverChoice::Conic] {
+    for solver in [SolverChoice::Auto, SolverChoice::Conic] {
         let found = solved(&mdp, Formulation::Frobenius, 0.0, 1.0, solver);
         sound(&mdp, Formulation::Frobenius, 0.0, 1.0, &found);
         assert_eq!(found.certificate.status, Status::Optimal);
@@ -127,7 +127,7 @@ fn one_state_at_distance_zero() {
 #[test]
 fn uniform_rows_at_the_smallest_zeta() {
     let mdp = stored("uniform-rows-zeta-one-fifth.json");
-    for solver in [SolverChoice::Structured, SolverChoice::Conic] {
+    for solver in [SolverChoice::Auto, SolverChoice::Conic] {
         let found = solved(&mdp, Formulation::Frobenius, 0.0, 0.2, solver);
         sound(&mdp, Formulation::Frobenius, 0.0, 0.2, &found);
     }
@@ -142,7 +142,7 @@ fn two_faint_ways_out_of_1e_300() {
         Formulation::StateEntropy,
         1.0,
         1.0,
-        SolverChoice::Structured,
+        SolverChoice::Auto,
     );
     sound(&mdp, Formulation::StateEntropy, 1.0, 1.0, &found);
     // exact rational arithmetic
@@ -154,7 +154,7 @@ fn ranges_beyond_every_double() {
     // the steady state was not a number
     let mdp = stored("ranges-beyond-doubles.json");
     let xi = 0.444_690_840_658_685;
-    let found = solved(&mdp, Formulation::Dual, xi, 1.0, SolverChoice::Structured);
+    let found = solved(&mdp, Formulation::Dual, xi, 1.0, SolverChoice::Auto);
     assert!(found.certificate.objective.is_finite());
     sound(&mdp, Formulation::Dual, xi, 1.0, &found);
 }
@@ -169,7 +169,7 @@ fn a_floor_that_rescaling_broke() {
         Formulation::ColumnSum,
         xi,
         1.0,
-        SolverChoice::Structured,
+        SolverChoice::Auto,
     );
     sound(&mdp, Formulation::ColumnSum, xi, 1.0, &found);
 }
@@ -183,7 +183,7 @@ fn a_floor_of_5e_13_that_decides_everything() {
         Formulation::StateEntropy,
         5e-13,
         1.0,
-        SolverChoice::Structured,
+        SolverChoice::Auto,
     );
     sound(&mdp, Formulation::StateEntropy, 5e-13, 1.0, &found);
 }
@@ -201,7 +201,7 @@ fn permutations_at_distance_zero() {
             Formulation::Frobenius,
             0.04,
             1.0,
-            SolverChoice::Structured,
+            SolverChoice::Auto,
         );
         assert!(
             found.certificate.objective < 2e-7 && found.certificate.gap < 2e-7,
@@ -215,7 +215,7 @@ fn permutations_at_distance_zero() {
 fn the_smallest_model_in_every_formulation() {
     let mdp = Mdp::from_triplets(1, 1, [(0, 0, 0, 1.0)]).unwrap();
     for formulation in Formulation::ALL {
-        for solver in [SolverChoice::Structured, SolverChoice::Conic] {
+        for solver in [SolverChoice::Auto, SolverChoice::Conic] {
             for xi in [0.0, 1.0] {
                 let found = solved(&mdp, formulation, xi, 1.0, solver);
                 assert_eq!(found.policy.probabilities(), [1.0]);
@@ -244,7 +244,7 @@ fn a_model_that_falls_apart() {
         Formulation::StateEntropy,
         0.0,
         1.0,
-        SolverChoice::Structured,
+        SolverChoice::Auto,
     );
     assert!((found.certificate.objective - 4f64.ln()).abs() < 1e-9);
     assert!(!found.notes.is_empty());

@@ -129,7 +129,7 @@ fn the_table_of_entropies() {
             arguments.extend(["--zeta", zeta]);
         }
         let mut entropies = Vec::new();
-        for solver in ["structured", "conic"] {
+        for solver in ["auto", "conic"] {
             let mut with_solver = arguments.clone();
             with_solver.extend(["--solver", solver]);
             let found = json(&with_solver);
@@ -242,7 +242,7 @@ fn bad_parameters_one_by_one() {
     refused(&with(&["--time-limit", "-3"]), &["time-limit", "-3"]);
     refused(&with(&["--time-limit", "NaN"]), &["time-limit", "NaN"]);
     refused(&with(&["--threads", "0"]), &["threads"]);
-    refused(&with(&["--solver", "simplex"]), &["solver", "structured"]);
+    refused(&with(&["--solver", "simplex"]), &["solver", "conic"]);
     refused(&with(&["--tie-break", "some"]), &["tie-break", "uniform"]);
     refused(&["solve", "singel-chain"], &["single-chain"]);
     refused(

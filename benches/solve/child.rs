@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &[String]) {
         relative_tolerance: number(5),
         time_limit: Some(Duration::from_secs_f64(number(6))),
         tie_break: TieBreak::None,
-        solver: SolverChoice::Structured,
+        solver: SolverChoice::Auto,
         ..Options::default()
     };
     let begin = Instant::now();

@@ -91,8 +91,7 @@ impl Settings {
             solver: match self.solver.as_str() {
                 "auto" => SolverChoice::Auto,
                 "conic" => SolverChoice::Conic,
-                "structured" => SolverChoice::Structured,
-                other => return Err(unknown("solver", other, &["auto", "conic", "structured"])),
+                other => return Err(unknown("solver", other, &["auto", "conic"])),
             },
             tie_break: match self.tie_break.as_str() {
                 "uniform" => TieBreak::Uniform,

@@ -9,15 +9,19 @@ use super::simplex;
 use crate::model::{Mdp, Policy};
 
 /// Column sums $c_t = \sum_s M(\pi)_{st}$.
-pub fn column_sums(mdp: &Mdp, policy: &Policy) -> Vec<f64> {
+pub fn column_sums(mdp: &Mdp, policy: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0; mdp.n_states()];
-    mdp.kernel()
-        .transpose_times(policy.probabilities(), &mut sums);
+    mdp.kernel().transpose_times(policy, &mut sums);
     sums
 }
 
 /// $\sum_t |1 - c_t(\pi)|$.
 pub fn objective(mdp: &Mdp, policy: &Policy) -> f64 {
+    value(mdp, policy.probabilities())
+}
+
+/// [`objective`] of probabilities that lie in $\Delta_\xi$.
+pub fn value(mdp: &Mdp, policy: &[f64]) -> f64 {
     column_sums(mdp, policy)
         .iter()
         .map(|c| (1.0 - c).abs())

@@ -13,6 +13,32 @@ use super::simplex;
 use super::support::Support;
 use crate::model::Mdp;
 
+/// $\frac{1}{\|G\|_F} \big(\sum\alpha + \sum\beta + \zeta \sum \min(G - \alpha - \beta, 0) -
+/// \sum_s \max_p p \cdot (PG^\top)_s\big)$, valid for any $G$, $\alpha$ and $\beta$; with the
+/// cap $\zeta$ replaced by 1 where it is not smaller. `g` is stored row by row.
+pub fn bound(mdp: &Mdp, (xi, zeta): (f64, f64), g: &[f64], alpha: &[f64], beta: &[f64]) -> f64 {
+    let n = mdp.n_states();
+    let norm = g.iter().map(|x| x * x).sum::<f64>().sqrt();
+    if !(norm > 0.0) {
+        return 0.0;
+    }
+    let mut value = alpha.iter().sum::<f64>() + beta.iter().sum::<f64>();
+    for s in 0..n {
+        let row = &g[s * n..(s + 1) * n];
+        for t in 0..n {
+            value += zeta * (row[t] - alpha[s] - beta[t]).min(0.0);
+        }
+        let total: f64 = row.iter().sum();
+        let gains = mdp.pairs(s).map(|pair| {
+            let source = mdp.row(pair);
+            source.entries().map(|(t, p)| p * row[t]).sum::<f64>()
+                + source.spread / n as f64 * total
+        });
+        value -= simplex::support(gains, xi);
+    }
+    (value / norm).max(0.0)
+}
+
 /// Value of a policy, the bound its own residual proves, and the gradient
 /// $\partial \tfrac12\mathrm{dist}^2 / \partial \pi$.
 #[derive(Debug, Clone)]
@@ -72,17 +98,9 @@ impl<'a> Evaluator<'a> {
         self.squared
     }
 
-    /// $U$ on the slots at the last projected policy.
-    pub fn target(&self) -> Vec<f64> {
-        let n = self.mdp.n_states();
-        let mut target = Vec::with_capacity(self.support.len());
-        for s in 0..n {
-            let share = self.spread[s] / n as f64;
-            for k in self.support.offsets[s]..self.support.offsets[s + 1] {
-                target.push(self.mass[k] + share + self.residual[k]);
-            }
-        }
-        target
+    /// The multipliers $(\alpha, \beta)$ of the last projection.
+    pub fn multipliers(&self) -> Vec<f64> {
+        [&self.projection.alpha[..], &self.projection.beta].concat()
     }
 
     /// $-\nabla \tfrac12 \mathrm{dist}^2$: `out_r` $= P_r \cdot G_s$ for each pair.
@@ -150,44 +168,5 @@ impl<'a> Evaluator<'a> {
                 }
             }
         }
-    }
-
-    /// $\lambda_{\max}(P_s P_s^\top)$ bounded from above for each state: the curvature of
-    /// $\tfrac12\mathrm{dist}^2$ in that state's action probabilities.
-    pub fn curvatures(&self) -> Vec<f64> {
-        let kernel = self.mdp.kernel();
-        let n = self.mdp.n_states();
-        let mut row = Vec::new();
-        (0..n)
-            .map(|s| {
-                let first = self.support.offsets[s];
-                let width = self.support.offsets[s + 1] - first;
-                let pairs = self.mdp.pairs(s);
-                // two steps of the power iteration bound from above by the largest row sum of
-                // the Gram matrix, which is non-negative
-                row.clear();
-                row.resize(width, 0.0);
-                let mut shared = 0.0;
-                for pair in pairs.clone() {
-                    shared += kernel.spread_of(pair);
-                    for k in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
-                        row[self.support.slots[k] as usize - first] += kernel.values()[k];
-                    }
-                }
-                let total: f64 = row.iter().sum();
-                let uniform = shared / n as f64;
-                pairs
-                    .map(|pair| {
-                        let own = kernel.spread_of(pair) / n as f64;
-                        let mut sum = own * (total + shared);
-                        for k in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
-                            let slot = self.support.slots[k] as usize - first;
-                            sum += kernel.values()[k] * (row[slot] + uniform);
-                        }
-                        sum
-                    })
-                    .fold(1e-12, f64::max)
-            })
-            .collect()
     }
 }

@@ -33,6 +33,20 @@ pub struct DualPoint {
     pub blocks: Vec<(Block, f64)>,
 }
 
+/// $M(\pi)$ on the slots, uniform shares included.
+pub fn full_mass(mdp: &Mdp, support: &Support, policy: &[f64], mass: &mut [f64]) {
+    let n = mdp.n_states();
+    let mut spread = vec![0.0; n];
+    support.assemble(mdp, policy, mass, &mut spread);
+    if mdp.kernel().has_spread() {
+        for (s, share) in spread.iter().enumerate() {
+            for m in &mut mass[support.offsets[s]..support.offsets[s + 1]] {
+                *m += share / n as f64;
+            }
+        }
+    }
+}
+
 /// Makes `kept` (one number per slot) feasible for the policy whose mass per slot is `mass`:
 /// cuts it to $[0, \min(\zeta, M)]$ and scales down columns that hold more than one and blocks
 /// that hold more than they can.

@@ -1,5 +1,7 @@
 //! The set of allowed action distributions, $\Delta_\xi = \{p \ge \xi, \sum_a p_a = 1\}$.
 
+use crate::model::Mdp;
+
 /// $\max_{p \in \Delta_\xi} p \cdot q = \xi \sum_a q_a + (1 - n\xi) \max_a q_a$.
 pub fn support(q: impl Iterator<Item = f64>, xi: f64) -> f64 {
     let (mut sum, mut largest, mut n) = (0.0, f64::NEG_INFINITY, 0usize);
@@ -54,6 +56,14 @@ pub fn project(row: &mut [f64], xi: f64) {
     if !((total - 1.0).abs() < 1e-6) {
         row.fill(xi + mass / n as f64);
     }
+}
+
+/// Moves every row of a policy onto $\Delta_\xi$.
+pub fn feasible(mdp: &Mdp, xi: f64, mut policy: Vec<f64>) -> Vec<f64> {
+    for s in 0..mdp.n_states() {
+        project(&mut policy[mdp.pairs(s)], xi);
+    }
+    policy
 }
 
 /// $\max_{p \in \Delta_\xi} \; p \cdot q + \tau H(p)$, writing the maximiser to `p`.

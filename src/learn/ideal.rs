@@ -98,6 +98,7 @@ impl Learner for Ideal {
         self.warm = match reader.byte()? {
             0 => None,
             1 => Some(Solution {
+                formulation: self.problem.formulation,
                 policy: reader.policy(pairs)?,
                 dual: reader.reals()?,
                 certificate: Certificate {

@@ -195,6 +195,16 @@ impl Kernel {
         }
     }
 
+    /// $\text{out}_j = \sum_i w_i K_{ij}$ on all threads, with the [transposed](Self::transpose) entries at hand.
+    pub fn arrivals(&self, transposed: &Kernel, w: &[f64], out: &mut [f64]) {
+        transposed.times(w, out);
+        if self.has_spread() {
+            let mass: f64 = self.spread.iter().zip(w).map(|(c, w)| c * w).sum();
+            let share = mass / self.columns as f64;
+            out.iter_mut().for_each(|x| *x += share);
+        }
+    }
+
     /// The transposed *stored* entries; the uniform shares have no sparse transpose and are
     /// left out (add $\frac1n \sum_i w_i\,\text{spread}_i$ to every entry of a product).
     #[must_use]

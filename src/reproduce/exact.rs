@@ -199,7 +199,7 @@ fn other_optima(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<Vec<An
         solve(
             mdp,
             problem,
-            &options(SolverChoice::Structured),
+            &options(SolverChoice::Auto),
             None,
             &mut (),
         )?,
@@ -222,7 +222,7 @@ fn other_optima(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<Vec<An
         let mut warm = solve(mdp, &from, &options(SolverChoice::Auto), None, &mut ())?;
         // its policy is a start, its dual point belongs to another problem
         warm.dual.clear();
-        let choice = options(SolverChoice::Structured);
+        let choice = options(SolverChoice::Auto);
         found.push(solve(mdp, problem, &choice, Some(&warm), &mut ())?);
     }
     let mut others = Vec::new();

@@ -30,7 +30,7 @@ struct Parameters {
 
 const ROADS: [(&str, SolverChoice); 2] = [
     ("conic", SolverChoice::Conic),
-    ("structured", SolverChoice::Structured),
+    ("structured", SolverChoice::Auto),
 ];
 const FORMULATIONS: [(Formulation, &str); 2] = [
     (Formulation::ColumnSum, "Column Sum"),

@@ -1,27 +1,26 @@
 //! Find it: solvers for the five problems, each with a certificate.
+#[cfg(feature = "scratch")]
+#[path = "/tmp/scratch/trial.rs"]
+pub mod trial;
 
-mod balance;
-mod barrier;
-mod column_sum;
-mod conic;
-mod elimination;
-mod gradient;
+
+mod distance;
+mod driver;
 mod hessian;
-mod infinity;
-mod interior;
+mod large;
+mod methods;
+mod occupancy;
 mod potentials;
-mod proximal;
-mod roads;
-mod saddle;
-mod sharing;
-mod tie_break;
+mod programs;
+mod reference;
 
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::error::Result;
-use crate::formulation::{Formulation, Problem};
+use crate::error::{Error, Result};
+use crate::formulation::{Formulation, Problem, simplex};
 use crate::model::{Mdp, Policy};
+use driver::{Candidate, Driver, Driver as Limits, Kind};
 
 /// How a solve ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +77,6 @@ pub enum SolverChoice {
     Auto,
     /// The general conic solver Clarabel: the reference.
     Conic,
-    /// The solver made for this formulation.
-    Structured,
 }
 
 /// Which of several optimal policies to return.
@@ -125,6 +122,8 @@ impl Default for Options {
 /// The answer: a policy, its proof, and what a later solve of a similar model can start from.
 #[derive(Debug, Clone)]
 pub struct Solution {
+    /// What was solved.
+    pub formulation: Formulation,
     /// The policy found.
     pub policy: Policy,
     /// How good it is.
@@ -172,11 +171,33 @@ pub fn solve(
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
     problem.validate(mdp)?;
-    let mut limits = Limits::new(problem, options, observer);
-    let (mut outcome, solver, mut notes) = roads::solve(mdp, problem, options, warm, &mut limits)?;
-    outcome.bound = credible(mdp, problem, &outcome);
-    let status = limits.status(&outcome);
-    let gap = (outcome.objective - outcome.bound).abs();
+    check_warm(mdp, problem, warm)?;
+    let kind = Kind {
+        maximises: problem.formulation.maximises(),
+        dual_follows_policy: !matches!(
+            problem.formulation,
+            Formulation::ColumnSum | Formulation::Infinity
+        ),
+    };
+    let first = known(mdp, problem, warm);
+    let mut driver = Driver::new(kind, options, first, observer);
+    let mut notes = match problem.formulation {
+        Formulation::ColumnSum => {
+            distance::column_sum::solve(mdp, problem, options, warm, &mut driver)?
+        }
+        Formulation::Infinity => {
+            distance::infinity::solve(mdp, problem, options, warm, &mut driver)?
+        }
+        Formulation::Frobenius => {
+            distance::frobenius::solve(mdp, problem, options, warm, &mut driver)?
+        }
+        Formulation::Dual | Formulation::StateEntropy => {
+            occupancy::solve(mdp, problem, options, warm, &mut driver)?
+        }
+    };
+    let best = driver.best().clone();
+    let gap = (best.objective - best.bound).abs();
+    let status = driver.status();
     if status == Status::Stalled {
         notes.push(format!(
             "no further progress in floating point at gap {gap:.1e}: the policy is as good as the gap \
@@ -184,42 +205,69 @@ pub fn solve(
         ));
     }
     Ok(Solution {
-        policy: Policy::cleaned_within(mdp, problem.xi, outcome.policy),
+        formulation: problem.formulation,
+        policy: Policy::cleaned_within(mdp, problem.xi, best.policy),
         certificate: Certificate {
-            objective: outcome.objective,
-            bound: outcome.bound,
+            objective: best.objective,
+            bound: best.bound,
             gap,
             status,
-            iterations: outcome.iterations,
-            seconds: limits.started.elapsed().as_secs_f64(),
+            iterations: driver.iterations(),
+            seconds: driver.seconds(),
         },
-        dual: outcome.dual,
-        solver,
+        dual: best.dual,
+        solver: driver.solver(),
         notes,
     })
 }
 
-/// The bound, or what is known without one where rounding has carried it past the value of
-/// the very policy that it is to be compared with (a residual of rounding size has no direction).
-fn credible(mdp: &Mdp, problem: &Problem, outcome: &Outcome) -> f64 {
-    let Outcome {
-        objective, bound, ..
-    } = *outcome;
-    let slack = 1e-9 * (1.0 + objective.abs());
-    let sound = if problem.formulation.maximises() {
-        bound >= objective - slack
-    } else {
-        bound <= objective + slack
+/// What is known before any step: a policy, and values that no policy exceeds on either side.
+fn known(mdp: &Mdp, problem: &Problem, warm: Option<&Solution>) -> Candidate {
+    let states = mdp.n_states() as f64;
+    let (objective, bound) = match problem.formulation {
+        Formulation::Infinity => (2.0, 0.0),
+        // all mass in one column; entries of two rows that have nothing in common
+        Formulation::ColumnSum => (2.0 * states, 0.0),
+        Formulation::Frobenius => ((2.0 * states).sqrt(), 0.0),
+        Formulation::Dual => (0.0, (mdp.n_pairs() as f64).ln()),
+        Formulation::StateEntropy => (0.0, states.ln()),
     };
-    match problem.formulation {
-        _ if sound => bound,
-        Formulation::Dual => (mdp.n_pairs() as f64).ln().max(objective),
-        Formulation::StateEntropy => (mdp.n_states() as f64).ln().max(objective),
-        _ => 0.0,
+    let start = warm.map_or_else(|| Policy::uniform(mdp), |w| w.policy.clone());
+    Candidate {
+        policy: simplex::feasible(mdp, problem.xi, start.probabilities().to_vec()),
+        objective,
+        bound,
+        dual: Vec::new(),
     }
 }
 
-/// What a solver hands back; `policy` lies in $\Delta_\xi$ to rounding.
+/// A warm start must be a solution of the same formulation on a model with the same pairs.
+fn check_warm(mdp: &Mdp, problem: &Problem, warm: Option<&Solution>) -> Result<()> {
+    let Some(warm) = warm else { return Ok(()) };
+    let bad = |value: String, problem: String| {
+        Err(Error::Parameter {
+            name: "warm start".into(),
+            value,
+            problem,
+        })
+    };
+    if warm.formulation != problem.formulation {
+        return bad(
+            warm.formulation.name().into(),
+            format!("solves another formulation than {}", problem.formulation.name()),
+        );
+    }
+    let pairs = warm.policy.probabilities().len();
+    if pairs != mdp.n_pairs() {
+        return bad(
+            format!("{pairs} state-action pairs"),
+            format!("the model has {}", mdp.n_pairs()),
+        );
+    }
+    Ok(())
+}
+
+/// What a solver of the entropies hands back.
 #[derive(Debug, Clone)]
 struct Outcome {
     policy: Vec<f64>,
@@ -227,133 +275,4 @@ struct Outcome {
     bound: f64,
     dual: Vec<f64>,
     iterations: usize,
-}
-
-/// A gap this small is rounding: objectives are sums over all transitions.
-const ROUNDING: f64 = 1e-12;
-
-/// When to stop.
-struct Limits<'a> {
-    absolute: f64,
-    relative: f64,
-    max_iterations: usize,
-    started: Instant,
-    time_limit: Option<Duration>,
-    observer: &'a mut dyn Observer,
-    stopped: Option<Status>,
-    /// What the observer's figures are multiplied with.
-    unit: f64,
-}
-
-impl<'a> Limits<'a> {
-    fn new(_problem: &Problem, options: &Options, observer: &'a mut dyn Observer) -> Self {
-        Limits {
-            absolute: options.tolerance.max(ROUNDING),
-            relative: options.relative_tolerance,
-            max_iterations: options.max_iterations,
-            started: Instant::now(),
-            time_limit: options.time_limit,
-            observer,
-            stopped: None,
-            unit: 1.0,
-        }
-    }
-
-    /// Solves a helping problem whose values are `scale` times those of the problem at hand, to a
-    /// `share` of the gap; whoever watches sees the problem at hand's units.
-    fn at_scale<T>(&mut self, scale: f64, share: f64, solve: impl FnOnce(&mut Self) -> T) -> T {
-        let before = (self.absolute, self.relative, self.unit);
-        self.absolute *= share * scale;
-        self.relative *= share;
-        self.unit /= scale;
-        let found = solve(self);
-        (self.absolute, self.relative, self.unit) = before;
-        found
-    }
-
-    /// The gap that would be close enough at this objective.
-    fn wanted(&self, objective: f64) -> f64 {
-        self.absolute.max(self.relative * objective.abs())
-    }
-
-    fn close_enough(&self, objective: f64, bound: f64) -> bool {
-        let gap = (objective - bound).abs();
-        gap <= self.absolute || gap <= self.relative * objective.abs()
-    }
-
-    /// Whether to stop at this outcome, and remembers why.
-    fn reached(&mut self, outcome: &Outcome) -> bool {
-        // whoever said stop to a helping problem need not say it again
-        if self.stopped_early() {
-            return true;
-        }
-        let status = if self.close_enough(outcome.objective, outcome.bound) {
-            Some(Status::Optimal)
-        } else if outcome.iterations >= self.max_iterations {
-            Some(Status::IterationLimit)
-        } else if self
-            .time_limit
-            .is_some_and(|limit| self.started.elapsed() >= limit)
-        {
-            Some(Status::TimeLimit)
-        } else {
-            let progress = Progress {
-                iteration: outcome.iterations,
-                objective: self.unit * outcome.objective,
-                gap: self.unit * (outcome.objective - outcome.bound).abs(),
-            };
-            self.observer
-                .on(&progress)
-                .is_break()
-                .then_some(Status::Interrupted)
-        };
-        if status.is_some() {
-            self.stopped = status;
-        }
-        status.is_some()
-    }
-
-    fn status(&self, outcome: &Outcome) -> Status {
-        if self.close_enough(outcome.objective, outcome.bound) {
-            Status::Optimal
-        } else {
-            match self.stopped {
-                Some(Status::Optimal) | None => Status::Stalled,
-                Some(other) => other,
-            }
-        }
-    }
-
-    /// Whether the time is up or the observer wants to stop; for loops between certificates.
-    fn expired(&mut self) -> bool {
-        if self.stopped_early() {
-            return true;
-        }
-        let progress = Progress {
-            iteration: 0,
-            objective: f64::NAN,
-            gap: f64::INFINITY,
-        };
-        if self
-            .time_limit
-            .is_some_and(|limit| self.started.elapsed() >= limit)
-        {
-            self.stopped = Some(Status::TimeLimit);
-        } else if self.observer.on(&progress).is_break() {
-            self.stopped = Some(Status::Interrupted);
-        }
-        self.stopped_early()
-    }
-
-    /// Whether the solve ended for another reason than being done.
-    fn stopped_early(&self) -> bool {
-        !matches!(self.stopped, None | Some(Status::Optimal))
-    }
-
-    /// Seconds left, for solvers that keep their own clock.
-    fn seconds_left(&self) -> f64 {
-        self.time_limit.map_or(1e9, |limit| {
-            limit.saturating_sub(self.started.elapsed()).as_secs_f64()
-        })
-    }
 }

@@ -17,7 +17,6 @@
 use faer::Mat;
 use faer::linalg::solvers::Solve;
 
-use super::balance::arrivals;
 use super::hessian::{Hessian, Point};
 use super::{Limits, Outcome};
 use crate::formulation::{Formulation, Problem, entropy, simplex};
@@ -232,7 +231,8 @@ impl<'a> Newton<'a> {
                 self.weights[pair] = self.d[s] * self.p[pair];
             }
         }
-        arrivals(mdp, &self.transposed, &self.weights, &mut self.gradient);
+        mdp.kernel()
+            .arrivals(&self.transposed, &self.weights, &mut self.gradient);
         for (g, d) in self.gradient.iter_mut().zip(&self.d) {
             *g -= d;
         }
@@ -468,7 +468,7 @@ impl<'a> Newton<'a> {
             }
             self.work[1][s] = self.d[s] * change;
         }
-        arrivals(mdp, &self.transposed, &self.weights, out);
+        mdp.kernel().arrivals(&self.transposed, &self.weights, out);
         for t in 0..n {
             out[t] -= self.work[1][t] + self.gradient[t] * along;
         }

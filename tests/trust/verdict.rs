@@ -69,7 +69,7 @@ pub(crate) fn judge(
     let solution = match solve(
         mdp,
         problem,
-        &options(SolverChoice::Structured),
+        &options(SolverChoice::Auto),
         None,
         &mut (),
     ) {

@@ -171,7 +171,6 @@ impl SolvingArguments {
             solver: match self.solver {
                 SolverName::Auto => SolverChoice::Auto,
                 SolverName::Conic => SolverChoice::Conic,
-                SolverName::Structured => SolverChoice::Structured,
             },
             tie_break: match self.tie_break {
                 TieBreakName::Uniform => TieBreak::Uniform,
@@ -189,7 +188,6 @@ impl SolvingArguments {
 enum SolverName {
     Auto,
     Conic,
-    Structured,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]

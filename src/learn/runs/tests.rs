@@ -36,6 +36,7 @@ impl Planner for Double {
             .zip(before.probabilities())
             .map(|(p, q)| 0.5 * (p + q) + problem.xi);
         Ok(Solution {
+            formulation: problem.formulation,
             policy: Policy::cleaned(model, mixed.collect()),
             certificate: Certificate {
                 objective: 0.0,

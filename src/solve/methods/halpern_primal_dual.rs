@@ -1,6 +1,6 @@
 //! Restarted primal-dual steps for saddle points with simple constraints.
 //!
-//! $$\min_{x \in X} \max_{y \in Y} \; \tfrac w2 \|x - u\|^2 + L(x, y), \qquad L \text{ bilinear (affine in each)},$$
+//! $$\min_{x \in X} \max_{y \in Y} \; L(x, y), \qquad L \text{ bilinear (affine in each)},$$
 //!
 //! where $X$ and $Y$ have projections in closed form. One primal-dual step
 //!
@@ -16,15 +16,15 @@
 //! References: Chambolle and Pock (2011); Pock and Chambolle (2011) for $T$ and $\Sigma$;
 //! Lu and Yang (2024), *Restarted Halpern PDHG for linear programming*, for the restarts.
 
-use crate::parallel::update;
+use crate::linalg::parallel::update;
 
 /// A saddle problem; gradients are affine in their argument.
-pub(super) trait Saddle {
+pub(in crate::solve) trait Saddle {
     /// $\nabla_x L$ at `y`.
     fn primal_gradient(&self, y: &[f64], out: &mut [f64]);
     /// $\nabla_y L$ at `x`.
     fn dual_gradient(&self, x: &[f64], out: &mut [f64]);
-    /// `out` = the minimiser over $X$ of `gradient . p + w/2 |p - u|^2 + |p - x|^2 / (2 step T)`.
+    /// `out` = the minimiser over $X$ of `gradient . p + |p - x|^2 / (2 step T)`.
     fn primal_step(&self, x: &[f64], gradient: &[f64], step: f64, out: &mut [f64]);
     /// `out` = projection on $Y$ of `y + step * Sigma * gradient`.
     fn dual_step(&self, y: &[f64], gradient: &[f64], step: f64, out: &mut [f64]);
@@ -39,13 +39,13 @@ pub(super) trait Saddle {
 }
 
 /// The iteration's state. [`Iteration::advance`] makes one step.
-pub(super) struct Iteration {
+pub(in crate::solve) struct Iteration {
     /// Last image $\mathcal T(z)$: feasible for both sides.
-    pub(super) x: Vec<f64>,
+    pub(in crate::solve) x: Vec<f64>,
     /// See `x`.
-    pub(super) y: Vec<f64>,
+    pub(in crate::solve) y: Vec<f64>,
     /// Fixed-point residual of the last step.
-    pub(super) residual: f64,
+    residual: f64,
     current_x: Vec<f64>,
     current_y: Vec<f64>,
     anchor_x: Vec<f64>,
@@ -65,7 +65,7 @@ pub(super) struct Iteration {
 }
 
 impl Iteration {
-    pub(super) fn new(problem: &impl Saddle, x: Vec<f64>, y: Vec<f64>, weight: f64) -> Self {
+    pub(in crate::solve) fn new(problem: &impl Saddle, x: Vec<f64>, y: Vec<f64>, weight: f64) -> Self {
         let (nx, ny) = (x.len(), y.len());
         let mut iteration = Iteration {
             current_x: x.clone(),
@@ -88,11 +88,6 @@ impl Iteration {
         };
         iteration.step = 0.998 / iteration.norm(problem);
         iteration
-    }
-
-    /// Iterations so far.
-    pub(super) fn total(&self) -> usize {
-        self.total
     }
 
     /// $\|\Sigma^{1/2} K T^{1/2}\|$ by power iteration from a fixed irregular vector. The
@@ -135,7 +130,7 @@ impl Iteration {
     }
 
     /// One reflected Halpern step; restarts where due. `residual` is updated.
-    pub(super) fn advance(&mut self, problem: &impl Saddle) {
+    pub(in crate::solve) fn advance(&mut self, problem: &impl Saddle) {
         problem.primal_gradient(&self.current_y, &mut self.gradient_x);
         problem.primal_step(
             &self.current_x,

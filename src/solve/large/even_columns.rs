@@ -20,8 +20,24 @@
 
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
-use crate::model::{Kernel, Mdp};
-use crate::parallel::{blocks, sum, update};
+use crate::linalg::parallel::{blocks, sum, update};
+use crate::model::{Kernel, Mdp, Policy};
+use crate::solve::driver::Driver;
+
+/// Rounds of fifty steps that a start may take.
+const EVEN_ROUNDS: usize = 20;
+
+/// A good start where nothing is known: the policy, and its column sums.
+pub(super) fn evenly_filled(mdp: &Mdp, xi: f64, driver: &mut Driver<'_>) -> (Vec<f64>, Vec<f64>) {
+    let uniform = Policy::uniform(mdp).probabilities().to_vec();
+    let mut balance = Balance::new(mdp, xi, uniform);
+    for _ in 0..EVEN_ROUNDS {
+        if balance.advance(50, driver) < 1e-7 {
+            break;
+        }
+    }
+    (balance.policy, balance.columns)
+}
 
 /// What the rows may drop, one number per slot.
 struct Drops<'a> {
@@ -121,7 +137,8 @@ impl<'a> Balance<'a> {
                 break;
             }
             update(&mut v, |_, x| x / size);
-            arrivals(self.mdp, &self.transposed, &v, &mut self.residual);
+            let kernel = self.mdp.kernel();
+            kernel.arrivals(&self.transposed, &v, &mut self.residual);
             let (weight, arriving) = (&self.weight, &self.residual);
             estimate = sum(arriving.len(), |t| weight[t] * arriving[t] * arriving[t]);
             update(&mut self.residual, |t, x| weight[t] * x);
@@ -270,7 +287,7 @@ impl<'a> Balance<'a> {
     }
 
     fn sums(&mut self) {
-        arrivals(self.mdp, &self.transposed, &self.policy, &mut self.columns);
+        self.mdp.kernel().arrivals(&self.transposed, &self.policy, &mut self.columns);
         if let Some(drops) = &self.drops {
             update(&mut self.columns, |t, c| {
                 let slots = drops.slot[drops.offsets[t]..drops.offsets[t + 1]].iter();
@@ -300,10 +317,15 @@ impl<'a> Balance<'a> {
         columns + pairs
     }
 
-    /// Makes so many steps; returns the last one's largest change of a probability.
-    pub(super) fn advance(&mut self, steps: usize) -> f64 {
+    /// Makes so many steps, fewer if the solve is to stop; returns the last one's largest change of a
+    /// probability.
+    pub(super) fn advance(&mut self, steps: usize, driver: &mut Driver<'_>) -> f64 {
         let mut moved = 0.0;
         for _ in 0..steps {
+            if !driver.alive() {
+                break;
+            }
+            driver.count(1);
             moved = self.one();
             if moved < 1e-12 {
                 break;
@@ -429,17 +451,6 @@ fn within_budget(row: &mut [f64], most: &[f64], budget: f64) {
     }
 }
 
-/// $\text{out} = P^\top w$ on all threads.
-pub(super) fn arrivals(mdp: &Mdp, transposed: &Kernel, w: &[f64], out: &mut [f64]) {
-    transposed.times(w, out);
-    let kernel = mdp.kernel();
-    if kernel.has_spread() {
-        let mass: f64 = kernel.spread().iter().zip(w).map(|(c, w)| c * w).sum();
-        let share = mass / mdp.n_states() as f64;
-        out.iter_mut().for_each(|x| *x += share);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -478,7 +489,11 @@ mod tests {
         let mdp = domains::load("garnet:states=300,actions=4,branching=5,seed=3").unwrap();
         let uniform = crate::model::Policy::uniform(&mdp);
         let mut balance = Balance::new(&mdp, 0.01, uniform.probabilities().to_vec());
-        balance.advance(5_000);
+        for _ in 0..5_000 {
+            if balance.one() < 1e-12 {
+                break;
+            }
+        }
         // the descent condition of the problem: no action of a state that could be used more
         // has a lower price than one that is used
         let residual: Vec<f64> = balance.columns.iter().map(|c| c - 1.0).collect();

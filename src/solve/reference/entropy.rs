@@ -4,15 +4,15 @@ use super::program::Program;
 use crate::error::Result;
 use crate::formulation::{Formulation, Problem};
 use crate::model::Mdp;
+use crate::solve::driver::Driver;
 
 /// Maximises $H(\omega)$ or $H(d)$, plus `weight` times the conditional entropy
 /// $H(\omega) - H(d)$ in the latter case. Returns the policy of $\omega$, the potentials $V$ and the iterations.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
-    tolerance: f64,
-    seconds: f64,
-) -> Result<(Vec<f64>, Vec<f64>, usize)> {
+    driver: &mut Driver<'_>,
+) -> Result<(Vec<f64>, Vec<f64>)> {
     let n = mdp.n_states();
     let mut program = Program::default();
     let flow = program.variables(mdp.n_pairs(), 0.0);
@@ -50,10 +50,10 @@ pub(in crate::solve) fn solve(
             }
         }
     }
-    let answer = program.solve(tolerance, seconds)?;
+    let answer = program.solve(driver)?;
     let omega = &answer.x[flow..flow + mdp.n_pairs()];
     // minimising -H: stationarity reads ln omega + 1 + ... + V(arrivals) - V(s) = 0, so the
     // potentials of the maximisation are the negated multipliers
     let potentials = (0..n).map(|t| -answer.equal[first + t]).collect();
-    Ok((omega.to_vec(), potentials, answer.iterations))
+    Ok((omega.to_vec(), potentials))
 }

@@ -8,18 +8,18 @@ use crate::formulation::infinity::DualPoint;
 use crate::formulation::support::Support;
 use crate::formulation::transport::Block;
 use crate::model::Mdp;
+use crate::solve::driver::Driver;
 
 /// Solves with the given blocks. `support` has a slot for every cell that any policy can
-/// reach (all columns of a state with a uniform row). Returns the policy, the kept mass, the
-/// dual point and the iterations.
+/// reach (all columns of a state with a uniform row). Returns the policy, the kept mass and the
+/// dual point.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
     support: &Support,
     blocks: &[Block],
-    tolerance: f64,
-    seconds: f64,
-) -> Result<(Vec<f64>, Vec<f64>, DualPoint, usize)> {
+    driver: &mut Driver<'_>,
+) -> Result<(Vec<f64>, Vec<f64>, DualPoint)> {
     let n = mdp.n_states();
     let slots = support.len();
     let mut program = Program::default();
@@ -89,7 +89,7 @@ pub(in crate::solve) fn solve(
             program.at_most([(kept + k, 1.0)], problem.zeta);
         }
     }
-    let answer = program.solve(tolerance, seconds)?;
+    let answer = program.solve(driver)?;
     let z = &answer.at_most;
     let dual = DualPoint {
         rows: z[first_row..first_row + n].to_vec(),
@@ -105,6 +105,5 @@ pub(in crate::solve) fn solve(
         answer.x[policy..policy + mdp.n_pairs()].to_vec(),
         answer.x[kept..kept + slots].to_vec(),
         dual,
-        answer.iterations,
     ))
 }

@@ -7,14 +7,12 @@ mod column_sum;
 mod entropy;
 mod frobenius;
 mod infinity;
-mod nearest;
 mod program;
 
 pub(super) use column_sum::solve as column_sum;
 pub(super) use entropy::solve as entropy;
 pub(super) use frobenius::solve as frobenius;
 pub(super) use infinity::solve as infinity;
-pub(super) use nearest::solve as nearest;
 
 use crate::model::Mdp;
 use program::Program;

@@ -18,11 +18,11 @@ use crate::formulation::line_search::Bracket;
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
 use crate::model::Mdp;
-use crate::parallel::{sum, update};
-use crate::solve::Limits;
+use crate::linalg::parallel::{sum, update};
+use crate::solve::driver::Driver;
 
-/// Most actions of a state: what one row's products take on the stack.
-pub(super) const MOST_ACTIONS: usize = 64;
+/// What one row's products take on the stack; states with more actions allocate.
+const FEW_ACTIONS: usize = 64;
 /// Newton steps for one proximal step.
 const MOST_NEWTON: usize = 60;
 /// How far conjugate gradients reduce a Newton step's residual while entries become free and cut
@@ -294,7 +294,7 @@ impl<'a> System<'a> {
         {
             // turn the slots' part into its difference from the row's
             let first = &support.offsets;
-            crate::parallel::blocks(first, &mut newton.slot_diagonal, |s, part| {
+            crate::linalg::parallel::blocks(first, &mut newton.slot_diagonal, |s, part| {
                 let base = 1.0 + shares(s);
                 let range = first[s]..first[s + 1];
                 let mut extra = vec![0.0; range.len()];
@@ -363,7 +363,13 @@ impl<'a> System<'a> {
                 all += correction[k] * x[support.columns[k] as usize];
             }
             let mut along = all;
-            let mut y = [0.0f64; MOST_ACTIONS];
+            let (mut few, mut many) = ([0.0f64; FEW_ACTIONS], Vec::new());
+            let y: &mut [f64] = if m <= FEW_ACTIONS {
+                &mut few
+            } else {
+                many.resize(m, 0.0);
+                &mut many
+            };
             let pairs = first[s]..first[s + 1];
             for (a, pair) in pairs.clone().enumerate() {
                 let mut sum = kernel.spread_of(pair) / n as f64 * all;
@@ -443,7 +449,7 @@ impl<'a> System<'a> {
     }
 
     /// Newton direction into `step_alpha`, `step_beta`.
-    fn direction(&mut self, delta: f64, tolerance: f64) {
+    fn direction(&mut self, delta: f64, tolerance: f64, driver: &mut Driver<'_>) {
         self.linearise(delta);
         let mdp = self.mdp;
         let kernel = mdp.kernel();
@@ -473,7 +479,11 @@ impl<'a> System<'a> {
         let mut rho = sum(n, |t| residual[t] * residual[t] / diagonal[t]);
         let start = rho;
         let mut used = 0;
-        while used < MOST_CONJUGATE && rho > tolerance * tolerance * start && rho > 0.0 {
+        while used < MOST_CONJUGATE
+            && rho > tolerance * tolerance * start
+            && rho > 0.0
+            && driver.alive()
+        {
             used += 1;
             self.rows_times(true);
             self.gather(true);
@@ -538,38 +548,36 @@ impl<'a> System<'a> {
     pub(super) fn settle(
         &mut self,
         accuracy: f64,
-        steps: &mut usize,
-        limits: &mut Limits<'_>,
+        driver: &mut Driver<'_>,
     ) -> bool {
         self.evaluate();
         let mut settled = self.violation() <= accuracy;
         self.stuck = 0;
         for _ in 0..MOST_NEWTON {
             let enough = self.rough && self.stuck >= MOST_STUCK;
-            if settled || enough || limits.expired() {
+            if settled || enough || !driver.alive() {
                 break;
             }
-            *steps += 1;
-            if !self.step() {
+            driver.count(1);
+            if !self.step(driver) {
                 break;
             }
             settled = self.violation() <= accuracy;
         }
-        for s in 0..self.mdp.n_states() {
-            simplex::project(&mut self.policy[self.mdp.pairs(s)], self.problem.xi);
-        }
+        let policy = std::mem::take(&mut self.policy);
+        self.policy = simplex::feasible(self.mdp, self.problem.xi, policy);
         settled
     }
 
     /// One damped Newton step; returns whether it moved.
-    fn step(&mut self) -> bool {
+    fn step(&mut self, driver: &mut Driver<'_>) -> bool {
         let before = self.violation();
         let forcing = if self.rough && self.stuck == 0 {
             LOOSE
         } else {
             (LOOSE * before).clamp(TIGHT, LOOSE)
         };
-        self.direction(self.damping, forcing);
+        self.direction(self.damping, forcing, driver);
         let slope = self.slope();
         if !(slope > 0.0) {
             return false;
@@ -579,6 +587,9 @@ impl<'a> System<'a> {
         let mut bracket = Bracket::new(slope);
         let mut size = 1.0;
         for _ in 0..20 {
+            if !driver.alive() {
+                break;
+            }
             let newton = &self.newton;
             update(&mut self.alpha, |i, _| {
                 newton.saved_alpha[i] + size * newton.step_alpha[i]

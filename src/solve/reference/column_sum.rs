@@ -4,14 +4,14 @@ use super::program::Program;
 use crate::error::Result;
 use crate::formulation::Problem;
 use crate::model::Mdp;
+use crate::solve::driver::Driver;
 
-/// Returns the policy, the dual point $y$ and the iterations.
+/// Returns the policy and the dual point $y$.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
-    tolerance: f64,
-    seconds: f64,
-) -> Result<(Vec<f64>, Vec<f64>, usize)> {
+    driver: &mut Driver<'_>,
+) -> Result<(Vec<f64>, Vec<f64>)> {
     let n = mdp.n_states();
     let mut program = Program::default();
     let policy = super::policy_variables(&mut program, mdp, problem.xi);
@@ -27,13 +27,9 @@ pub(in crate::solve) fn solve(
         }
         program.at_most(terms.iter().copied().chain([(height + t, -1.0)]), 1.0);
     }
-    let answer = program.solve(tolerance, seconds)?;
+    let answer = program.solve(driver)?;
     let y = (0..n)
         .map(|t| answer.at_most[first + 2 * t] - answer.at_most[first + 2 * t + 1])
         .collect();
-    Ok((
-        answer.x[policy..policy + mdp.n_pairs()].to_vec(),
-        y,
-        answer.iterations,
-    ))
+    Ok((answer.x[policy..policy + mdp.n_pairs()].to_vec(), y))
 }

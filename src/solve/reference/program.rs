@@ -4,12 +4,15 @@ use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus, SupportedConeT};
 
 use crate::error::{Error, Result};
+use crate::solve::driver::Driver;
 
-/// `minimise 1/2 x' diag(quadratic) x + linear . x` subject to rows of four kinds.
+/// Asked of Clarabel; what it reached is judged by the certificate.
+const TOLERANCE: f64 = 1e-11;
+
+/// `minimise linear . x` subject to rows of four kinds.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     linear: Vec<f64>,
-    quadratic: Vec<f64>,
     equal: Rows,
     at_most: Rows,
     second_order: Rows,
@@ -44,7 +47,6 @@ pub(super) struct Answer {
     pub(super) equal: Vec<f64>,
     pub(super) at_most: Vec<f64>,
     pub(super) norm: Vec<f64>,
-    pub(super) iterations: usize,
 }
 
 impl Program {
@@ -52,14 +54,7 @@ impl Program {
     pub(super) fn variables(&mut self, n: usize, cost: f64) -> usize {
         let first = self.linear.len();
         self.linear.resize(first + n, cost);
-        self.quadratic.resize(first + n, 0.0);
         first
-    }
-
-    /// Sets a variable's cost to `square / 2 x^2 + linear x`.
-    pub(super) fn quadratic(&mut self, variable: usize, square: f64, linear: f64) {
-        self.quadratic[variable] = square;
-        self.linear[variable] = linear;
     }
 
     /// `terms . x = right`.
@@ -94,9 +89,9 @@ impl Program {
         self.exponential.push([], 1.0);
     }
 
-    /// Runs Clarabel to the given tolerance. Reduced accuracy is not an error here: the
-    /// certificate, computed elsewhere from the model, judges the point.
-    pub(super) fn solve(&self, tolerance: f64, seconds: f64) -> Result<Answer> {
+    /// Runs Clarabel. Reduced accuracy is not an error here: the certificate, computed elsewhere from the
+    /// model, judges the point. Stops for the driver's clock and observer.
+    pub(super) fn solve(&self, driver: &mut Driver<'_>) -> Result<Answer> {
         let n = self.linear.len();
         let (n_equal, n_at_most) = (self.equal.right.len(), self.at_most.right.len());
         let n_norm = self.second_order.right.len();
@@ -116,9 +111,7 @@ impl Program {
             right.extend_from_slice(&part.right);
         }
         let matrix = CscMatrix::new_from_triplets(right.len(), n, rows, columns, values);
-        let used: Vec<usize> = (0..n).filter(|&j| self.quadratic[j] != 0.0).collect();
-        let squares = used.iter().map(|&j| self.quadratic[j]).collect();
-        let quadratic = CscMatrix::new_from_triplets(n, n, used.clone(), used, squares);
+        let quadratic = CscMatrix::zeros((n, n));
         let mut cones = vec![
             SupportedConeT::ZeroConeT(n_equal),
             SupportedConeT::NonnegativeConeT(n_at_most),
@@ -130,10 +123,10 @@ impl Program {
         let settings = DefaultSettings {
             verbose: false,
             max_iter: 200,
-            time_limit: seconds,
-            tol_gap_abs: tolerance,
-            tol_gap_rel: tolerance,
-            tol_feas: tolerance,
+            time_limit: driver.seconds_left(),
+            tol_gap_abs: TOLERANCE,
+            tol_gap_rel: TOLERANCE,
+            tol_feas: TOLERANCE,
             max_threads: 1,
             ..DefaultSettings::default()
         };
@@ -141,6 +134,7 @@ impl Program {
             DefaultSolver::new(&quadratic, &self.linear, &matrix, &right, &cones, settings)
                 .map_err(|e| Error::Unsupported(format!("the conic solver refused: {e}")))?;
         solver.solve();
+        driver.count(solver.solution.iterations as usize);
         let status = solver.solution.status;
         if matches!(
             status,
@@ -157,7 +151,6 @@ impl Program {
             equal: z[..n_equal].to_vec(),
             at_most: z[n_equal..n_equal + n_at_most].to_vec(),
             norm: z[n_equal + n_at_most..n_equal + n_at_most + n_norm].to_vec(),
-            iterations: solver.solution.iterations as usize,
         })
     }
 }

@@ -2,23 +2,17 @@
 
 use super::program::Program;
 use crate::error::Result;
-use crate::formulation::{Problem, simplex};
+use crate::formulation::Problem;
+use crate::formulation::frobenius::bound;
 use crate::model::Mdp;
+use crate::solve::driver::Driver;
 
-/// A policy and the bound that the program's own dual point proves.
-pub(in crate::solve) struct Found {
-    pub(in crate::solve) policy: Vec<f64>,
-    pub(in crate::solve) bound: f64,
-    pub(in crate::solve) iterations: usize,
-}
-
-/// Minimises $\|U - M(\pi)\|_F$.
+/// Minimises $\|U - M(\pi)\|_F$; returns a policy and the bound that the program's own dual point proves.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
-    tolerance: f64,
-    seconds: f64,
-) -> Result<Found> {
+    driver: &mut Driver<'_>,
+) -> Result<(Vec<f64>, f64)> {
     let n = mdp.n_states();
     let mut program = Program::default();
     let policy = super::policy_variables(&mut program, mdp, problem.xi);
@@ -57,42 +51,21 @@ pub(in crate::solve) fn solve(
             program.norm(list);
         }
     }
-    let answer = program.solve(tolerance, seconds)?;
+    let answer = program.solve(driver)?;
     let multipliers = |kind: usize| -> Vec<f64> {
         (0..n)
             .map(|i| -answer.equal[first + 2 * i + kind])
             .collect()
     };
     let g: Vec<f64> = answer.norm[1..].iter().map(|z| -z).collect();
-    Ok(Found {
-        policy: answer.x[policy..policy + mdp.n_pairs()].to_vec(),
-        bound: bound(mdp, problem, &g, &multipliers(0), &multipliers(1)),
-        iterations: answer.iterations,
-    })
-}
-
-/// $\frac{1}{\|G\|_F} \big(\sum\alpha + \sum\beta + \zeta \sum \min(G - \alpha - \beta, 0) -
-/// \sum_s \max_p p \cdot (PG^\top)_s\big)$, valid for any $G$, $\alpha$ and $\beta$; with the
-/// cap $\zeta$ replaced by 1 where it is not smaller.
-fn bound(mdp: &Mdp, problem: &Problem, g: &[f64], alpha: &[f64], beta: &[f64]) -> f64 {
-    let n = mdp.n_states();
-    let norm = g.iter().map(|x| x * x).sum::<f64>().sqrt();
-    if !(norm > 0.0) {
-        return 0.0;
-    }
-    let mut value = alpha.iter().sum::<f64>() + beta.iter().sum::<f64>();
-    for s in 0..n {
-        let row = &g[s * n..(s + 1) * n];
-        for t in 0..n {
-            value += problem.zeta * (row[t] - alpha[s] - beta[t]).min(0.0);
-        }
-        let total: f64 = row.iter().sum();
-        let gains = mdp.pairs(s).map(|pair| {
-            let source = mdp.row(pair);
-            source.entries().map(|(t, p)| p * row[t]).sum::<f64>()
-                + source.spread / n as f64 * total
-        });
-        value -= simplex::support(gains, problem.xi);
-    }
-    (value / norm).max(0.0)
+    Ok((
+        answer.x[policy..policy + mdp.n_pairs()].to_vec(),
+        bound(
+            mdp,
+            (problem.xi, problem.zeta),
+            &g,
+            &multipliers(0),
+            &multipliers(1),
+        ),
+    ))
 }

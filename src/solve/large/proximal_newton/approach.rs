@@ -9,15 +9,15 @@
 //!   + \tfrac12 \sum_t w_t (P^\top d)_t^2 + \tfrac12 \sum_r q_r d_r^2, \qquad w_t \approx 1 / n_t,$$
 //!
 //! with $q$ for the entries that $U$ cuts off and that do not follow. Minimising that takes two
-//! products with $P$ per step ([`balance`](crate::solve::balance)) instead of a projection. Where
+//! products with $P$ per step ([`even_columns`](crate::solve::large::even_columns)) instead of a projection. Where
 //! entries are cut or freed on the way, a column answers more stiffly than $1 / n_t$: $w_t$ is
 //! then what the last two projections show, change of multiplier by change of sum. A few such
 //! models in turn settle all but the flattest directions, which are left to the proximal steps.
 
 use super::Judge;
 use crate::model::Mdp;
-use crate::solve::Limits;
-use crate::solve::balance::Balance;
+use crate::solve::driver::Driver;
+use crate::solve::large::even_columns::Balance;
 
 /// States from which on it pays.
 pub(super) const FEWEST: usize = 2_000;
@@ -87,42 +87,55 @@ impl Stiffness {
     }
 }
 
-impl Judge<'_> {
-    /// Goes on from `policy` as long as the gap falls. The best policy found comes back, its
-    /// multipliers are with the judge.
-    pub(super) fn approach(
-        &mut self,
-        mdp: &Mdp,
-        policy: Vec<f64>,
-        limits: &mut Limits<'_>,
-    ) -> Vec<f64> {
-        let mut balance = Balance::new(mdp, self.xi, policy);
-        let mut stiffness = Stiffness::new(mdp.n_states());
-        let mut curvature = vec![0.0; mdp.n_pairs()];
-        let (mut least, mut waited) = (f64::INFINITY, 0);
-        for _ in 0..MOST {
-            self.judge(&balance.policy, f64::INFINITY, limits);
-            if self.gap() < 0.8 * least {
-                (least, waited) = (self.gap(), 0);
-            } else if self.best.bound > 0.0 {
-                waited += 1;
-            }
-            if limits.reached(&self.best) || waited >= PATIENCE {
-                break;
-            }
-            self.descent.iter_mut().for_each(|x| *x = -*x);
-            self.evaluator.cut_curvature(&mut curvature);
-            curvature.iter_mut().for_each(|x| *x *= CAUTION);
-            let projection = &self.evaluator.projection;
-            stiffness.update(
-                &projection.beta,
-                projection.column_counts(),
-                &balance.columns,
-            );
-            balance.model(&self.descent, &stiffness.weight, &curvature);
-            balance.advance(STEPS);
-            self.best.iterations += STEPS;
+/// The models in turn.
+pub(super) struct Approach<'a> {
+    balance: Balance<'a>,
+    stiffness: Stiffness,
+    curvature: Vec<f64>,
+    least: f64,
+    waited: usize,
+    models: usize,
+}
+
+impl<'a> Approach<'a> {
+    pub(super) fn new(mdp: &'a Mdp, xi: f64, policy: Vec<f64>) -> Self {
+        Approach {
+            balance: Balance::new(mdp, xi, policy),
+            stiffness: Stiffness::new(mdp.n_states()),
+            curvature: vec![0.0; mdp.n_pairs()],
+            least: f64::INFINITY,
+            waited: 0,
+            models: 0,
         }
-        self.best.policy.clone()
+    }
+
+    /// One more model, as long as the gap falls; what was found is offered to the driver.
+    pub(super) fn go_on(&mut self, judge: &mut Judge<'_>, driver: &mut Driver<'_>) -> bool {
+        let found = judge.judge(&self.balance.policy, f64::INFINITY, driver);
+        let done = driver.offer(found, "proximal Newton");
+        let (objective, bound) = (driver.best().objective, driver.best().bound);
+        let gap = (objective - bound).abs();
+        if gap < 0.8 * self.least {
+            (self.least, self.waited) = (gap, 0);
+        } else if bound > 0.0 {
+            self.waited += 1;
+        }
+        self.models += 1;
+        if done || self.waited >= PATIENCE || self.models >= MOST {
+            return false;
+        }
+        judge.descent.iter_mut().for_each(|x| *x = -*x);
+        judge.evaluator.cut_curvature(&mut self.curvature);
+        self.curvature.iter_mut().for_each(|x| *x *= CAUTION);
+        let projection = &judge.evaluator.projection;
+        self.stiffness.update(
+            &projection.beta,
+            projection.column_counts(),
+            &self.balance.columns,
+        );
+        self.balance
+            .model(&judge.descent, &self.stiffness.weight, &self.curvature);
+        self.balance.advance(STEPS, driver);
+        true
     }
 }

@@ -1,0 +1,481 @@
+//! Symmetric positive definite matrices that are sums of small squares, assembled and factored.
+//!
+//! $$ H = \sum_s E_s^\top L_s E_s + \mathrm{diag}(d) + X^\top X - G^\top G $$
+//!
+//! where $E_s$ picks the *members* of clique $s$ (the columns that row $s$ of a chain can reach). The
+//! pattern never changes, so it is ordered and analysed once. Where the Cholesky factor stays
+//! sparse (grids, chains) it is computed sparsely; elsewhere densely, at the speed of dense
+//! linear algebra, and only there may wide rows add the products $X^\top X$ and $G^\top G$.
+//!
+//! The matrix is scaled to a unit diagonal before it is factored. A pivot that is nothing but rounding
+//! then shows as one below [`PIVOT`], and its unknown is set to zero, as interior-point codes do for
+//! dependent constraints (S. Wright 1999, *Modified Cholesky factorizations in interior-point algorithms
+//! for linear programming*, SIAM J. Optim. 9).
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt;
+use faer::linalg::matmul::triangular::{BlockStructure, matmul};
+use faer::prelude::ReborrowMut;
+use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, factorize_symbolic_cholesky};
+use faer::sparse::{SparseColMat, SymbolicSparseColMat};
+use faer::{Accum, Conj, Mat, MatRef, Par, Side};
+
+/// Most cells of all cliques together that are worth an index each: 80 MB.
+const MOST_CELLS: usize = 20_000_000;
+/// Most numbers in a sparse factor: half a gigabyte.
+const MOST_FILL: usize = 60_000_000;
+/// Multiplications of a sparse factorisation cost about this many of a dense one's.
+const SPARSE_COST: f64 = 5.0;
+/// Pivots of the scaled matrix below this are rounding: it is what some thousand additions leave.
+const PIVOT: f64 = 1e-13;
+/// What such a pivot is replaced by: large, so that its unknown comes out as zero.
+const DROPPED: f64 = 1e100;
+
+/// A sum of cliques, ready to be assembled and factored again and again.
+pub(crate) struct CliqueMatrix {
+    offsets: Vec<usize>,
+    members: Vec<u32>,
+    /// One over the root of each diagonal entry.
+    scale: Vec<f64>,
+    storage: Storage,
+    right: Mat<f64>,
+}
+
+enum Storage {
+    Dense {
+        matrix: Mat<f64>,
+        buffer: MemBuffer,
+    },
+    Sparse(Box<Sparse>),
+}
+
+struct Sparse {
+    /// For each clique a square of places in the matrix, lower triangle used.
+    places: Vec<u32>,
+    place_offsets: Vec<usize>,
+    diagonal: Vec<u32>,
+    matrix: SparseColMat<u32, f64>,
+    symbolic: SymbolicCholesky<u32>,
+    factor: Vec<f64>,
+    buffer: MemBuffer,
+}
+
+impl CliqueMatrix {
+    /// The matrix of order `n` over cliques whose members ascend; nothing if neither a sparse factor
+    /// nor a dense matrix of order `most_dense` at most will do. `wide` says that dense products will
+    /// be added.
+    pub(crate) fn new(
+        n: usize,
+        offsets: Vec<usize>,
+        members: Vec<u32>,
+        wide: bool,
+        most_dense: usize,
+    ) -> Option<Self> {
+        let dense_work = (n as f64).powi(3) / 3.0;
+        let sparse = if wide {
+            None
+        } else {
+            Sparse::new(n, &offsets, &members)
+                .filter(|s| n > most_dense || SPARSE_COST * s.work() < dense_work)
+        };
+        let storage = match sparse {
+            Some(sparse) => Storage::Sparse(Box::new(sparse)),
+            None if n <= most_dense => {
+                let scratch = llt::factor::cholesky_in_place_scratch::<f64>(
+                    n,
+                    Par::Seq,
+                    Default::default(),
+                );
+                Storage::Dense {
+                    matrix: Mat::zeros(n, n),
+                    buffer: MemBuffer::try_new(scratch).ok()?,
+                }
+            }
+            None => return None,
+        };
+        Some(CliqueMatrix {
+            offsets,
+            members,
+            scale: vec![0.0; n],
+            storage,
+            right: Mat::zeros(n, 1),
+        })
+    }
+
+    /// About how many multiplications one factorisation takes, at the speed of dense ones.
+    pub(crate) fn work(&self) -> f64 {
+        match &self.storage {
+            Storage::Dense { .. } => (self.scale.len() as f64).powi(3) / 3.0,
+            Storage::Sparse(sparse) => SPARSE_COST * sparse.work(),
+        }
+    }
+
+    /// Whether the matrix is stored densely, so that products may be added.
+    pub(crate) fn is_dense(&self) -> bool {
+        matches!(self.storage, Storage::Dense { .. })
+    }
+
+    /// All zero.
+    pub(crate) fn clear(&mut self) {
+        match &mut self.storage {
+            Storage::Dense { matrix, .. } => {
+                for j in 0..matrix.ncols() {
+                    matrix.col_as_slice_mut(j).fill(0.0);
+                }
+            }
+            Storage::Sparse(sparse) => sparse.matrix.val_mut().fill(0.0),
+        }
+    }
+
+    /// Adds `local`, a row-major square whose entry `[j * width + i]`, $i \ge j$, belongs to members
+    /// $i$ and $j$ of clique `s`.
+    pub(crate) fn add_clique(&mut self, s: usize, local: &[f64]) {
+        let members = &self.members[self.offsets[s]..self.offsets[s + 1]];
+        let width = members.len();
+        match &mut self.storage {
+            Storage::Dense { matrix, .. } => {
+                for (j, &t) in members.iter().enumerate() {
+                    let column = matrix.col_as_slice_mut(t as usize);
+                    for (&u, x) in members[j..].iter().zip(&local[j * width + j..]) {
+                        column[u as usize] += x;
+                    }
+                }
+            }
+            Storage::Sparse(sparse) => {
+                let places = &sparse.places[sparse.place_offsets[s]..sparse.place_offsets[s + 1]];
+                let values = sparse.matrix.val_mut();
+                for j in 0..width {
+                    let row = j * width + j..(j + 1) * width;
+                    for (&place, x) in places[row.clone()].iter().zip(&local[row]) {
+                        values[place as usize] += x;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds to the diagonal.
+    pub(crate) fn add_diagonal(&mut self, extra: &[f64]) {
+        match &mut self.storage {
+            Storage::Dense { matrix, .. } => {
+                for (j, x) in extra.iter().enumerate() {
+                    matrix.col_as_slice_mut(j)[j] += x;
+                }
+            }
+            Storage::Sparse(sparse) => {
+                let values = sparse.matrix.val_mut();
+                for (&place, x) in sparse.diagonal.iter().zip(extra) {
+                    values[place as usize] += x;
+                }
+            }
+        }
+    }
+
+    /// Doubles one entry of the diagonal and returns what was added.
+    pub(crate) fn double_diagonal(&mut self, j: usize) -> f64 {
+        let entry = match &mut self.storage {
+            Storage::Dense { matrix, .. } => &mut matrix.col_as_slice_mut(j)[j],
+            Storage::Sparse(sparse) => &mut sparse.matrix.val_mut()[sparse.diagonal[j] as usize],
+        };
+        let added = *entry;
+        *entry += added;
+        added
+    }
+
+    /// Adds `sign` times $X^\top X$ for the rows of $X$ that stand one after the other in `rows`.
+    /// Dense storage only.
+    pub(crate) fn add_product(&mut self, rows: &[f64], sign: f64) {
+        let n = self.scale.len();
+        let Storage::Dense { matrix, .. } = &mut self.storage else {
+            return;
+        };
+        if rows.is_empty() {
+            return;
+        }
+        let left = MatRef::from_column_major_slice(rows, n, rows.len() / n);
+        matmul(
+            matrix.as_mut(),
+            BlockStructure::TriangularLower,
+            Accum::Add,
+            left,
+            BlockStructure::Rectangular,
+            left.transpose(),
+            BlockStructure::Rectangular,
+            sign,
+            Par::Seq,
+        );
+    }
+
+    /// Scales and factors what was assembled; false where it is not finite or not positive.
+    pub(crate) fn factor(&mut self) -> bool {
+        let n = self.scale.len();
+        let regularization = llt::factor::LltRegularization {
+            dynamic_regularization_delta: DROPPED,
+            dynamic_regularization_epsilon: PIVOT,
+        };
+        match &mut self.storage {
+            Storage::Dense { matrix, buffer } => {
+                for j in 0..n {
+                    self.scale[j] = inverse_root(matrix[(j, j)]);
+                }
+                if self.scale.iter().any(|x| x.is_nan()) {
+                    return false;
+                }
+                for j in 0..n {
+                    let own = self.scale[j];
+                    let column = matrix.col_as_slice_mut(j);
+                    for (x, scale) in column[j..].iter_mut().zip(&self.scale[j..]) {
+                        *x *= own * scale;
+                    }
+                    // an unknown without an equation stays at zero
+                    if own == 0.0 {
+                        column[j] = 1.0;
+                    }
+                }
+                llt::factor::cholesky_in_place(
+                    matrix.as_mut(),
+                    regularization,
+                    Par::Seq,
+                    MemStack::new(buffer),
+                    Default::default(),
+                )
+                .is_ok()
+            }
+            Storage::Sparse(sparse) => {
+                let values = sparse.matrix.val();
+                for (scale, &place) in self.scale.iter_mut().zip(&sparse.diagonal) {
+                    *scale = inverse_root(values[place as usize]);
+                }
+                if self.scale.iter().any(|x| x.is_nan()) {
+                    return false;
+                }
+                let (symbolic, values) = sparse.matrix.parts_mut();
+                for j in 0..n {
+                    let range = symbolic.col_range(j);
+                    for (x, &i) in values[range.clone()].iter_mut().zip(&symbolic.row_idx()[range]) {
+                        *x *= self.scale[j] * self.scale[i as usize];
+                    }
+                }
+                for (&place, scale) in sparse.diagonal.iter().zip(&self.scale) {
+                    if *scale == 0.0 {
+                        values[place as usize] = 1.0;
+                    }
+                }
+                sparse
+                    .symbolic
+                    .factorize_numeric_llt::<f64>(
+                        &mut sparse.factor,
+                        sparse.matrix.as_ref(),
+                        Side::Lower,
+                        regularization,
+                        Par::Seq,
+                        MemStack::new(&mut sparse.buffer),
+                        Default::default(),
+                    )
+                    .is_ok()
+            }
+        }
+    }
+
+    /// Solves with the last factor, in place.
+    pub(crate) fn solve(&mut self, x: &mut [f64]) {
+        for (i, (x, scale)) in x.iter().zip(&self.scale).enumerate() {
+            self.right[(i, 0)] = x * scale;
+        }
+        match &mut self.storage {
+            Storage::Dense { matrix, buffer } => llt::solve::solve_in_place_with_conj(
+                matrix.as_ref(),
+                Conj::No,
+                self.right.as_mut(),
+                Par::Seq,
+                MemStack::new(buffer),
+            ),
+            Storage::Sparse(sparse) => {
+                LltRef::<'_, u32, f64>::new(&sparse.symbolic, &sparse.factor)
+                    .solve_in_place_with_conj(
+                        Conj::No,
+                        self.right.rb_mut(),
+                        Par::Seq,
+                        MemStack::new(&mut sparse.buffer),
+                    );
+            }
+        }
+        for (i, (x, scale)) in x.iter_mut().zip(&self.scale).enumerate() {
+            *x = self.right[(i, 0)] * scale;
+        }
+    }
+}
+
+/// $1/\sqrt{x}$, zero for a zero and not a number for anything that is no diagonal of a positive matrix.
+fn inverse_root(x: f64) -> f64 {
+    if x == 0.0 {
+        0.0
+    } else if x > 0.0 && x.is_finite() {
+        1.0 / x.sqrt()
+    } else {
+        f64::NAN
+    }
+}
+
+impl Sparse {
+    fn new(n: usize, offsets: &[usize], members: &[u32]) -> Option<Self> {
+        let mut place_offsets = vec![0usize];
+        for w in offsets.windows(2) {
+            let total = place_offsets[place_offsets.len() - 1] + (w[1] - w[0]).pow(2);
+            if total > MOST_CELLS {
+                return None;
+            }
+            place_offsets.push(total);
+        }
+        let (pattern, places, diagonal) = pattern(n, members, offsets, &place_offsets);
+        let stored = pattern.compute_nnz();
+        let matrix = SparseColMat::new(pattern, vec![0.0; stored]);
+        let symbolic = factorize_symbolic_cholesky(
+            matrix.symbolic(),
+            Side::Lower,
+            Default::default(),
+            Default::default(),
+        )
+        .ok()?;
+        if symbolic.len_val() > MOST_FILL {
+            return None;
+        }
+        let request = symbolic
+            .factorize_numeric_llt_scratch::<f64>(Par::Seq, Default::default())
+            .or(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq));
+        Some(Sparse {
+            places,
+            place_offsets,
+            diagonal,
+            matrix,
+            factor: vec![0.0; symbolic.len_val()],
+            buffer: MemBuffer::try_new(request).ok()?,
+            symbolic,
+        })
+    }
+
+    fn work(&self) -> f64 {
+        let fill = self.factor.len() as f64;
+        fill * fill / self.diagonal.len() as f64
+    }
+}
+
+/// Union of the cliques' squares and of the diagonal, lower triangle; where each clique's cells
+/// and the diagonal lie in it.
+fn pattern(
+    n: usize,
+    members: &[u32],
+    offsets: &[usize],
+    place_offsets: &[usize],
+) -> (SymbolicSparseColMat<u32>, Vec<u32>, Vec<u32>) {
+    // cliques by member
+    let mut starts = vec![0usize; n + 1];
+    for t in members {
+        starts[*t as usize + 1] += 1;
+    }
+    for t in 0..n {
+        starts[t + 1] += starts[t];
+    }
+    let mut containing = vec![(0u32, 0u32); members.len()];
+    let mut next = starts.clone();
+    for (s, w) in offsets.windows(2).enumerate() {
+        for (place, t) in members[w[0]..w[1]].iter().enumerate() {
+            containing[next[*t as usize]] = (s as u32, place as u32);
+            next[*t as usize] += 1;
+        }
+    }
+    let mut places = vec![0u32; place_offsets[place_offsets.len() - 1]];
+    let mut diagonal = vec![0u32; n];
+    let mut columns: Vec<u32> = vec![0];
+    let mut rows: Vec<u32> = Vec::new();
+    let mut seen = vec![u32::MAX; n];
+    let mut position = vec![0u32; n];
+    for j in 0..n {
+        let first = rows.len();
+        rows.push(j as u32);
+        seen[j] = j as u32;
+        for &(s, place) in &containing[starts[j]..starts[j + 1]] {
+            let clique = &members[offsets[s as usize]..offsets[s as usize + 1]];
+            for &i in &clique[place as usize..] {
+                if seen[i as usize] != j as u32 {
+                    seen[i as usize] = j as u32;
+                    rows.push(i);
+                }
+            }
+        }
+        rows[first..].sort_unstable();
+        for (k, &i) in rows.iter().enumerate().skip(first) {
+            position[i as usize] = k as u32;
+        }
+        diagonal[j] = position[j];
+        for &(s, place) in &containing[starts[j]..starts[j + 1]] {
+            let s = s as usize;
+            let clique = &members[offsets[s]..offsets[s + 1]];
+            let row = place_offsets[s] + place as usize * clique.len();
+            for (i, t) in clique.iter().enumerate().skip(place as usize) {
+                places[row + i] = position[*t as usize];
+            }
+        }
+        columns.push(rows.len() as u32);
+    }
+    let symbolic = SymbolicSparseColMat::new_checked(n, n, columns, None, rows);
+    (symbolic, places, diagonal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three overlapping cliques on six unknowns, both storages, against the product.
+    #[test]
+    fn solves_what_was_assembled() {
+        let offsets = vec![0, 3, 5, 8];
+        let members = vec![0, 1, 4, 1, 2, 2, 4, 5];
+        let extra = [0.5, 0.0, 0.25, 2.0, 0.0, 0.125];
+        let local = |width: usize, seed: usize| -> Vec<f64> {
+            // diagonally dominant
+            (0..width * width)
+                .map(|k| {
+                    let (j, i) = (k / width, k % width);
+                    if i == j { 3.0 + seed as f64 } else { ((i + j + seed) % 3) as f64 * 0.4 }
+                })
+                .collect()
+        };
+        let mut dense = vec![vec![0.0; 6]; 6];
+        for (i, x) in extra.iter().enumerate() {
+            dense[i][i] += x;
+        }
+        for s in 0..3 {
+            let list = &members[offsets[s]..offsets[s + 1]];
+            let block = local(list.len(), s);
+            for (j, &t) in list.iter().enumerate() {
+                for (i, &u) in list.iter().enumerate() {
+                    let (low, high) = (i.min(j), i.max(j));
+                    dense[t as usize][u as usize] += block[low * list.len() + high];
+                }
+            }
+        }
+        for most_dense in [0, 10] {
+            let mut matrix =
+                CliqueMatrix::new(6, offsets.clone(), members.clone(), most_dense > 0, most_dense)
+                    .unwrap();
+            assert_eq!(matrix.is_dense(), most_dense > 0);
+            for _ in 0..2 {
+                matrix.clear();
+                for s in 0..3 {
+                    matrix.add_clique(s, &local(offsets[s + 1] - offsets[s], s));
+                }
+                matrix.add_diagonal(&extra);
+                assert!(matrix.factor());
+            }
+            let expected = [1.0, -2.0, 0.5, 4.0, 3.0, -1.0];
+            let mut x: Vec<f64> = (0..6)
+                .map(|i| (0..6).map(|j| dense[i][j] * expected[j]).sum())
+                .collect();
+            matrix.solve(&mut x);
+            for (x, y) in x.iter().zip(&expected) {
+                assert!((x - y).abs() < 1e-12, "{x} {y}");
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Kernels that know numbers only: loops on all threads, and symmetric matrices made of cliques.
+
+pub(crate) mod clique_matrix;
+pub(crate) mod parallel;

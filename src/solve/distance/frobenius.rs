@@ -1,0 +1,140 @@
+//! Frobenius: the interior-point method, or proximal Newton steps where all of the target is too much.
+
+use super::{Interior, MOST_DENSE, MOST_WORK, replace, settle, sharpen, take_nearest};
+use crate::error::Result;
+use crate::formulation::frobenius::Evaluator;
+use crate::formulation::support::Support;
+use crate::formulation::{Problem, simplex};
+use crate::model::{Mdp, Policy};
+use crate::solve::driver::{Candidate, Driver};
+use crate::solve::large::proximal_newton::ProximalNewton;
+use crate::solve::methods::interior_point::InteriorPoint;
+use crate::solve::programs::frobenius::Frobenius;
+use crate::solve::programs::frobenius_face::FrobeniusFace;
+use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
+
+/// Up to this many states the whole target is held: a dozen arrays of 20 MB.
+const MOST_STATES: usize = 1_500;
+
+/// Solves; returns what the user should know.
+pub(in crate::solve) fn solve(
+    mdp: &Mdp,
+    problem: &Problem,
+    options: &Options,
+    warm: Option<&Solution>,
+    driver: &mut Driver<'_>,
+) -> Result<Vec<String>> {
+    let mut interior = None;
+    if options.solver == SolverChoice::Conic {
+        let (policy, proven) = reference::frobenius(mdp, problem, driver)?;
+        let mut candidate = certified(mdp, problem, policy, None);
+        candidate.bound = candidate.bound.max(proven);
+        driver.offer(candidate, "conic");
+    } else {
+        interior = find(mdp, problem, warm, driver);
+    }
+    if options.tie_break == TieBreak::None || !driver.alive() {
+        return Ok(Vec::new());
+    }
+    // nothing is nearer to uniform than the uniform policy itself
+    let uniform = Policy::uniform(mdp).probabilities().to_vec();
+    let value = certified(mdp, problem, uniform.clone(), None).objective;
+    if replace(driver, uniform, value) {
+        return Ok(Vec::new());
+    }
+    let point = interior.or_else(|| start(mdp, problem));
+    let nearest = point.and_then(|mut point| {
+        if !sharpen(&mut point, driver) {
+            return None;
+        }
+        let optimum = point.optimum(mdp);
+        let (mut face, frozen) =
+            FrobeniusFace::start(mdp, problem.xi, problem.zeta, &optimum, MOST_DENSE)?;
+        if !settle(&mut face, frozen, driver) {
+            return None;
+        }
+        let policy = face.program.policy(&face.x);
+        let (_, multipliers) = point.program.read(&point.x, &point.y);
+        let found = certified(mdp, problem, policy, Some(&multipliers));
+        Some((found.policy, found.objective))
+    });
+    Ok(take_nearest(driver, nearest).into_iter().collect())
+}
+
+fn start(mdp: &Mdp, problem: &Problem) -> Option<InteriorPoint<Frobenius>> {
+    Frobenius::start(mdp, problem, MOST_STATES).filter(|p| p.program.work() <= MOST_WORK)
+}
+
+fn find(
+    mdp: &Mdp,
+    problem: &Problem,
+    warm: Option<&Solution>,
+    driver: &mut Driver<'_>,
+) -> Option<InteriorPoint<Frobenius>> {
+    // where everything can be visited evenly the uniform policy often does it, and at distance zero
+    // there is little interior to speak of; a policy learned before may be as good as any
+    let known = warm.map_or_else(
+        || certified(mdp, problem, Policy::uniform(mdp).probabilities().to_vec(), None),
+        |warm| {
+            let policy = warm.policy.probabilities().to_vec();
+            certified(mdp, problem, policy, Some(&warm.dual))
+        },
+    );
+    if driver.offer(known, "start") {
+        return None;
+    }
+    let mut used = None;
+    // a warm start is worth more than an interior: a few proximal steps will do
+    if let Some(point) = start(mdp, problem).filter(|_| warm.is_none()) {
+        let mut method = Interior {
+            point,
+            read: |point: &InteriorPoint<Frobenius>| {
+                let (policy, multipliers) = point.program.read(&point.x, &point.y);
+                let mut found = certified(mdp, problem, policy, Some(&multipliers));
+                found.bound = found.bound.max(point.program.bound(mdp, &point.x, &point.y));
+                found
+            },
+            near: |point: &InteriorPoint<Frobenius>, wanted: f64| {
+                // half a square of the distance falls by the gap
+                point.gap() <= wanted * point.program.distance(&point.x).max(wanted)
+            },
+            steps: 0,
+            ended: false,
+        };
+        driver.run(&mut method);
+        used = Some(method.point);
+    }
+    if !driver.done() && driver.alive() {
+        let support = Support::new(mdp);
+        let mut method = ProximalNewton::new(mdp, problem, &support, warm.is_none(), driver);
+        driver.run(&mut method);
+    }
+    used
+}
+
+/// Value of a policy and the bound that its own residual proves.
+fn certified(
+    mdp: &Mdp,
+    problem: &Problem,
+    policy: Vec<f64>,
+    multipliers: Option<&[f64]>,
+) -> Candidate {
+    let policy = simplex::feasible(mdp, problem.xi, policy);
+    let support = Support::new(mdp);
+    let n = mdp.n_states();
+    let mut evaluator = Evaluator::new(mdp, &support, problem.zeta);
+    if let Some(given) = multipliers.filter(|m| m.len() == 2 * n) {
+        evaluator.projection.alpha.copy_from_slice(&given[..n]);
+        evaluator.projection.beta.copy_from_slice(&given[n..]);
+    }
+    let mut descent = vec![0.0; mdp.n_pairs()];
+    evaluator.project(&policy, 1e-13, 300);
+    evaluator.descent(&mut descent);
+    let own = evaluator.certify(problem.xi, &descent);
+    Candidate {
+        policy,
+        objective: own.objective,
+        bound: own.bound,
+        dual: evaluator.multipliers(),
+    }
+}

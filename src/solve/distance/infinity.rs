@@ -1,0 +1,170 @@
+//! Infinity: the interior-point method, or equal shares and primal-dual steps where its system is too large.
+
+use super::{Interior, MOST_DENSE, MOST_WORK, replace, settle, sharpen, take_nearest};
+use crate::error::Result;
+use crate::formulation::infinity::{DualPoint, bound, full_mass, objective, repair};
+use crate::formulation::support::Support;
+use crate::formulation::transport::Block;
+use crate::formulation::{Problem, simplex};
+use crate::model::{Mdp, Policy};
+use crate::solve::driver::{Candidate, Driver};
+use crate::solve::large;
+use crate::solve::methods::interior_point::InteriorPoint;
+use crate::solve::programs::infinity::Infinity;
+use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
+
+/// Solves; returns what the user should know. Blocks are added until the kept mass can be completed to a
+/// doubly stochastic matrix.
+pub(in crate::solve) fn solve(
+    mdp: &Mdp,
+    problem: &Problem,
+    options: &Options,
+    warm: Option<&Solution>,
+    driver: &mut Driver<'_>,
+) -> Result<Vec<String>> {
+    let start =
+        |blocks: &[Block]| Infinity::start(mdp, problem.xi, problem.zeta, blocks, MOST_DENSE);
+    let affordable = |p: &InteriorPoint<Infinity>| p.program.work() <= MOST_WORK;
+    // estimating the work takes the pattern alone; nothing S x S is made for a large model
+    let small = mdp.n_states() <= MOST_DENSE || !mdp.kernel().has_spread();
+    let mut interior = if small { start(&[]).filter(affordable) } else { None };
+    let support = if small {
+        Support::filled(mdp)
+    } else {
+        Support::new(mdp)
+    };
+    let mut blocks: Vec<Block> = Vec::new();
+    let judge = |blocks: &[Block], policy: Vec<f64>, kept: Vec<f64>, dual: &DualPoint| {
+        certified(mdp, problem, &support, blocks, policy, kept, dual)
+    };
+    if options.solver == SolverChoice::Conic {
+        loop {
+            let (policy, kept, dual) =
+                reference::infinity(mdp, problem, &support, &blocks, driver)?;
+            let (candidate, block) = judge(&blocks, policy, kept, &dual);
+            driver.offer(candidate, "conic");
+            match block.filter(|b| !blocks.contains(b)) {
+                Some(block) if driver.alive() => blocks.push(block),
+                _ => break,
+            }
+        }
+    } else if interior.is_some() {
+        while let Some(point) = interior.take() {
+            let mut violated = None;
+            let mut method = Interior {
+                point,
+                read: |point: &InteriorPoint<Infinity>| {
+                    let (policy, kept) = point.program.read(&point.x);
+                    let (candidate, block) =
+                        judge(&blocks, policy, kept, &dual_point(point, &blocks));
+                    violated = block;
+                    candidate
+                },
+                near: |point: &InteriorPoint<Infinity>, wanted: f64| {
+                    2.0 * point.gap() <= wanted * mdp.n_states() as f64
+                },
+                steps: 0,
+                ended: false,
+            };
+            let done = driver.run(&mut method);
+            let point = method.point;
+            match violated.filter(|b| !done && !blocks.contains(b)) {
+                Some(block) if driver.alive() => {
+                    blocks.push(block);
+                    interior = start(&blocks);
+                }
+                _ => {
+                    interior = Some(point);
+                    break;
+                }
+            }
+        }
+    }
+    if options.solver != SolverChoice::Conic && !driver.done() && driver.alive() {
+        large::infinity::solve(mdp, problem, &support, warm, driver);
+    }
+    if options.tie_break == TieBreak::None || !driver.alive() {
+        return Ok(Vec::new());
+    }
+    // nothing is nearer to uniform than the uniform policy itself
+    let uniform = Policy::uniform(mdp).probabilities().to_vec();
+    let value = judge(&blocks, uniform.clone(), mass_of(mdp, &support, &uniform), &DualPoint::default()).0.objective;
+    if replace(driver, uniform, value) {
+        return Ok(Vec::new());
+    }
+    // the same way whichever method found the optimum: blocks as this one meets them
+    if interior.is_none() {
+        blocks.clear();
+        interior = if small { start(&[]).filter(affordable) } else { None };
+    }
+    let mut nearest = None;
+    while let Some(mut point) = interior.take() {
+        if !sharpen(&mut point, driver) {
+            break;
+        }
+        let (policy, kept) = point.program.read(&point.x);
+        let (found, mut block) = judge(&blocks, policy, kept, &DualPoint::default());
+        if block.is_none() {
+            let mut frozen = point.at_bounds();
+            frozen[point.program.level()] = true;
+            point.program.toward_uniform();
+            if !settle(&mut point, frozen, driver) {
+                break;
+            }
+            let (policy, kept) = point.program.read(&point.x);
+            let (candidate, violated) = judge(&blocks, policy, kept, &DualPoint::default());
+            block = violated;
+            nearest = Some((candidate.policy, candidate.objective.max(found.objective)));
+        }
+        if let Some(block) = block.filter(|b| !blocks.contains(b)) {
+            blocks.push(block);
+            interior = start(&blocks);
+        }
+    }
+    Ok(take_nearest(driver, nearest).into_iter().collect())
+}
+
+/// A candidate from a policy and the mass kept of it, and the block that the latter violates if it cannot be
+/// completed; the candidate's value is then not finite.
+fn certified(
+    mdp: &Mdp,
+    problem: &Problem,
+    support: &Support,
+    blocks: &[Block],
+    policy: Vec<f64>,
+    mut kept: Vec<f64>,
+    dual: &DualPoint,
+) -> (Candidate, Option<Block>) {
+    let policy = simplex::feasible(mdp, problem.xi, policy);
+    let mass = mass_of(mdp, support, &policy);
+    repair(support, blocks, problem.zeta, &mass, &mut kept);
+    let (value, block) = objective(support, problem.zeta, &kept);
+    let proven = if dual.rows.is_empty() {
+        0.0
+    } else {
+        bound(mdp, support, problem.xi, problem.zeta, dual).max(0.0)
+    };
+    let candidate = Candidate {
+        policy,
+        objective: if block.is_some() { f64::INFINITY } else { value },
+        bound: proven,
+        dual: [&dual.rows[..], &dual.columns].concat(),
+    };
+    (candidate, block)
+}
+
+fn mass_of(mdp: &Mdp, support: &Support, policy: &[f64]) -> Vec<f64> {
+    let mut mass = vec![0.0; support.len()];
+    full_mass(mdp, support, policy, &mut mass);
+    mass
+}
+
+fn dual_point(point: &InteriorPoint<Infinity>, blocks: &[Block]) -> DualPoint {
+    let [rows, columns, caps, prices] = point.program.prices(&point.y);
+    DualPoint {
+        rows,
+        columns,
+        caps,
+        blocks: blocks.iter().cloned().zip(prices).collect(),
+    }
+}

@@ -1,0 +1,126 @@
+//! The three distances: which method solves each, and how its answer is certified.
+
+pub(super) mod column_sum;
+pub(super) mod frobenius;
+pub(super) mod infinity;
+
+use super::driver::{Candidate, Driver, Method, Step};
+use super::methods::interior_point::{InteriorPoint, Program};
+
+/// Up to this order the columns' system may be dense: a factorisation then takes about half a second.
+const MOST_DENSE: usize = 2_000;
+/// Most multiplications in one step of the interior-point method: some seconds for a whole solve. Beyond,
+/// steps of first order get further in the same time.
+const MOST_WORK: f64 = 4e9;
+/// The mean complementarity product from which on the optimal face can be told: what belongs to it is
+/// then far larger than its multiplier, everything else far smaller.
+const SHARP: f64 = 1e-15;
+/// More steps the method never needs.
+const MOST_STEPS: usize = 100;
+/// A certificate is asked for once the method's own gap is this share of the wanted one,
+const NEAR: f64 = 0.3;
+/// and the policy nearest to uniform is known when nothing more than this remains to be gained.
+const SETTLED: f64 = 1e-14;
+/// Complementarity products at the start on the face: distances of a tenth.
+const CENTRE: f64 = 1e-2;
+/// An objective this close to the optimum counts as optimal.
+const ROUNDING: f64 = 1e-8;
+
+/// The interior-point method on one of the programs, with a way to read off a certified candidate.
+struct Interior<P, R, N> {
+    point: InteriorPoint<P>,
+    read: R,
+    /// Whether a certificate is worth its price: the point, and the gap that is wanted.
+    near: N,
+    steps: usize,
+    ended: bool,
+}
+
+impl<P, R, N> Method for Interior<P, R, N>
+where
+    P: Program,
+    R: FnMut(&InteriorPoint<P>) -> Candidate,
+    N: Fn(&InteriorPoint<P>, f64) -> bool,
+{
+    fn name(&self) -> &'static str {
+        "interior-point"
+    }
+
+    fn step(&mut self, driver: &mut Driver<'_>) -> Step {
+        if self.ended {
+            return Step::End;
+        }
+        self.ended = self.steps >= MOST_STEPS || !self.point.step();
+        self.steps += 1;
+        let wanted = NEAR * driver.wanted(driver.best().objective);
+        if self.ended || (self.near)(&self.point, wanted) {
+            Step::Offer((self.read)(&self.point))
+        } else {
+            Step::Going
+        }
+    }
+}
+
+/// Goes on from an optimum until the optimal face can be told; false if the solve is to stop.
+fn sharpen<P: Program>(point: &mut InteriorPoint<P>, driver: &mut Driver<'_>) -> bool {
+    for _ in 0..MOST_STEPS {
+        if !driver.alive() {
+            return false;
+        }
+        if point.mean_product() <= SHARP || !point.step() {
+            break;
+        }
+        driver.count(1);
+    }
+    true
+}
+
+/// From a point on the optimal face to the one nearest to uniform; false if the solve is to stop.
+fn settle<P: Program>(
+    point: &mut InteriorPoint<P>,
+    frozen: Vec<bool>,
+    driver: &mut Driver<'_>,
+) -> bool {
+    point.begin_on_face(frozen, CENTRE);
+    for _ in 0..MOST_STEPS {
+        if !driver.alive() {
+            return false;
+        }
+        if point.gap() <= SETTLED || !point.step() {
+            break;
+        }
+        driver.count(1);
+    }
+    true
+}
+
+/// Takes a policy in place of the best one if it is as good.
+fn replace(driver: &mut Driver<'_>, policy: Vec<f64>, objective: f64) -> bool {
+    let best = driver.best();
+    let tolerance = (best.objective - best.bound).abs() + ROUNDING * (1.0 + best.objective.abs());
+    let as_good = objective <= best.objective + tolerance;
+    if as_good {
+        driver.replace(policy, objective);
+    }
+    as_good
+}
+
+/// Takes the policy nearest to uniform in place of the best one if it is as good; the note says why not.
+fn take_nearest(
+    driver: &mut Driver<'_>,
+    nearest: Option<(Vec<f64>, f64)>,
+) -> Option<String> {
+    let why = match nearest {
+        Some((policy, objective)) => {
+            if replace(driver, policy, objective) {
+                return None;
+            }
+            "rounding hides the optimal face"
+        }
+        None if !driver.alive() => "out of time",
+        None => "too many states",
+    };
+    Some(format!(
+        "tie-break left out ({why}): other optimal policies may have other steady states"
+    ))
+}

@@ -1,0 +1,268 @@
+//! The one loop: clock, observer, best-of, status and the solver's name, for every method.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::{Observer, Options, Progress, Status};
+
+/// A gap this small is rounding: objectives are sums over all transitions.
+const ROUNDING: f64 = 1e-12;
+
+/// What a method has to offer: a policy in $\Delta_\xi$ with its value, and a dual point with what it proves.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub(super) policy: Vec<f64>,
+    pub(super) objective: f64,
+    pub(super) bound: f64,
+    pub(super) dual: Vec<f64>,
+}
+
+/// How a method's step ended.
+pub(super) enum Step {
+    /// Nothing to show yet.
+    Going,
+    /// Something to be judged.
+    Offer(Candidate),
+    /// No further progress; what was offered is all there is.
+    End,
+}
+
+/// A way to solve a problem, step by step. Steps are short, or ask [`Driver::alive`] inside.
+pub(super) trait Method {
+    /// As shown to the user.
+    fn name(&self) -> &'static str;
+    /// Goes on by one step.
+    fn step(&mut self, driver: &mut Driver<'_>) -> Step;
+}
+
+/// Which parts of two candidates belong together, and which way is better.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind {
+    pub(super) maximises: bool,
+    /// Whether the dual point is that of the best policy (else that of the best bound).
+    pub(super) dual_follows_policy: bool,
+}
+
+/// Runs methods and keeps the best of what they offer.
+pub(super) struct Driver<'a> {
+    kind: Kind,
+    pub(super) absolute: f64,
+    pub(super) relative: f64,
+    max_iterations: usize,
+    started: Instant,
+    time_limit: Option<Duration>,
+    observer: &'a mut dyn Observer,
+    stopped: Option<Status>,
+    best: Candidate,
+    iterations: usize,
+    solver: &'static str,
+}
+
+impl<'a> Driver<'a> {
+    /// `first` is known without solving anything: a policy, and bounds of all values on both sides.
+    pub(super) fn new(
+        kind: Kind,
+        options: &Options,
+        first: Candidate,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        Driver {
+            kind,
+            absolute: options.tolerance.max(ROUNDING),
+            relative: options.relative_tolerance,
+            max_iterations: options.max_iterations,
+            started: Instant::now(),
+            time_limit: options.time_limit,
+            observer,
+            stopped: None,
+            best: first,
+            iterations: 0,
+            solver: "none",
+        }
+    }
+
+    /// Runs a method until its answer is close enough, it ends, or the solve is to stop. Returns whether
+    /// the best answer is close enough.
+    pub(super) fn run(&mut self, method: &mut dyn Method) -> bool {
+        while !self.done() && self.alive() {
+            self.iterations += 1;
+            match method.step(self) {
+                Step::Going => {}
+                Step::Offer(candidate) => {
+                    self.offer(candidate, method.name());
+                }
+                Step::End => break,
+            }
+            if self.iterations >= self.max_iterations && !self.done() {
+                self.stopped.get_or_insert(Status::IterationLimit);
+            }
+        }
+        self.done()
+    }
+
+    /// Takes a candidate, as far as it is better than what is at hand; returns whether that is enough.
+    pub(super) fn offer(&mut self, candidate: Candidate, solver: &'static str) -> bool {
+        let sign = if self.kind.maximises { -1.0 } else { 1.0 };
+        let better = sign * candidate.objective < sign * self.best.objective;
+        let tighter = sign * candidate.bound > sign * self.best.bound;
+        if better {
+            self.best.objective = candidate.objective;
+            self.best.policy = candidate.policy;
+            self.solver = solver;
+        }
+        if tighter {
+            self.best.bound = candidate.bound;
+        }
+        let follows = if self.kind.dual_follows_policy {
+            better
+        } else {
+            tighter
+        };
+        if follows {
+            self.best.dual = candidate.dual;
+        }
+        self.done()
+    }
+
+    /// Replaces the best policy by another one of the same value.
+    pub(super) fn replace(&mut self, policy: Vec<f64>, objective: f64) {
+        self.best.policy = policy;
+        self.best.objective = objective;
+    }
+
+    /// Counts steps that no [`run`](Self::run) counts.
+    pub(super) fn count(&mut self, steps: usize) {
+        self.iterations += steps;
+    }
+
+    /// Whether to go on: asks the clock and the observer.
+    pub(super) fn alive(&mut self) -> bool {
+        if self.stopped.is_some() {
+            return false;
+        }
+        let progress = Progress {
+            iteration: self.iterations,
+            objective: self.best.objective,
+            gap: self.gap(),
+        };
+        if self
+            .time_limit
+            .is_some_and(|limit| self.started.elapsed() >= limit)
+        {
+            self.stopped = Some(Status::TimeLimit);
+        } else if self.observer.on(&progress).is_break() {
+            self.stopped = Some(Status::Interrupted);
+        }
+        self.stopped.is_none()
+    }
+
+    /// [`offer`](Self::offer), and whether to stop.
+    pub(super) fn reached(&mut self, outcome: &super::Outcome) -> bool {
+        let candidate = Candidate {
+            policy: outcome.policy.clone(),
+            objective: outcome.objective,
+            bound: outcome.bound,
+            dual: outcome.dual.clone(),
+        };
+        self.iterations = self.iterations.max(outcome.iterations);
+        self.offer(candidate, "newton") || !self.alive()
+    }
+
+    /// Whether to stop.
+    pub(super) fn expired(&mut self) -> bool {
+        !self.alive()
+    }
+
+    /// The best so far.
+    pub(super) fn best(&self) -> &Candidate {
+        &self.best
+    }
+
+    fn gap(&self) -> f64 {
+        (self.best.objective - self.best.bound).abs()
+    }
+
+    /// Whether the best answer is close enough.
+    pub(super) fn done(&self) -> bool {
+        self.gap() <= self.wanted(self.best.objective)
+    }
+
+    /// The gap that would be close enough at this objective.
+    pub(super) fn wanted(&self, objective: f64) -> f64 {
+        self.absolute.max(self.relative * objective.abs())
+    }
+
+    /// How the solve ended.
+    pub(super) fn status(&self) -> Status {
+        if self.done() {
+            Status::Optimal
+        } else {
+            self.stopped.unwrap_or(Status::Stalled)
+        }
+    }
+
+    /// Seconds left, for solvers that keep their own clock.
+    pub(super) fn seconds_left(&self) -> f64 {
+        self.time_limit.map_or(1e9, |limit| {
+            limit.saturating_sub(self.started.elapsed()).as_secs_f64()
+        })
+    }
+
+    pub(super) fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    pub(super) fn iterations(&self) -> usize {
+        self.iterations
+    }
+
+    pub(super) fn solver(&self) -> &'static str {
+        self.solver
+    }
+
+    /// Solves a helping problem under the same clock and observer, who goes on seeing the best of the
+    /// problem at hand. What was said to the one is said to the other.
+    pub(super) fn helping<T>(
+        &mut self,
+        kind: Kind,
+        gaps: (f64, f64),
+        first: Candidate,
+        solve: impl FnOnce(&mut Driver<'_>) -> T,
+    ) -> T {
+        struct Through<'a> {
+            observer: &'a mut dyn Observer,
+            progress: Progress,
+        }
+        impl Observer for Through<'_> {
+            fn on(&mut self, progress: &Progress) -> ControlFlow<()> {
+                self.progress.iteration = progress.iteration;
+                self.observer.on(&self.progress)
+            }
+        }
+        let progress = Progress {
+            iteration: self.iterations,
+            objective: self.best.objective,
+            gap: self.gap(),
+        };
+        let mut through = Through {
+            observer: &mut *self.observer,
+            progress,
+        };
+        let mut inner = Driver {
+            kind,
+            absolute: gaps.0,
+            relative: gaps.1,
+            max_iterations: self.max_iterations,
+            started: self.started,
+            time_limit: self.time_limit,
+            observer: &mut through,
+            stopped: self.stopped,
+            best: first,
+            iterations: self.iterations,
+            solver: "none",
+        };
+        let found = solve(&mut inner);
+        (self.stopped, self.iterations) = (inner.stopped, inner.iterations);
+        found
+    }
+}

@@ -1,0 +1,198 @@
+//! Infinity where all rows can share what is missing, from Column Sum.
+//!
+//! If all rows are priced alike, what Column Sum proves to be missing is missing here too: a
+//! bound of its optimum divided by $S$. That is the optimum where the rows can share what
+//! is missing equally. So: Column Sum first, then its excess spread equally over the columns that
+//! have any, then [levels](super::balance) for what cannot be spread.
+
+use super::even_columns::Balance;
+use crate::formulation::infinity::{DualPoint, bound, full_mass, objective, repair};
+use crate::formulation::support::Support;
+use crate::formulation::Problem;
+use crate::model::Mdp;
+use crate::solve::distance;
+use crate::solve::driver::{Candidate, Driver, Kind, Method, Step};
+
+/// Rounds of fifty steps for spreading the excess,
+const EVEN_ROUNDS: usize = 20;
+/// and at rising levels after that.
+const LEVEL_ROUNDS: usize = 60;
+
+/// Rounds without a smaller gap before going on to the next, or giving up: rows cannot share alike.
+const PATIENCE: usize = 3;
+
+/// How far above what is proven a level lies, as a share of the way to what is reached.
+const AHEAD: f64 = 0.1;
+
+/// What is being done.
+#[derive(Clone, Copy)]
+enum Stage {
+    /// The excess is spread equally over the columns.
+    Even,
+    /// Rows drop what is proven and a little more, as if every slot held enough: mostly it does.
+    Final(f64),
+    /// Rows drop no more than there is, at levels coming down.
+    Levels(f64),
+}
+
+/// The stages, one round of fifty steps after the other.
+pub(super) struct EqualShares<'a> {
+    mdp: &'a Mdp,
+    problem: Problem,
+    support: &'a Support,
+    balance: Balance<'a>,
+    stage: Stage,
+    round: usize,
+    least: f64,
+    waited: usize,
+    mass: Vec<f64>,
+    kept: Vec<f64>,
+    dual: Vec<f64>,
+    bound: f64,
+}
+
+impl<'a> EqualShares<'a> {
+    /// Solves Column Sum, whose dual point with all rows priced alike is the first bound.
+    pub(super) fn new(
+        mdp: &'a Mdp,
+        problem: &Problem,
+        support: &'a Support,
+        driver: &mut Driver<'_>,
+    ) -> Self {
+        let n = mdp.n_states();
+        let share = 0.3;
+        let gaps = (share * n as f64 * driver.absolute, share * driver.relative);
+        let first = Candidate {
+            policy: driver.best().policy.clone(),
+            objective: 2.0 * n as f64,
+            bound: 0.0,
+            dual: vec![0.0; n],
+        };
+        let kind = Kind {
+            maximises: false,
+            dual_follows_policy: false,
+        };
+        let columns = driver.helping(kind, gaps, first, |inner| {
+            distance::column_sum::find(mdp, problem, None, inner);
+            inner.best().clone()
+        });
+        let prices = columns.dual.iter().map(|y| 0.5 * (1.0 - y) / n as f64);
+        let mut balance = Balance::new(mdp, problem.xi, columns.policy);
+        let missing: f64 = balance.columns.iter().map(|c| (1.0 - c).max(0.0)).sum();
+        let full = balance.columns.iter().filter(|c| **c >= 1.0).count();
+        let equal = 1.0 + missing / full.max(1) as f64;
+        let target = balance
+            .columns
+            .iter()
+            .map(|c| if *c < 1.0 { *c } else { equal });
+        balance.aim_at(target.collect());
+        EqualShares {
+            mdp,
+            problem: *problem,
+            support,
+            balance,
+            stage: Stage::Even,
+            round: 0,
+            least: f64::INFINITY,
+            waited: 0,
+            mass: vec![0.0; support.len()],
+            kept: vec![0.0; support.len()],
+            dual: std::iter::repeat_n(1.0 / n as f64, n)
+                .chain(prices)
+                .collect(),
+            bound: columns.bound / n as f64,
+        }
+    }
+
+    /// The value of the policy at hand, dropping what is dropped.
+    fn value(&mut self) -> f64 {
+        full_mass(self.mdp, self.support, &self.balance.policy, &mut self.mass);
+        self.kept.copy_from_slice(&self.mass);
+        for (k, w) in self.kept.iter_mut().zip(self.balance.dropped()) {
+            *k -= w;
+        }
+        repair(self.support, &[], self.problem.zeta, &self.mass, &mut self.kept);
+        objective(self.support, self.problem.zeta, &self.kept).0
+    }
+}
+
+impl Method for EqualShares<'_> {
+    fn name(&self) -> &'static str {
+        "equal shares"
+    }
+
+    fn step(&mut self, driver: &mut Driver<'_>) -> Step {
+        if self.round >= EVEN_ROUNDS + LEVEL_ROUNDS {
+            return Step::End;
+        }
+        self.round += 1;
+        let moved = self.balance.advance(50, driver);
+        let objective = self.value();
+        let (mdp, support, problem) = (self.mdp, self.support, self.problem);
+        if !matches!(self.stage, Stage::Even) {
+            let (rows, columns) = self.balance.prices();
+            let point = DualPoint {
+                rows,
+                columns,
+                ..DualPoint::default()
+            };
+            let proven = bound(mdp, support, problem.xi, problem.zeta, &point);
+            if proven > self.bound {
+                self.bound = proven;
+                self.dual = [point.rows, point.columns].concat();
+            }
+        }
+        driver.offer(
+            Candidate {
+                policy: self.balance.policy.clone(),
+                objective,
+                bound: self.bound,
+                dual: self.dual.clone(),
+            },
+            self.name(),
+        );
+        let (best, proven) = (driver.best().objective, driver.best().bound);
+        let gap = best - proven;
+        self.waited = if gap < 0.95 * self.least { 0 } else { self.waited + 1 };
+        self.least = self.least.min(gap);
+        let wanted = 0.3 * driver.wanted(best);
+        // to be reached a level must be above what is proven
+        let final_level = 0.5 * (proven + wanted);
+        let balance = &mut self.balance;
+        self.stage = match self.stage {
+            Stage::Even if moved < 1e-13 || self.waited >= PATIENCE || self.round >= EVEN_ROUNDS => {
+                let boundless = vec![f64::INFINITY; support.len()];
+                balance.allow_drops(support, final_level, &boundless);
+                self.waited = 0;
+                Stage::Final(final_level)
+            }
+            Stage::Final(_) if self.waited >= PATIENCE || moved < 1e-12 => {
+                // above the optimum all columns but those of a few crowded places find room at once
+                let level = 0.5 * (proven + f64::max(AHEAD * gap, wanted));
+                balance.set_budget(level, &self.mass);
+                self.waited = 0;
+                Stage::Levels(level)
+            }
+            Stage::Final(level) if final_level > level => {
+                balance.set_budget(final_level, &vec![f64::INFINITY; support.len()]);
+                Stage::Final(final_level)
+            }
+            Stage::Levels(_) if self.waited >= PATIENCE => return Step::End,
+            Stage::Levels(level) => {
+                let ahead = f64::max(AHEAD * gap, wanted);
+                let decided = 2.0 * level <= proven + 0.5 * ahead
+                    || 2.0 * level >= best - 0.5 * ahead;
+                if decided {
+                    let next = 0.5 * (proven + ahead);
+                    balance.set_budget(next, &self.mass);
+                    Stage::Levels(next)
+                } else {
+                    balance.limit_drops(&self.mass);
+                    self.stage
+                }
+            }
+            other => other,
+        };
+        Step::Going
+    }
+}

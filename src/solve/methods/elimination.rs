@@ -1,0 +1,466 @@
+//! One Newton step of a program over [rows](super::rows): every row is eliminated on its own, which leaves
+//! one system in the columns' multipliers.
+//!
+//! The numbers $k$ on the cells follow
+//!
+//! $$ dk_{st} = D_{st} (a_{st} + \lambda_s + \beta_t) + f_{st}\, dM_{st}, \qquad dM_s = P_s^\top dp_s, $$
+//!
+//! with $\lambda_s$ the step of the row's multiplier (where a row has a sum to keep) and $\beta_t$ that of the
+//! column's, and the policy
+//!
+//! $$ (\mathrm{diag}(\theta) + P_s W_s P_s^\top)\, dp_s = \text{force}_s + \eta_s + P_s F_s (\lambda_s + \beta) . $$
+//!
+//! The sum of $p_s$ is kept by moving relative to one *reference* action, the one with the least
+//! $\theta$: with $T$ the differences of the other actions' rows from its own, the matrix
+//! $\mathrm{diag}(\theta) + \theta_r 1 1^\top + T W T^\top = L L^\top$ is a sum of positive parts, so that
+//! nothing cancels however far the $\theta$ lie apart. With $C = L^{-1} T F$,
+//! $h_s = \sum_t D_{st} + \text{slack} + |C 1|^2$ and $g_s = D_s + C^\top C 1$, the columns' system is
+//!
+//! $$\Big( \mathrm{diag}(\text{extra}) + \sum_s \mathrm{diag}(D_s) + C_s^\top C_s - \tfrac{1}{h_s} g_s g_s^\top \Big) \beta
+//!   = \text{right} .$$
+
+use super::rows::Rows;
+use crate::linalg::clique_matrix::CliqueMatrix;
+
+/// Rows with more cells than this add to the columns' matrix by dense products: their squares, cell by
+/// cell, would cost more.
+const WIDE: usize = 96;
+
+/// What a Newton step does to the cells; an empty list stands for zero ($D$, $W$) or one ($F$) everywhere.
+#[derive(Default)]
+pub(in crate::solve) struct Weights {
+    /// $\theta$, one per moving action.
+    pub(in crate::solve) policy: Vec<f64>,
+    pub(in crate::solve) d: Vec<f64>,
+    pub(in crate::solve) f: Vec<f64>,
+    pub(in crate::solve) w: Vec<f64>,
+    /// One over the barrier of each row's slack; empty where rows have no sum to keep.
+    pub(in crate::solve) slack: Vec<f64>,
+    /// What else lies on the diagonal of the columns' system.
+    pub(in crate::solve) extra: Vec<f64>,
+}
+
+/// The factored elimination.
+pub(in crate::solve) struct Elimination {
+    matrix: CliqueMatrix,
+    keeps_rows: bool,
+    reference: Vec<u32>,
+    /// $L$, row by row, and the part of the reference's own motion in the others' equations.
+    lower: Vec<f64>,
+    lower_offsets: Vec<usize>,
+    pull: Vec<f64>,
+    /// $C$, and $C 1$.
+    c: Vec<f64>,
+    c_total: Vec<f64>,
+    height: Vec<f64>,
+    /// $g$, one per cell.
+    g: Vec<f64>,
+    diagonal: Vec<f64>,
+    local: Vec<f64>,
+    difference: Vec<f64>,
+    square: Vec<f64>,
+    added: Vec<f64>,
+    taken: Vec<f64>,
+    /// Forces half solved, and the references' own.
+    half: Vec<f64>,
+    force: Vec<f64>,
+}
+
+impl Elimination {
+    /// Nothing if the columns' system is neither sparse nor of order `most_dense` at most.
+    pub(in crate::solve) fn new(rows: &Rows, keeps_rows: bool, most_dense: usize) -> Option<Self> {
+        let n = rows.n_states();
+        let (mut clique_offsets, mut members) = (vec![0], Vec::new());
+        let mut wide = false;
+        let mut lower_offsets = vec![0];
+        let mut largest = 0;
+        for s in 0..n {
+            let reach = rows.reach(s);
+            let cells = rows.offsets[s + 1] - rows.offsets[s];
+            wide |= reach.len() > WIDE || (keeps_rows && cells != reach.len());
+            if reach.len() <= WIDE {
+                members.extend(reach.iter().map(|c| rows.columns[*c as usize]));
+                largest = largest.max(reach.len());
+            }
+            clique_offsets.push(members.len());
+            let others = (rows.first[s + 1] - rows.first[s]).saturating_sub(1);
+            lower_offsets.push(lower_offsets[s] + others * others);
+        }
+        let matrix =
+            CliqueMatrix::new(rows.n_columns, clique_offsets, members, wide, most_dense)?;
+        Some(Elimination {
+            matrix,
+            keeps_rows,
+            reference: vec![0; n],
+            lower: vec![0.0; lower_offsets[n]],
+            lower_offsets,
+            pull: vec![0.0; rows.n_moving()],
+            c: vec![0.0; rows.values.len()],
+            c_total: vec![0.0; rows.n_moving()],
+            height: vec![0.0; n],
+            g: vec![0.0; if keeps_rows { rows.n_cells() } else { 0 }],
+            diagonal: vec![0.0; rows.n_columns],
+            local: vec![0.0; largest * largest],
+            difference: Vec::new(),
+            square: Vec::new(),
+            added: Vec::new(),
+            taken: Vec::new(),
+            half: vec![0.0; rows.n_moving()],
+            force: vec![0.0; n],
+        })
+    }
+
+    /// About how many multiplications one Newton step takes.
+    pub(in crate::solve) fn work(&self, rows: &Rows) -> f64 {
+        let n = rows.n_columns as f64;
+        let mut work = self.matrix.work();
+        for s in 0..rows.n_states() {
+            let reach = (rows.reach_offsets[s + 1] - rows.reach_offsets[s]) as f64;
+            let cells = rows.offsets[s + 1] - rows.offsets[s];
+            let others = (rows.first[s + 1] - rows.first[s]) as f64;
+            work += others * reach * (others + if reach > WIDE as f64 { n } else { reach });
+            if cells > WIDE {
+                work += n * n / 2.0;
+            }
+        }
+        work
+    }
+
+    /// Eliminates every row and factors the columns' system. Where the columns' sums say nothing that the
+    /// rows' do not say together, the system is singular: `held` names a column whose multiplier is then
+    /// held near zero by doubling its diagonal entry. What was added is returned; nothing where the
+    /// matrix breaks down.
+    pub(in crate::solve) fn factor(
+        &mut self,
+        rows: &Rows,
+        weights: &Weights,
+        held: Option<usize>,
+    ) -> Option<f64> {
+        self.matrix.clear();
+        self.diagonal.copy_from_slice(&weights.extra);
+        self.added.clear();
+        self.taken.clear();
+        for s in 0..rows.n_states() {
+            if !self.eliminate(rows, weights, s) {
+                return None;
+            }
+        }
+        self.matrix.add_product(&self.added, 1.0);
+        self.matrix.add_product(&self.taken, -1.0);
+        self.matrix.add_diagonal(&self.diagonal);
+        let added = held.map_or(0.0, |t| self.matrix.double_diagonal(t));
+        self.matrix.factor().then_some(added)
+    }
+
+    fn eliminate(&mut self, rows: &Rows, weights: &Weights, s: usize) -> bool {
+        let reach = rows.reach(s);
+        let cells = rows.offsets[s]..rows.offsets[s + 1];
+        let width = reach.len();
+        let own = rows.first[s]..rows.first[s + 1];
+        let others = own.len().saturating_sub(1);
+        let theta = &weights.policy[own.clone()];
+        let mut reference = 0;
+        for (i, x) in theta.iter().enumerate() {
+            if *x < theta[reference] {
+                reference = i;
+            }
+        }
+        self.reference[s] = reference as u32;
+        let values = &rows.values[rows.value_offsets[s]..rows.value_offsets[s + 1]];
+        let c = &mut self.c[rows.value_offsets[s]..][..others * width];
+        let total = &mut self.c_total[own.clone()];
+        if others > 0 {
+            // T, the other actions' rows less the reference's
+            let base = &values[reference * width..(reference + 1) * width];
+            self.difference.clear();
+            for i in (0..=others).filter(|i| *i != reference) {
+                let row = &values[i * width..(i + 1) * width];
+                self.difference.extend(row.iter().zip(base).map(|(x, y)| x - y));
+            }
+            let t = &self.difference;
+            let lower = &mut self.lower[self.lower_offsets[s]..self.lower_offsets[s + 1]];
+            let weight = |k: usize| weights.w.get(reach[k] as usize).copied().unwrap_or(0.0);
+            let weighted = !weights.w.is_empty();
+            let other = |i: usize| if i < reference { i } else { i + 1 };
+            for i in 0..others {
+                let row = &t[i * width..(i + 1) * width];
+                let mut pull = -theta[reference];
+                if weighted {
+                    pull += (0..width).map(|k| row[k] * weight(k) * base[k]).sum::<f64>();
+                }
+                self.pull[own.start + i] = pull;
+                for j in 0..=i {
+                    let mut sum = theta[reference];
+                    if i == j {
+                        sum += theta[other(i)];
+                    }
+                    if weighted {
+                        let second = &t[j * width..(j + 1) * width];
+                        sum += (0..width).map(|k| row[k] * weight(k) * second[k]).sum::<f64>();
+                    }
+                    for m in 0..j {
+                        sum -= lower[i * others + m] * lower[j * others + m];
+                    }
+                    lower[i * others + j] = if i == j {
+                        if !(sum > 0.0) {
+                            return false;
+                        }
+                        sum.sqrt()
+                    } else {
+                        sum / lower[j * others + j]
+                    };
+                }
+            }
+            // C = L^{-1} T F, action by action
+            for i in 0..others {
+                let (before, rest) = c.split_at_mut(i * width);
+                let row = &mut rest[..width];
+                row.copy_from_slice(&t[i * width..(i + 1) * width]);
+                if !weights.f.is_empty() {
+                    for (x, cell) in row.iter_mut().zip(reach) {
+                        *x *= weights.f[*cell as usize];
+                    }
+                }
+                for m in 0..i {
+                    let factor = lower[i * others + m];
+                    for (x, y) in row.iter_mut().zip(&before[m * width..(m + 1) * width]) {
+                        *x -= factor * y;
+                    }
+                }
+                let scale = 1.0 / lower[i * others + i];
+                row.iter_mut().for_each(|x| *x *= scale);
+                total[i] = row.iter().sum();
+            }
+        }
+        let narrow = width <= WIDE;
+        let whole = narrow && width == cells.len();
+        if !(self.keeps_rows && whole) {
+            if narrow {
+                let local = &mut self.local[..width * width];
+                local.fill(0.0);
+                for row in c.chunks_exact(width) {
+                    add_square(local, row, 1.0);
+                }
+                self.matrix.add_clique(s, local);
+            } else {
+                let columns = reach.iter().map(|c| rows.columns[*c as usize]);
+                for row in c.chunks_exact(width) {
+                    stack(&mut self.added, rows.n_columns, columns.clone(), row, 1.0);
+                }
+            }
+        }
+        if !self.keeps_rows {
+            return true;
+        }
+        let d = &weights.d[cells.clone()];
+        let g = &mut self.g[cells.clone()];
+        g.copy_from_slice(d);
+        let own_part: f64 = d.iter().sum();
+        let mut height = weights.slack[s] + own_part;
+        for (row, sum) in c.chunks_exact(width).zip(total.iter()) {
+            height += sum * sum;
+            for (x, cell) in row.iter().zip(reach) {
+                g[*cell as usize - cells.start] += sum * x;
+            }
+        }
+        self.height[s] = height;
+        let columns = rows.columns[cells.clone()].iter().copied();
+        if whole {
+            // D + C'C - gg'/h as a sum of squares: nothing cancels where the row's sum decides its policy
+            let share = 1.0 / (height * (1.0 + (weights.slack[s] / height).sqrt()));
+            let local = &mut self.local[..width * width];
+            let most = (0..width).fold(0, |most, j| if d[j] > d[most] { j } else { most });
+            let others: f64 = (0..width).filter(|j| *j != most).map(|j| d[j]).sum();
+            for j in 0..width {
+                let x = d[j] / own_part;
+                let row = &mut local[j * width..(j + 1) * width];
+                row[j] = x * if j == most { others } else { own_part - d[j] };
+                for i in j + 1..width {
+                    row[i] = -x * d[i];
+                }
+            }
+            let square = &mut self.square;
+            for (row, sum) in c.chunks_exact(width).zip(total.iter()) {
+                square.clear();
+                square.extend(row.iter().zip(g.iter()).map(|(x, g)| x - share * sum * g));
+                add_square(local, square, 1.0);
+            }
+            square.clear();
+            square.extend(g.iter().zip(d).map(|(g, d)| share * g - d / own_part));
+            add_square(local, square, own_part);
+            self.matrix.add_clique(s, local);
+        } else {
+            for (t, d) in columns.clone().zip(d) {
+                self.diagonal[t as usize] += d;
+            }
+            stack(&mut self.taken, rows.n_columns, columns, g, 1.0 / height.sqrt());
+        }
+        true
+    }
+
+    /// Solves for the steps of the policy (`dp`, in: the force), of the rows' multipliers (`lambda`, in:
+    /// what the row's sum lacks), of the columns' (`beta`, in: what the column's sum lacks) and of the
+    /// simplexes' (`eta`, in: what the sum of $p$ lacks). `a` moves the cells by $D a$; `mass` receives
+    /// $dM$.
+    #[allow(clippy::too_many_arguments)]
+    pub(in crate::solve) fn solve(
+        &mut self,
+        rows: &Rows,
+        weights: &Weights,
+        a: &[f64],
+        dp: &mut [f64],
+        eta: &mut [f64],
+        lambda: &mut [f64],
+        beta: &mut [f64],
+        mass: &mut [f64],
+    ) {
+        let f = |cell: usize| weights.f.get(cell).copied().unwrap_or(1.0);
+        for s in 0..rows.n_states() {
+            self.forward(rows, s, dp, eta[s]);
+        }
+        self.unfold(rows, eta, dp, mass);
+        for s in 0..rows.n_states() {
+            let cells = rows.offsets[s]..rows.offsets[s + 1];
+            let mut sum = 0.0;
+            for cell in cells.clone() {
+                let mut moved = f(cell) * mass[cell];
+                if !a.is_empty() {
+                    moved += weights.d[cell] * a[cell];
+                }
+                sum += moved;
+                beta[rows.columns[cell] as usize] -= moved;
+            }
+            if self.keeps_rows {
+                let step = (lambda[s] - sum) / self.height[s];
+                lambda[s] = step;
+                for (g, cell) in self.g[cells.clone()].iter().zip(cells) {
+                    beta[rows.columns[cell] as usize] -= g * step;
+                }
+            }
+        }
+        self.matrix.solve(beta);
+        for s in 0..rows.n_states() {
+            self.backward(rows, s, lambda, beta);
+        }
+        self.unfold(rows, eta, dp, mass);
+        for s in 0..rows.n_states() {
+            let own = rows.first[s]..rows.first[s + 1];
+            if own.is_empty() {
+                eta[s] = 0.0;
+                continue;
+            }
+            // the reference's own equation gives the simplex's multiplier
+            let r = self.reference[s] as usize;
+            let reach = rows.reach(s);
+            let row = &rows.values[rows.value_offsets[s] + r * reach.len()..][..reach.len()];
+            let mut value = weights.policy[own.start + r] * dp[own.start + r] - self.force[s];
+            for (x, &cell) in row.iter().zip(reach) {
+                let cell = cell as usize;
+                let mut price = beta[rows.columns[cell] as usize];
+                if self.keeps_rows {
+                    price += lambda[s];
+                }
+                let w = weights.w.get(cell).copied().unwrap_or(0.0);
+                value += x * (w * mass[cell] - f(cell) * price);
+            }
+            eta[s] = value;
+        }
+    }
+
+    /// $L^{-1}$ of the force relative to the reference's, and the latter.
+    fn forward(&mut self, rows: &Rows, s: usize, force: &[f64], simplex: f64) {
+        let own = rows.first[s]..rows.first[s + 1];
+        let Some(others) = own.len().checked_sub(1) else {
+            return;
+        };
+        let lower = &self.lower[self.lower_offsets[s]..self.lower_offsets[s + 1]];
+        let r = self.reference[s] as usize;
+        let force = &force[own.clone()];
+        self.force[s] = force[r];
+        let half = &mut self.half[own.clone()];
+        for i in 0..others {
+            let action = if i < r { i } else { i + 1 };
+            let mut sum = force[action] - force[r] - simplex * self.pull[own.start + i];
+            for m in 0..i {
+                sum -= lower[i * others + m] * half[m];
+            }
+            half[i] = sum / lower[i * others + i];
+        }
+    }
+
+    /// The row's multiplier, and its and the columns' part in the force.
+    fn backward(&mut self, rows: &Rows, s: usize, lambda: &mut [f64], beta: &[f64]) {
+        let price = |cell: usize| beta[rows.columns[cell] as usize];
+        if self.keeps_rows {
+            let cells = rows.offsets[s]..rows.offsets[s + 1];
+            let g = self.g[cells.clone()].iter().zip(cells);
+            let along: f64 = g.map(|(g, cell)| g * price(cell)).sum();
+            lambda[s] -= along / self.height[s];
+        }
+        let own = rows.first[s]..rows.first[s + 1];
+        let reach = rows.reach(s);
+        let c = &self.c[rows.value_offsets[s]..];
+        for i in 0..own.len().saturating_sub(1) {
+            let row = c[i * reach.len()..].iter().zip(reach);
+            let mut sum: f64 = row.map(|(x, cell)| x * price(*cell as usize)).sum();
+            if self.keeps_rows {
+                sum += lambda[s] * self.c_total[own.start + i];
+            }
+            self.half[own.start + i] += sum;
+        }
+    }
+
+    /// The actions' steps from their half-solved form, and $dM$.
+    fn unfold(&self, rows: &Rows, simplex: &[f64], dp: &mut [f64], mass: &mut [f64]) {
+        for s in 0..rows.n_states() {
+            let own = rows.first[s]..rows.first[s + 1];
+            let Some(others) = own.len().checked_sub(1) else {
+                continue;
+            };
+            let lower = &self.lower[self.lower_offsets[s]..self.lower_offsets[s + 1]];
+            let half = &self.half[own.clone()];
+            let r = self.reference[s] as usize;
+            let action = |i: usize| own.start + if i < r { i } else { i + 1 };
+            let mut rest = simplex[s];
+            for i in (0..others).rev() {
+                let mut sum = half[i];
+                for m in i + 1..others {
+                    sum -= lower[m * others + i] * dp[action(m)];
+                }
+                dp[action(i)] = sum / lower[i * others + i];
+                rest -= dp[action(i)];
+            }
+            dp[own.start + r] = rest;
+        }
+        rows.spread(dp, mass);
+    }
+}
+
+/// Adds `scale` times the square of `row` to the upper half of a row-major square.
+fn add_square(local: &mut [f64], row: &[f64], scale: f64) {
+    let width = row.len();
+    for (j, x) in row.iter().enumerate() {
+        let x = scale * x;
+        if x != 0.0 {
+            let target = &mut local[j * width + j..(j + 1) * width];
+            for (o, y) in target.iter_mut().zip(&row[j..]) {
+                *o += x * y;
+            }
+        }
+    }
+}
+
+/// Appends a dense row of `n` numbers that holds `scale` times `values` in `columns`.
+fn stack(
+    rows: &mut Vec<f64>,
+    n: usize,
+    columns: impl Iterator<Item = u32>,
+    values: &[f64],
+    scale: f64,
+) {
+    let start = rows.len();
+    rows.resize(start + n, 0.0);
+    for (t, x) in columns.zip(values) {
+        rows[start + t as usize] = scale * x;
+    }
+}

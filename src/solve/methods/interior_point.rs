@@ -1,0 +1,442 @@
+//! An interior-point method for quadratic programs whose structure lies elsewhere.
+//!
+//! $$\min_x \; \tfrac12 x^\top Q x + c \cdot x \quad \text{subject to} \quad A x = b, \quad 0 \le x, \quad
+//!   x_i \le u \text{ for some } i .$$
+//!
+//! Predictor and corrector follow Mehrotra (1992, *SIAM J. Optim.* 2, 575-601). The method sees a
+//! [`Program`] only through products and through solutions of
+//!
+//! $$ (Q + \Theta)\, dx - A^\top dy = r_x, \qquad A\, dx = r_y, $$
+//!
+//! $\Theta$ being the barrier's diagonal, so that each program eliminates its variables in its own way
+//! (as in Gertz and Wright 2003, *ACM Trans. Math. Softw.* 29). Variables may be *frozen* at zero, which
+//! is how the optimal face of a program solved before is kept.
+
+use std::ops::Range;
+
+/// A quadratic program and the linear algebra of its Newton steps.
+pub(in crate::solve) trait Program {
+    /// $c$.
+    fn cost(&self) -> &[f64];
+    /// $b$.
+    fn right(&self) -> &[f64];
+    /// The variables that have an upper bound, and the bound.
+    fn bounded(&self) -> (Range<usize>, f64) {
+        (0..0, f64::INFINITY)
+    }
+    /// Adds $Q x$ to `out`; says whether there is any $Q$.
+    fn curvature(&self, x: &[f64], out: &mut [f64]) -> bool;
+    /// `out` $= A x$.
+    fn rows(&self, x: &[f64], out: &mut [f64]);
+    /// `out` $= A^\top y$.
+    fn columns(&self, y: &[f64], out: &mut [f64]);
+    /// Prepares solutions for a diagonal $\Theta$; false where the matrix breaks down.
+    fn factor(&mut self, theta: &[f64]) -> bool;
+    /// Solves the two equations above.
+    fn solve(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]);
+}
+
+/// The barrier weight of a frozen variable: it cannot move, and products of two weights are finite.
+const FROZEN: f64 = 1e11;
+/// The share of the way to the boundary that a step may go.
+const TO_THE_BOUNDARY: f64 = 0.995;
+/// A Newton step is refined until its equations hold to this share of their right-hand sides,
+const REFINED: f64 = 1e-11;
+/// but no more than so often.
+const MOST_REFINEMENTS: usize = 3;
+/// A step may violate the rows by this much: it is what certificates forgive, since policies are projected.
+const VIOLATED: f64 = 1e-9;
+
+/// The iterate of the method on a program.
+pub(in crate::solve) struct InteriorPoint<P> {
+    pub(in crate::solve) program: P,
+    pub(in crate::solve) x: Vec<f64>,
+    /// Multipliers of $x \ge 0$.
+    pub(in crate::solve) z: Vec<f64>,
+    /// Multipliers of the rows.
+    pub(in crate::solve) y: Vec<f64>,
+    /// $u - x$ of the bounded variables, a variable of its own: near the bound the difference would
+    /// cancel. And its multipliers.
+    room: Vec<f64>,
+    v: Vec<f64>,
+    bounded: Range<usize>,
+    frozen: Vec<bool>,
+    linear: bool,
+    theta: Vec<f64>,
+    /// Aims of the complementarity products $x z$ and $(u - x) v$.
+    aim: Vec<f64>,
+    aim_v: Vec<f64>,
+    dual_residual: Vec<f64>,
+    primal_residual: Vec<f64>,
+    dx: Vec<f64>,
+    dy: Vec<f64>,
+    rx: Vec<f64>,
+    error_x: Vec<f64>,
+    error_y: Vec<f64>,
+    fix_x: Vec<f64>,
+    fix_y: Vec<f64>,
+}
+
+impl<P: Program> InteriorPoint<P> {
+    /// From $x > 0$ (below its bounds), $z > 0$ and $y$. `z` also starts the upper bounds' multipliers.
+    pub(in crate::solve) fn new(program: P, x: Vec<f64>, z: Vec<f64>, y: Vec<f64>) -> Self {
+        let (n, m) = (x.len(), y.len());
+        let (bounded, cap) = program.bounded();
+        let room: Vec<f64> = x[bounded.clone()].iter().map(|x| cap - x).collect();
+        let v = z[bounded.clone()].to_vec();
+        InteriorPoint {
+            aim_v: vec![0.0; v.len()],
+            room,
+            v,
+            bounded,
+            frozen: Vec::new(),
+            linear: true,
+            theta: vec![0.0; n],
+            aim: vec![0.0; n],
+            dual_residual: vec![0.0; n],
+            primal_residual: vec![0.0; m],
+            dx: vec![0.0; n],
+            dy: vec![0.0; m],
+            rx: vec![0.0; n],
+            error_x: vec![0.0; n],
+            error_y: vec![0.0; m],
+            fix_x: vec![0.0; n],
+            fix_y: vec![0.0; m],
+            program,
+            x,
+            z,
+            y,
+        }
+    }
+
+    /// Holds these variables where they are.
+    pub(in crate::solve) fn freeze(&mut self, range: Range<usize>) {
+        self.frozen = vec![false; self.x.len()];
+        self.frozen[range.clone()].fill(true);
+        self.z[range.clone()].fill(0.0);
+        for (v, i) in self.v.iter_mut().zip(self.bounded.clone()) {
+            if range.contains(&i) {
+                *v = 0.0;
+            }
+        }
+    }
+
+    /// Variables that stay at a bound on the whole optimal face, as seen from an accurate optimum: of each
+    /// complementary pair one member is positive there (Goldman and Tucker 1956), and the method ends where
+    /// the smaller one has vanished.
+    pub(in crate::solve) fn at_bounds(&self) -> Vec<bool> {
+        let mut frozen: Vec<bool> = self.x.iter().zip(&self.z).map(|(x, z)| z > x).collect();
+        for (j, i) in self.bounded.clone().enumerate() {
+            frozen[i] |= self.v[j] > self.room[j];
+        }
+        frozen
+    }
+
+    /// Begins again from the point at hand for another objective, with some variables frozen at the
+    /// bound they lie next to. `centre` is the complementarity product of all others.
+    pub(in crate::solve) fn begin_on_face(&mut self, frozen: Vec<bool>, centre: f64) {
+        let (range, cap) = self.program.bounded();
+        for (i, frozen) in frozen.iter().enumerate() {
+            let room = range.contains(&i).then(|| i - range.start);
+            if *frozen {
+                let full = room.is_some_and(|j| self.room[j] < self.x[i]);
+                if full {
+                    self.x[i] = cap;
+                } else if self.x[i] <= self.z[i] || room.is_some() {
+                    self.x[i] = 0.0;
+                }
+                self.z[i] = 0.0;
+                if let Some(j) = room {
+                    (self.room[j], self.v[j]) = (cap - self.x[i], 0.0);
+                }
+            } else {
+                self.z[i] = centre / self.x[i];
+                if let Some(j) = room {
+                    self.v[j] = centre / self.room[j];
+                }
+            }
+        }
+        self.y.fill(0.0);
+        self.frozen = frozen;
+    }
+
+    /// Whether a variable is held at the bound it lies at.
+    fn is_frozen(&self, i: usize) -> bool {
+        self.frozen.get(i).copied().unwrap_or(false)
+    }
+
+    /// The complementarity products' sum: the gap, as far as both sides are feasible.
+    pub(in crate::solve) fn gap(&self) -> f64 {
+        dot(&self.x, &self.z) + dot(&self.room, &self.v)
+    }
+
+    /// The mean of the complementarity products.
+    pub(in crate::solve) fn mean_product(&self) -> f64 {
+        self.gap() / self.products()
+    }
+
+    /// Multipliers of the upper bounds.
+    pub(in crate::solve) fn cap_multipliers(&self) -> &[f64] {
+        &self.v
+    }
+
+    fn products(&self) -> f64 {
+        let frozen = self.frozen.iter().filter(|f| **f).count();
+        (self.x.len() - frozen + self.room.len()) as f64
+    }
+
+    /// $r_d = c + Qx - A^\top y - z + v$ and $r_p = b - Ax$.
+    fn residuals(&mut self) {
+        self.program.columns(&self.y, &mut self.dual_residual);
+        for (r, (c, z)) in self
+            .dual_residual
+            .iter_mut()
+            .zip(self.program.cost().iter().zip(&self.z))
+        {
+            *r = c - *r - z;
+        }
+        self.linear = !self
+            .program
+            .curvature(&self.x, &mut self.dual_residual);
+        for (r, v) in self.dual_residual[self.bounded.clone()]
+            .iter_mut()
+            .zip(&self.v)
+        {
+            *r += v;
+        }
+        self.program.rows(&self.x, &mut self.primal_residual);
+        for (r, b) in self.primal_residual.iter_mut().zip(self.program.right()) {
+            *r = b - *r;
+        }
+    }
+
+    /// One predictor-corrector step; false when no progress is possible.
+    pub(in crate::solve) fn step(&mut self) -> bool {
+        self.residuals();
+        for i in 0..self.x.len() {
+            self.theta[i] = if self.is_frozen(i) {
+                FROZEN
+            } else {
+                self.z[i] / self.x[i]
+            };
+        }
+        for (j, i) in self.bounded.clone().enumerate() {
+            if !self.is_frozen(i) {
+                self.theta[i] += self.v[j] / self.room[j];
+            }
+        }
+        if !self.program.factor(&self.theta) {
+            return false;
+        }
+        let (gap, count) = (self.gap(), self.products());
+        let mu = gap / count;
+        // predictor: aim at zero complementarity
+        self.aim.fill(0.0);
+        self.aim_v.fill(0.0);
+        if !self.direction() {
+            return false;
+        }
+        let (primal, dual) = self.largest_steps();
+        let centre = (self.gap_after(primal, dual) / gap).clamp(0.0, 1.0).powi(3) * mu;
+        // corrector: aim at the centre, less the second-order term of the predictor
+        for i in 0..self.x.len() {
+            if !self.is_frozen(i) {
+                self.aim[i] = centre - self.dx[i] * self.dz(i);
+            }
+        }
+        for (j, i) in self.bounded.clone().enumerate() {
+            if !self.is_frozen(i) {
+                self.aim_v[j] = centre + self.dx[i] * self.dv(j);
+            }
+        }
+        if !self.direction() {
+            return false;
+        }
+        let (primal, dual) = self.largest_steps();
+        let (primal, dual) = (
+            (TO_THE_BOUNDARY * primal).min(1.0),
+            (TO_THE_BOUNDARY * dual).min(1.0),
+        );
+        if !(primal.max(dual) > 1e-10) {
+            return false;
+        }
+        self.advance(primal, dual);
+        true
+    }
+
+    /// $dz$ that goes with the direction and the aim.
+    fn dz(&self, i: usize) -> f64 {
+        (self.aim[i] - self.z[i] * self.dx[i]) / self.x[i] - self.z[i]
+    }
+
+    fn dv(&self, j: usize) -> f64 {
+        let dx = self.dx[self.bounded.start + j];
+        (self.aim_v[j] + self.v[j] * dx) / self.room[j] - self.v[j]
+    }
+
+    /// Newton's direction towards the aims, with the factor at hand; false where its equations cannot be
+    /// solved any more.
+    fn direction(&mut self) -> bool {
+        for i in 0..self.x.len() {
+            self.rx[i] = if self.is_frozen(i) {
+                0.0
+            } else {
+                self.aim[i] / self.x[i] - self.z[i] - self.dual_residual[i]
+            };
+        }
+        for (j, i) in self.bounded.clone().enumerate() {
+            if !self.is_frozen(i) {
+                self.rx[i] += self.v[j] - self.aim_v[j] / self.room[j];
+            }
+        }
+        self.program
+            .solve(&self.rx, &self.primal_residual, &mut self.dx, &mut self.dy);
+        self.still();
+        let scale = (largest(&self.rx), largest(&self.primal_residual));
+        let mut left = self.errors(scale);
+        for _ in 0..MOST_REFINEMENTS {
+            if !(left > REFINED) {
+                break;
+            }
+            self.program.solve(
+                &self.error_x,
+                &self.error_y,
+                &mut self.fix_x,
+                &mut self.fix_y,
+            );
+            add(&mut self.dx, &self.fix_x, 1.0);
+            add(&mut self.dy, &self.fix_y, 1.0);
+            self.still();
+            let before = left;
+            left = self.errors(scale);
+            if left > 0.5 * before {
+                break;
+            }
+        }
+        // neither a number missing nor rows violated more than before
+        left.is_finite() && largest(&self.error_y) <= 1.5 * scale.1 + VIOLATED
+    }
+
+    /// What the direction leaves of its two equations, as shares of their right-hand sides.
+    fn errors(&mut self, scale: (f64, f64)) -> f64 {
+        self.program.columns(&self.dy, &mut self.error_x);
+        let mut size = scale.0;
+        for i in 0..self.dx.len() {
+            let barrier = self.theta[i] * self.dx[i];
+            size = size.max(barrier.abs());
+            self.error_x[i] = self.rx[i] + self.error_x[i] - barrier;
+        }
+        self.fix_x.fill(0.0);
+        if self.program.curvature(&self.dx, &mut self.fix_x) {
+            add(&mut self.error_x, &self.fix_x, -1.0);
+        }
+        if !self.frozen.is_empty() {
+            for (e, _) in self.error_x.iter_mut().zip(&self.frozen).filter(|x| *x.1) {
+                *e = 0.0;
+            }
+        }
+        self.program.rows(&self.dx, &mut self.error_y);
+        for (e, r) in self.error_y.iter_mut().zip(&self.primal_residual) {
+            *e = r - *e;
+        }
+        let share = |error: f64, scale: f64| error / scale.max(1e-12);
+        let moved = largest(&self.dx);
+        share(largest(&self.error_x), size) + share(largest(&self.error_y), scale.1.max(moved))
+    }
+
+    /// Takes out what rounding moves frozen variables by.
+    fn still(&mut self) {
+        for (dx, _) in self.dx.iter_mut().zip(&self.frozen).filter(|x| *x.1) {
+            *dx = 0.0;
+        }
+    }
+
+    /// Longest steps, up to one, that keep both sides non-negative. With curvature the two sides
+    /// depend on each other and take the same.
+    fn largest_steps(&self) -> (f64, f64) {
+        let (mut primal, mut dual) = (f64::INFINITY, f64::INFINITY);
+        for i in 0..self.x.len() {
+            if self.is_frozen(i) {
+                continue;
+            }
+            if self.dx[i] < 0.0 {
+                primal = primal.min(-self.x[i] / self.dx[i]);
+            }
+            let dz = self.dz(i);
+            if dz < 0.0 {
+                dual = dual.min(-self.z[i] / dz);
+            }
+        }
+        for (j, i) in self.bounded.clone().enumerate() {
+            if self.is_frozen(i) {
+                continue;
+            }
+            let dx = self.dx[i];
+            if dx > 0.0 {
+                primal = primal.min(self.room[j] / dx);
+            }
+            let dv = self.dv(j);
+            if dv < 0.0 {
+                dual = dual.min(-self.v[j] / dv);
+            }
+        }
+        if !self.linear {
+            (primal, dual) = (primal.min(dual), primal.min(dual));
+        }
+        (primal.min(1.0 / TO_THE_BOUNDARY), dual.min(1.0 / TO_THE_BOUNDARY))
+    }
+
+    fn gap_after(&self, primal: f64, dual: f64) -> f64 {
+        let (primal, dual) = (primal.min(1.0), dual.min(1.0));
+        let mut gap = 0.0;
+        for i in (0..self.x.len()).filter(|i| !self.is_frozen(*i)) {
+            gap += (self.x[i] + primal * self.dx[i]) * (self.z[i] + dual * self.dz(i));
+        }
+        for (j, i) in self.bounded.clone().enumerate() {
+            if self.is_frozen(i) {
+                continue;
+            }
+            let dx = self.dx[i];
+            gap += (self.room[j] - primal * dx) * (self.v[j] + dual * self.dv(j));
+        }
+        gap
+    }
+
+    fn advance(&mut self, primal: f64, dual: f64) {
+        for (j, i) in self.bounded.clone().enumerate() {
+            if !self.is_frozen(i) {
+                let dv = self.dv(j);
+                self.v[j] += dual * dv;
+                self.room[j] -= primal * self.dx[i];
+            }
+        }
+        for i in 0..self.x.len() {
+            if !self.is_frozen(i) {
+                let dz = self.dz(i);
+                self.z[i] += dual * dz;
+                self.x[i] += primal * self.dx[i];
+            }
+        }
+        add(&mut self.y, &self.dy, dual);
+    }
+}
+
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
+}
+
+fn add(x: &mut [f64], d: &[f64], size: f64) {
+    x.iter_mut().zip(d).for_each(|(x, d)| *x += size * d);
+}
+
+/// The largest size; not a number if one of them is none.
+fn largest(x: &[f64]) -> f64 {
+    let mut worst = 0.0;
+    for x in x {
+        // false for what is no number, which then stays
+        if !(x.abs() <= worst) {
+            worst = x.abs();
+        }
+    }
+    worst
+}

@@ -1,0 +1,262 @@
+//! Rows that are independent of each other but for the columns they fill.
+//!
+//! The three distances are quadratic programs of one shape. State $s$ has its policy, $\pi_s = \xi + m_s p_s$
+//! with $p_s$ in the simplex, and numbers on the *cells* of its row; states meet only in the sums of the
+//! columns. This is the common data: the cells, and the matrix $m_s P_s$ on them.
+
+use crate::formulation::simplex;
+use crate::formulation::support::Support;
+use crate::model::Mdp;
+
+/// A state whose probabilities can move by less than this in all does not move.
+const LEAST_MASS: f64 = 1e-11;
+
+/// The rows of a model: which cells each has, and the matrix $P_s$ on them.
+pub(in crate::solve) struct Rows {
+    pub(in crate::solve) xi: f64,
+    /// Free mass $m_s$.
+    mass: Vec<f64>,
+    /// Actions of state `s` that can move are `first[s]..first[s + 1]`,
+    pub(in crate::solve) first: Vec<usize>,
+    /// and their numbers among the model's pairs.
+    pub(in crate::solve) pairs: Vec<usize>,
+    /// Cells of state `s`, and their columns.
+    pub(in crate::solve) offsets: Vec<usize>,
+    pub(in crate::solve) columns: Vec<u32>,
+    /// The cells that some action of the state reaches.
+    pub(super) reach_offsets: Vec<usize>,
+    reach: Vec<u32>,
+    /// $m_s P_s$ on the cells reached, action by action.
+    pub(super) values: Vec<f64>,
+    pub(super) value_offsets: Vec<usize>,
+    pub(in crate::solve) n_columns: usize,
+    /// The policy of the states that do not move, zero elsewhere.
+    still: Vec<f64>,
+}
+
+/// Which cells a row has.
+#[derive(Clone, Copy, PartialEq)]
+pub(in crate::solve) enum Cells {
+    /// Those that some action reaches; the uniform share of all rows together has a column of its own,
+    /// behind the others.
+    Reached,
+    /// Those that some action reaches, its uniform share included.
+    Filled,
+    /// All.
+    All,
+}
+
+impl Rows {
+    pub(in crate::solve) fn new(mdp: &Mdp, xi: f64, cells: Cells) -> Self {
+        let n = mdp.n_states();
+        let kernel = mdp.kernel();
+        let hub = cells == Cells::Reached && kernel.has_spread();
+        let mut rows = Rows {
+            xi,
+            mass: Vec::with_capacity(n),
+            first: vec![0],
+            pairs: Vec::new(),
+            offsets: vec![0],
+            columns: Vec::new(),
+            reach_offsets: vec![0],
+            reach: Vec::new(),
+            values: Vec::new(),
+            value_offsets: vec![0],
+            n_columns: n + usize::from(hub),
+            still: vec![0.0; mdp.n_pairs()],
+        };
+        let mut union: Vec<u32> = Vec::new();
+        let mut place = vec![0u32; n + 1];
+        for s in 0..n {
+            let pairs = mdp.pairs(s);
+            let entries = kernel.offsets()[pairs.start]..kernel.offsets()[pairs.end];
+            let shared = pairs.clone().any(|pair| kernel.spread_of(pair) > 0.0);
+            let filled = shared && cells != Cells::Reached;
+            union.clear();
+            if filled {
+                union.extend(0..n as u32);
+            } else {
+                union.extend_from_slice(&kernel.indices()[entries]);
+                union.sort_unstable();
+                union.dedup();
+                if shared {
+                    union.push(n as u32);
+                }
+            }
+            let base = rows.columns.len() as u32;
+            if cells == Cells::All {
+                rows.columns.extend(0..n as u32);
+                rows.reach.extend(union.iter().map(|t| base + t));
+            } else {
+                rows.columns.extend_from_slice(&union);
+                rows.reach.extend(base..base + union.len() as u32);
+            }
+            rows.offsets.push(rows.columns.len());
+            rows.reach_offsets.push(rows.reach.len());
+            let width = union.len();
+            for (k, t) in union.iter().enumerate() {
+                place[*t as usize] = k as u32;
+            }
+            let mass = simplex::free_mass(pairs.len(), xi);
+            rows.mass.push(mass);
+            if pairs.len() > 1 && mass > LEAST_MASS {
+                for pair in pairs {
+                    rows.pairs.push(pair);
+                    let start = rows.values.len();
+                    let share = if filled { kernel.spread_of(pair) / n as f64 } else { 0.0 };
+                    rows.values.resize(start + width, mass * share);
+                    let row = mdp.row(pair);
+                    for (t, x) in row.entries() {
+                        rows.values[start + place[t] as usize] += mass * x;
+                    }
+                    if shared && !filled {
+                        rows.values[start + width - 1] = mass * row.spread;
+                    }
+                }
+            } else {
+                let uniform = 1.0 / pairs.len() as f64;
+                rows.still[pairs].fill(uniform);
+            }
+            rows.first.push(rows.pairs.len());
+            rows.value_offsets.push(rows.values.len());
+        }
+        rows
+    }
+
+    /// The cells of state `s` that some action reaches.
+    pub(super) fn reach(&self, s: usize) -> &[u32] {
+        &self.reach[self.reach_offsets[s]..self.reach_offsets[s + 1]]
+    }
+
+    pub(in crate::solve) fn n_states(&self) -> usize {
+        self.mass.len()
+    }
+
+    pub(in crate::solve) fn n_cells(&self) -> usize {
+        self.columns.len()
+    }
+
+    pub(in crate::solve) fn n_moving(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// The policy that $p$ stands for.
+    pub(in crate::solve) fn policy(&self, p: &[f64]) -> Vec<f64> {
+        let mut policy = self.still.clone();
+        for s in 0..self.n_states() {
+            for i in self.first[s]..self.first[s + 1] {
+                policy[self.pairs[i]] = self.xi + self.mass[s] * p[i];
+            }
+        }
+        policy
+    }
+
+    /// $M$ on the cells for $p = 0$: what the floor $\xi$ and the states that do not move put there.
+    pub(in crate::solve) fn base(&self, mdp: &Mdp, support: &Support) -> Vec<f64> {
+        let mut policy = self.still.clone();
+        for &pair in &self.pairs {
+            policy[pair] = self.xi;
+        }
+        let mut out = vec![0.0; self.n_cells()];
+        let (mut on_slots, mut shares) = (vec![0.0; support.len()], vec![0.0; self.n_states()]);
+        support.assemble(mdp, &policy, &mut on_slots, &mut shares);
+        let n = self.n_states();
+        for s in 0..n {
+            let cells = self.offsets[s]..self.offsets[s + 1];
+            let slots = support.offsets[s]..support.offsets[s + 1];
+            if self.n_columns == n {
+                out[cells.clone()].fill(shares[s] / n as f64);
+            } else if let Some(last) = cells.clone().last().filter(|c| self.columns[*c] as usize == n) {
+                out[last] = shares[s];
+            }
+            let mut cell = cells.start;
+            for k in slots {
+                while self.columns[cell] != support.columns[k] {
+                    cell += 1;
+                }
+                out[cell] += on_slots[k];
+            }
+        }
+        out
+    }
+
+    /// `out` $= P^\top p$ on the cells.
+    pub(in crate::solve) fn spread(&self, p: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        for s in 0..self.n_states() {
+            let reach = self.reach(s);
+            let mut at = self.value_offsets[s];
+            for x in &p[self.first[s]..self.first[s + 1]] {
+                for (&cell, value) in reach.iter().zip(&self.values[at..at + reach.len()]) {
+                    out[cell as usize] += x * value;
+                }
+                at += reach.len();
+            }
+        }
+    }
+
+    /// `out` $= P v$ for a vector over cells.
+    pub(in crate::solve) fn gather(&self, v: &[f64], out: &mut [f64]) {
+        self.gather_by(|cell| v[cell], out);
+    }
+
+    fn gather_by(&self, v: impl Fn(usize) -> f64, out: &mut [f64]) {
+        for s in 0..self.n_states() {
+            let reach = self.reach(s);
+            let mut at = self.value_offsets[s];
+            for out in &mut out[self.first[s]..self.first[s + 1]] {
+                let row = &self.values[at..at + reach.len()];
+                *out = reach.iter().zip(row).map(|(c, x)| v(*c as usize) * x).sum();
+                at += reach.len();
+            }
+        }
+    }
+
+    /// `out` $= P^\top p$ summed by column.
+    pub(in crate::solve) fn column_sums_of(&self, p: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        for s in 0..self.n_states() {
+            let reach = self.reach(s);
+            let mut at = self.value_offsets[s];
+            for x in &p[self.first[s]..self.first[s + 1]] {
+                for (&cell, value) in reach.iter().zip(&self.values[at..at + reach.len()]) {
+                    out[self.columns[cell as usize] as usize] += x * value;
+                }
+                at += reach.len();
+            }
+        }
+    }
+
+    /// `out` $= P v$ for a vector over columns.
+    pub(in crate::solve) fn gather_columns(&self, v: &[f64], out: &mut [f64]) {
+        self.gather_by(|cell| v[self.columns[cell] as usize], out);
+    }
+
+    /// Free mass $m_s$.
+    pub(in crate::solve) fn mass(&self, s: usize) -> f64 {
+        self.mass[s]
+    }
+
+    /// `out[s]` $= \sum_i$ `p` over the moving actions of each state.
+    pub(in crate::solve) fn sums(&self, p: &[f64], out: &mut [f64]) {
+        for (out, w) in out.iter_mut().zip(self.first.windows(2)) {
+            *out = p[w[0]..w[1]].iter().sum();
+        }
+    }
+
+    /// `out[t]` $=$ the sum of a vector over the cells of each column.
+    pub(in crate::solve) fn column_sums(&self, cells: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        for (&t, x) in self.columns.iter().zip(cells) {
+            out[t as usize] += x;
+        }
+    }
+
+    /// Calls `f(state, cell)` for all cells in order.
+    pub(in crate::solve) fn each_cell(&self, mut f: impl FnMut(usize, usize)) {
+        for (s, w) in self.offsets.windows(2).enumerate() {
+            (w[0]..w[1]).for_each(|cell| f(s, cell));
+        }
+    }
+}
+

@@ -1,0 +1,101 @@
+//! Dual and State Entropy: which method solves them, and on which parts of the model.
+
+use super::driver::{Candidate, Driver, Kind};
+use super::{Options, Solution, SolverChoice, potentials, reference};
+use crate::error::Result;
+use crate::formulation::components::components;
+use crate::formulation::{Problem, entropy, simplex};
+use crate::model::{Mdp, Policy};
+
+/// Dual and State Entropy, component by component.
+pub(super) fn solve(
+    mdp: &Mdp,
+    problem: &Problem,
+    options: &Options,
+    warm: Option<&Solution>,
+    driver: &mut Driver<'_>,
+) -> Result<Vec<String>> {
+    let conic = options.solver == SolverChoice::Conic;
+    let name = if conic { "conic" } else { "newton" };
+    let run = |mdp: &Mdp, start: Option<&[f64]>, driver: &mut Driver<'_>| -> Result<()> {
+        if !conic {
+            potentials::solve(mdp, problem, driver, start);
+            return Ok(());
+        }
+        let (omega, v) = reference::entropy(mdp, problem, driver)?;
+        let policy = Policy::cleaned(mdp, omega).probabilities().to_vec();
+        let policy = Policy::cleaned(mdp, simplex::feasible(mdp, problem.xi, policy));
+        let candidate = Candidate {
+            objective: entropy::value(mdp, problem.formulation, &policy).0,
+            bound: entropy::bound(mdp, problem.formulation, problem.xi, &v),
+            policy: policy.probabilities().to_vec(),
+            dual: v,
+        };
+        driver.offer(candidate, name);
+        Ok(())
+    };
+    let Some(parts) = components(mdp, problem.xi) else {
+        run(mdp, warm.map(|w| w.dual.as_slice()), driver)?;
+        let policy = Policy::cleaned(mdp, driver.best().policy.clone());
+        let (_, classes) = entropy::value(mdp, problem.formulation, &policy);
+        let mut notes = Vec::new();
+        if classes > 1 {
+            notes.push(format!(
+                "this optimal policy keeps to {classes} separate parts of the model: the objective \
+                 is that of the best mixture of them, the steady state below is the one reached from \
+                 the start distribution; a larger xi joins the parts"
+            ));
+        }
+        return Ok(notes);
+    };
+    let mut policy = Policy::uniform(mdp).probabilities().to_vec();
+    let mut dual = vec![0.0; mdp.n_states()];
+    let (mut values, mut bounds) = (Vec::new(), Vec::new());
+    for part in &parts {
+        let first = super::known(&part.mdp, problem, None);
+        let kind = Kind {
+            maximises: true,
+            dual_follows_policy: true,
+        };
+        let gaps = (driver.absolute, driver.relative);
+        let found = driver.helping(kind, gaps, first, |inner| {
+            run(&part.mdp, None, inner).map(|()| inner.best().clone())
+        })?;
+        values.push(found.objective);
+        bounds.push(found.bound);
+        for &s in &part.states {
+            policy[mdp.pairs(s)].fill(0.0);
+        }
+        for (&pair, p) in part.pairs.iter().zip(&found.policy) {
+            policy[pair] = *p;
+        }
+        for (&s, v) in part.states.iter().zip(&found.dual) {
+            dual[s] = *v;
+        }
+    }
+    let whole = Candidate {
+        policy,
+        objective: entropy::log_sum_exp(values.iter().copied()),
+        bound: entropy::log_sum_exp(bounds.iter().copied()),
+        dual,
+    };
+    driver.offer(whole, name);
+    let covered: usize = parts.iter().map(|part| part.states.len()).sum();
+    let mut notes = Vec::new();
+    if parts.len() > 1 {
+        notes.push(format!(
+            "the model falls into {} parts that cannot all be reached for ever from one start: \
+             the objective is that of the best mixture of them, the steady state below is the \
+             one reached from the start distribution",
+            parts.len()
+        ));
+    }
+    if covered < mdp.n_states() {
+        notes.push(format!(
+            "{} of {} states cannot be visited for ever under these constraints",
+            mdp.n_states() - covered,
+            mdp.n_states()
+        ));
+    }
+    Ok(notes)
+}

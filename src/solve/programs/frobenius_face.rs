@@ -1,0 +1,200 @@
+//! The optimal Frobenius policy nearest to uniform, as a program over [rows](crate::solve::methods::rows).
+//!
+//! At an optimum the difference $G = U - M(\pi^*)$ is unique although the policy may not be. A policy is
+//! optimal exactly when $M(\pi) + G \in B_\zeta$:
+//!
+//! $$\min \tfrac12 \|\pi - \text{uniform}\|^2 \quad \text{s.t.} \quad \sum_s M_{st}(\pi) = \sum_s M_{st}(\pi^*), \qquad
+//!   0 \le M_{st}(\pi) + G_{st} = r_{st} \le \zeta$$
+//!
+//! on the cells that some policy reaches; elsewhere nothing changes. The multipliers of $U \ge 0$ and $U \le \zeta$
+//! tell which entries stay at their bounds on the whole face.
+
+use std::ops::Range;
+
+use super::Pull;
+use super::frobenius::one_target;
+use crate::model::Mdp;
+use crate::solve::methods::elimination::{Elimination, Weights};
+use crate::solve::methods::interior_point::{InteriorPoint, Program};
+use crate::solve::methods::rows::{Cells, Rows};
+
+pub(in crate::solve) struct FrobeniusFace {
+    rows: Rows,
+    pull: Pull,
+    elimination: Elimination,
+    zeta: f64,
+    cost: Vec<f64>,
+    right: Vec<f64>,
+    weights: Weights,
+    cap: Vec<f64>,
+    mass: Vec<f64>,
+    /// A column whose multiplier is held.
+    held: usize,
+}
+
+/// An optimum to start from.
+pub(in crate::solve) struct Optimum<'a> {
+    /// Free parts $p$ of the policy and their multipliers.
+    pub(in crate::solve) p: &'a [f64],
+    pub(in crate::solve) q: &'a [f64],
+    /// $U$ on the cells, and the multipliers of its two bounds.
+    pub(in crate::solve) u: Vec<f64>,
+    pub(in crate::solve) at_zero: Vec<f64>,
+    pub(in crate::solve) at_cap: Vec<f64>,
+}
+
+impl FrobeniusFace {
+    /// The method at its start, with the variables that stay at their bounds frozen; nothing if the
+    /// columns' system is too large.
+    pub(in crate::solve) fn start(
+        mdp: &Mdp,
+        xi: f64,
+        zeta: f64,
+        optimum: &Optimum<'_>,
+        most_dense: usize,
+    ) -> Option<(InteriorPoint<Self>, Vec<bool>)> {
+        let rows = Rows::new(mdp, xi, Cells::Filled);
+        let elimination = Elimination::new(&rows, false, most_dense)?;
+        let (n, moving, cells) = (rows.n_states(), rows.n_moving(), rows.n_cells());
+        let mut right = vec![0.0; 2 * n + cells];
+        rows.sums(optimum.p, &mut right[..n]);
+        let mut mass = vec![0.0; cells];
+        rows.spread(optimum.p, &mut mass);
+        for (cell, right) in right[n..n + cells].iter_mut().enumerate() {
+            *right = optimum.u[cell] - mass[cell];
+        }
+        rows.column_sums(&mass, &mut right[n + cells..]);
+        let mut reached = vec![0.0; n];
+        rows.column_sums_of(&vec![1.0; moving], &mut reached);
+        let held = (0..n).fold(0, |most, t| if reached[t] > reached[most] { t } else { most });
+        let mut pull = Pull::new(&rows);
+        let mut cost = vec![0.0; moving + cells];
+        pull.begin(&mut cost);
+        let frozen = optimum
+            .p
+            .iter()
+            .zip(optimum.q)
+            .map(|(p, q)| q > p)
+            .chain(optimum.u.iter().enumerate().map(|(cell, u)| {
+                one_target(n, zeta)
+                    || optimum.at_zero[cell] > *u
+                    || optimum.at_cap.get(cell).is_some_and(|v| *v > zeta - u)
+            }))
+            .collect();
+        let x = [optimum.p, &optimum.u].concat();
+        let program = FrobeniusFace {
+            weights: Weights {
+                policy: vec![0.0; moving],
+                w: vec![0.0; cells],
+                extra: vec![0.0; n],
+                ..Weights::default()
+            },
+            cap: vec![0.0; cells],
+            zeta,
+            mass,
+            held,
+            cost,
+            right,
+            elimination,
+            pull,
+            rows,
+        };
+        let (z, y) = (vec![1.0; x.len()], vec![0.0; program.right.len()]);
+        Some((InteriorPoint::new(program, x, z, y), frozen))
+    }
+
+    pub(in crate::solve) fn policy(&self, x: &[f64]) -> Vec<f64> {
+        self.rows.policy(x)
+    }
+
+    fn sizes(&self) -> (usize, usize, usize) {
+        let rows = &self.rows;
+        (rows.n_moving(), rows.n_states(), rows.n_cells())
+    }
+}
+
+impl Program for FrobeniusFace {
+    fn cost(&self) -> &[f64] {
+        &self.cost
+    }
+
+    fn right(&self) -> &[f64] {
+        &self.right
+    }
+
+    fn bounded(&self) -> (Range<usize>, f64) {
+        let (moving, _, cells) = self.sizes();
+        let end = if self.zeta < 1.0 { moving + cells } else { moving };
+        (moving..end, self.zeta)
+    }
+
+    fn curvature(&self, x: &[f64], out: &mut [f64]) -> bool {
+        self.pull.curvature(x, out)
+    }
+
+    fn rows(&self, x: &[f64], out: &mut [f64]) {
+        let (moving, n, cells) = self.sizes();
+        self.rows.sums(x, &mut out[..n]);
+        let (caps, columns) = out[n..].split_at_mut(cells);
+        self.rows.spread(&x[..moving], caps);
+        self.rows.column_sums(caps, columns);
+        for (o, r) in caps.iter_mut().zip(&x[moving..]) {
+            *o = r - *o;
+        }
+    }
+
+    fn columns(&self, y: &[f64], out: &mut [f64]) {
+        let (moving, n, cells) = self.sizes();
+        let (gamma, beta) = y[n..].split_at(cells);
+        let (policy, r) = out.split_at_mut(moving);
+        r.copy_from_slice(gamma);
+        // r is done with; its place holds what the policy sees of each cell
+        for (r, t) in r.iter_mut().zip(&self.rows.columns) {
+            *r = beta[*t as usize] - *r;
+        }
+        self.rows.gather(r, policy);
+        r.copy_from_slice(gamma);
+        for (s, w) in self.rows.first.windows(2).enumerate() {
+            policy[w[0]..w[1]].iter_mut().for_each(|x| *x += y[s]);
+        }
+    }
+
+    fn factor(&mut self, theta: &[f64]) -> bool {
+        let (moving, ..) = self.sizes();
+        self.pull
+            .weights(&theta[..moving], &mut self.weights.policy);
+        self.weights.w.copy_from_slice(&theta[moving..]);
+        self.cap.copy_from_slice(&theta[moving..]);
+        // the columns' sums together say what the simplexes' say
+        self.elimination
+            .factor(&self.rows, &self.weights, Some(self.held))
+            .is_some()
+    }
+
+    fn solve(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]) {
+        let (moving, n, cells) = self.sizes();
+        for cell in 0..cells {
+            self.mass[cell] = rx[moving + cell] - self.cap[cell] * ry[n + cell];
+        }
+        let (dp, dr) = dx.split_at_mut(moving);
+        self.rows.gather(&self.mass, dp);
+        dp.iter_mut().zip(rx).for_each(|(d, r)| *d += r);
+        dy.copy_from_slice(ry);
+        let (eta, rest) = dy.split_at_mut(n);
+        let (gamma, beta) = rest.split_at_mut(cells);
+        self.elimination.solve(
+            &self.rows,
+            &self.weights,
+            &[],
+            dp,
+            eta,
+            &mut [],
+            beta,
+            &mut self.mass,
+        );
+        for cell in 0..cells {
+            dr[cell] = ry[n + cell] + self.mass[cell];
+            gamma[cell] = self.cap[cell] * dr[cell] - rx[moving + cell];
+        }
+    }
+}

@@ -1,0 +1,516 @@
+//! Infinity as a program over [rows](crate::solve::methods::rows), in the mass $k$ that the target keeps.
+//!
+//! $$\min S h \quad \text{s.t.} \quad k_{st} + r_{st} = M_{st}(p), \quad \sum_t k_{st} + h - w_s = 1, \quad
+//!   \sum_s k_{st} + c_t = 1, \quad 0 \le k \le \zeta, \quad r, w, c, h \ge 0,$$
+//!
+//! and for each [block](crate::formulation::infinity::Block) $\sum_{R \times C} k + b = \text{right}$, $b \ge 0$. With the factor $S$
+//! all multipliers are of order one. $h$ and the blocks touch all rows: each is a border of one vector,
+//! eliminated last. Without $h$ the sums of all rows and of all columns depend on each other where all are
+//! tight, so one column's multiplier is held and put right as another border.
+
+use std::ops::Range;
+
+use super::Pull;
+use crate::formulation::support::Support;
+use crate::formulation::transport::Block;
+use crate::model::Mdp;
+use crate::solve::methods::elimination::{Elimination, Weights};
+use crate::solve::methods::interior_point::{InteriorPoint, Program};
+use crate::solve::methods::rows::{Cells, Rows};
+
+pub(in crate::solve) struct Infinity {
+    rows: Rows,
+    pull: Pull,
+    elimination: Elimination,
+    zeta: f64,
+    cost: Vec<f64>,
+    right: Vec<f64>,
+    /// For each block its cells.
+    blocks: Vec<Vec<u32>>,
+    weights: Weights,
+    /// Barriers of $r$, and one over those of $w$ and $c$.
+    cap: Vec<f64>,
+    column: Vec<f64>,
+    a: Vec<f64>,
+    mass: Vec<f64>,
+    /// $h$, the column held, the blocks.
+    borders: Vec<Border>,
+    /// The column held, and how firmly.
+    held: (usize, f64),
+    /// Barrier of $h$, and one over those of the blocks' slacks.
+    level: f64,
+    slack: Vec<f64>,
+}
+
+/// What one unit of a border more would do to everything else.
+struct Border {
+    dx: Vec<f64>,
+    dy: Vec<f64>,
+}
+
+/// Where the parts of $x$ and of $y$ lie.
+struct Places {
+    p: Range<usize>,
+    k: Range<usize>,
+    r: Range<usize>,
+    w: Range<usize>,
+    c: Range<usize>,
+    h: usize,
+    b: Range<usize>,
+    simplex: Range<usize>,
+    caps: Range<usize>,
+    sums: Range<usize>,
+    columns: Range<usize>,
+    block_rows: Range<usize>,
+}
+
+impl Infinity {
+    /// The method at its start; nothing if the columns' system is too large.
+    pub(in crate::solve) fn start(
+        mdp: &Mdp,
+        xi: f64,
+        zeta: f64,
+        blocks: &[Block],
+        most_dense: usize,
+    ) -> Option<InteriorPoint<Self>> {
+        let rows = Rows::new(mdp, xi, Cells::Filled);
+        let elimination = Elimination::new(&rows, true, most_dense)?;
+        let (n, moving, cells) = (rows.n_states(), rows.n_moving(), rows.n_cells());
+        let inside = blocks.iter().map(|block| {
+            let mut list = Vec::new();
+            rows.each_cell(|s, cell| {
+                if block.rows[s] && block.columns[rows.columns[cell] as usize] {
+                    list.push(cell as u32);
+                }
+            });
+            list
+        });
+        let inside: Vec<Vec<u32>> = inside.collect();
+        let pull = Pull::new(&rows);
+        let mut program = Infinity {
+            weights: Weights {
+                policy: vec![0.0; moving],
+                d: vec![0.0; cells],
+                f: vec![0.0; cells],
+                w: vec![0.0; cells],
+                slack: vec![0.0; n],
+                extra: vec![0.0; n],
+            },
+            cap: vec![0.0; cells],
+            column: vec![0.0; n],
+            a: vec![0.0; cells],
+            mass: vec![0.0; cells],
+            cost: Vec::new(),
+            right: Vec::new(),
+            borders: Vec::new(),
+            held: (0, 0.0),
+            level: 0.0,
+            slack: vec![0.0; blocks.len()],
+            blocks: inside,
+            zeta,
+            elimination,
+            pull,
+            rows,
+        };
+        let at = program.places();
+        let (size, height) = (at.b.end, at.block_rows.end);
+        program.cost = vec![0.0; size];
+        program.cost[at.h] = n as f64;
+        program.right = vec![1.0; height];
+        let base = program.rows.base(mdp, &Support::filled(mdp));
+        for (s, w) in program.rows.first.windows(2).enumerate() {
+            program.right[s] = if w[0] < w[1] { 1.0 } else { 0.0 };
+        }
+        program.right[at.caps.clone()].copy_from_slice(&base);
+        for (right, block) in program.right[at.block_rows.clone()].iter_mut().zip(blocks) {
+            *right = block.right;
+        }
+        let border = || Border {
+            dx: vec![0.0; size],
+            dy: vec![0.0; height],
+        };
+        program.borders = (0..blocks.len() + 2).map(|_| border()).collect();
+        let (x, z, y) = program.interior(&base, blocks);
+        Some(InteriorPoint::new(program, x, z, y))
+    }
+
+    /// A point with room on all sides: of each cell's mass so much is kept that no column, cap or block
+    /// is full; multipliers so that every slack is positive.
+    fn interior(&self, base: &[f64], blocks: &[Block]) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+        let at = self.places();
+        let (n, rows) = (self.rows.n_states(), &self.rows);
+        let mut x = vec![0.0; at.b.end];
+        x[at.p.clone()].copy_from_slice(&self.pull.uniform);
+        let mut mass = vec![0.0; base.len()];
+        rows.spread(&x[at.p.clone()], &mut mass);
+        mass.iter_mut().zip(base).for_each(|(m, b)| *m += b);
+        let mut sums = vec![0.0; n];
+        rows.column_sums(&mass, &mut sums);
+        let blocked: Vec<f64> = self
+            .blocks
+            .iter()
+            .map(|list| list.iter().map(|c| mass[*c as usize]).sum::<f64>())
+            .collect();
+        let mut scarce = 1.0f64;
+        for (block, sum) in blocks.iter().zip(&blocked) {
+            scarce = scarce.min(block.right.max(1e-9) / sum.max(1e-300));
+        }
+        for (cell, m) in mass.iter().enumerate() {
+            let column = sums[rows.columns[cell] as usize].max(1.0);
+            let kept = 0.5 * scarce * (m / column).min(self.zeta);
+            // cells that hold nothing under any policy still need an inside
+            x[at.k.start + cell] = kept.max(1e-12);
+            x[at.r.start + cell] = (m - kept).max(1e-12);
+        }
+        let kept = &x[at.k.clone()];
+        rows.column_sums(kept, &mut sums);
+        let mut held = vec![0.0; n];
+        rows.each_cell(|s, cell| held[s] += kept[cell]);
+        let most = held.iter().fold(0.0, |most, k| f64::max(most, 1.0 - k));
+        let blocked: Vec<f64> = self
+            .blocks
+            .iter()
+            .map(|list| list.iter().map(|c| kept[*c as usize]).sum::<f64>())
+            .collect();
+        x[at.h] = most + 0.1;
+        for s in 0..n {
+            x[at.w.start + s] = held[s] + x[at.h] - 1.0;
+            x[at.c.start + s] = (1.0 - sums[s]).max(1e-3);
+        }
+        for (b, (block, sum)) in blocks.iter().zip(blocked).enumerate() {
+            x[at.b.start + b] = (block.right - sum).max(1e-6);
+        }
+        // rows priced at a half, columns at a half, caps at one
+        let mut y = vec![0.0; at.block_rows.end];
+        y[at.caps.clone()].fill(-1.0);
+        y[at.sums.clone()].fill(0.5);
+        y[at.columns.clone()].fill(-0.5);
+        y[at.block_rows.clone()].fill(-0.5);
+        for (s, w) in rows.first.windows(2).enumerate() {
+            if w[0] < w[1] {
+                y[at.simplex.start + s] = -rows.mass(s) - 0.5;
+            }
+        }
+        let mut z = vec![0.0; x.len()];
+        self.columns(&y, &mut z);
+        for (z, c) in z.iter_mut().zip(&self.cost) {
+            *z = (c - *z).max(0.1);
+        }
+        (x, z, y)
+    }
+
+    pub(in crate::solve) fn work(&self) -> f64 {
+        self.elimination.work(&self.rows)
+    }
+
+    /// Where the policy and $h$ lie in $x$.
+    pub(in crate::solve) fn level(&self) -> usize {
+        self.places().h
+    }
+
+    /// The policy and the kept mass at a point.
+    pub(in crate::solve) fn read(&self, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let at = self.places();
+        (self.rows.policy(&x[at.p]), x[at.k].to_vec())
+    }
+
+    /// Prices of rows, columns, caps and blocks, as the [formulation](crate::formulation::infinity) has them.
+    pub(in crate::solve) fn prices(&self, y: &[f64]) -> [Vec<f64>; 4] {
+        let at = self.places();
+        let minus = |range: Range<usize>| y[range].iter().map(|x| -x).collect::<Vec<f64>>();
+        [
+            y[at.sums].to_vec(),
+            minus(at.columns),
+            minus(at.caps),
+            minus(at.block_rows),
+        ]
+    }
+
+    /// From here on the nearest point to uniform is looked for.
+    pub(in crate::solve) fn toward_uniform(&mut self) {
+        self.cost.fill(0.0);
+        self.pull.begin(&mut self.cost);
+    }
+
+    fn places(&self) -> Places {
+        let (moving, cells, n) = (self.rows.n_moving(), self.rows.n_cells(), self.rows.n_states());
+        let blocks = self.blocks.len();
+        let k = moving..moving + cells;
+        let r = k.end..k.end + cells;
+        let w = r.end..r.end + n;
+        let c = w.end..w.end + n;
+        let h = c.end;
+        Places {
+            p: 0..moving,
+            k,
+            r,
+            w,
+            b: h + 1..h + 1 + blocks,
+            c,
+            h,
+            simplex: 0..n,
+            caps: n..n + cells,
+            sums: n + cells..2 * n + cells,
+            columns: 2 * n + cells..3 * n + cells,
+            block_rows: 3 * n + cells..3 * n + cells + blocks,
+        }
+    }
+
+    /// Solves with the borders held still.
+    fn solve_rows(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]) {
+        let at = self.places();
+        let (rows, weights) = (&self.rows, &self.weights);
+        // the cells' own pull, and what it and the caps leave for the policy
+        for cell in 0..rows.n_cells() {
+            let (k, r) = (rx[at.k.start + cell], rx[at.r.start + cell]);
+            let lacks = self.cap[cell] * ry[at.caps.start + cell];
+            self.a[cell] = k - r + lacks;
+            self.mass[cell] = r - lacks + weights.f[cell] * self.a[cell];
+        }
+        let (dp, rest) = dx.split_at_mut(at.p.end);
+        rows.gather(&self.mass, dp);
+        dp.iter_mut().zip(rx).for_each(|(d, r)| *d += r);
+        dy[at.simplex.clone()].copy_from_slice(&ry[at.simplex.clone()]);
+        for s in 0..rows.n_states() {
+            dy[at.sums.start + s] =
+                ry[at.sums.start + s] + weights.slack[s] * rx[at.w.start + s];
+            dy[at.columns.start + s] =
+                ry[at.columns.start + s] - self.column[s] * rx[at.c.start + s];
+        }
+        let (front, back) = dy.split_at_mut(at.sums.start);
+        let (lambda, back) = back.split_at_mut(rows.n_states());
+        let beta = &mut back[..rows.n_states()];
+        let (eta, gamma) = front.split_at_mut(at.caps.start);
+        self.elimination.solve(
+            rows,
+            weights,
+            &self.a,
+            dp,
+            eta,
+            lambda,
+            beta,
+            &mut self.mass,
+        );
+        let base = at.p.end;
+        rows.each_cell(|s, cell| {
+            let price = self.a[cell] + lambda[s] + beta[rows.columns[cell] as usize];
+            let dk = weights.d[cell] * price + weights.f[cell] * self.mass[cell];
+            let dr = ry[at.caps.start + cell] - dk + self.mass[cell];
+            rest[at.k.start - base + cell] = dk;
+            rest[at.r.start - base + cell] = dr;
+            gamma[cell] = self.cap[cell] * dr - rx[at.r.start + cell];
+        });
+        for s in 0..rows.n_states() {
+            rest[at.w.start - base + s] = weights.slack[s] * (rx[at.w.start + s] - lambda[s]);
+            rest[at.c.start - base + s] = self.column[s] * (rx[at.c.start + s] + beta[s]);
+        }
+    }
+
+    /// What the equation of border `j` sees of a step.
+    fn seen(&self, j: usize, at: &Places, dx: &[f64], dy: &[f64]) -> f64 {
+        match j {
+            0 => -dy[at.sums.clone()].iter().sum::<f64>(),
+            1 => dy[at.columns.start + self.held.0],
+            _ => {
+                let cells = self.blocks[j - 2].iter();
+                cells.map(|c| dx[at.k.start + *c as usize]).sum()
+            }
+        }
+    }
+}
+
+impl Program for Infinity {
+    fn cost(&self) -> &[f64] {
+        &self.cost
+    }
+
+    fn right(&self) -> &[f64] {
+        &self.right
+    }
+
+    fn bounded(&self) -> (Range<usize>, f64) {
+        if self.zeta < 1.0 {
+            (self.places().k, self.zeta)
+        } else {
+            (0..0, 1.0)
+        }
+    }
+
+    fn curvature(&self, x: &[f64], out: &mut [f64]) -> bool {
+        self.pull.curvature(x, out)
+    }
+
+    fn rows(&self, x: &[f64], out: &mut [f64]) {
+        let at = self.places();
+        let rows = &self.rows;
+        rows.sums(x, &mut out[at.simplex.clone()]);
+        rows.spread(&x[at.p.clone()], &mut out[at.caps.clone()]);
+        let (front, back) = out.split_at_mut(at.sums.start);
+        back.fill(0.0);
+        let (kept, left) = (&x[at.k.clone()], &x[at.r.clone()]);
+        let n = rows.n_states();
+        rows.each_cell(|s, cell| {
+            let cap = &mut front[at.caps.start + cell];
+            *cap = kept[cell] + left[cell] - *cap;
+            back[s] += kept[cell];
+            back[n + rows.columns[cell] as usize] += kept[cell];
+        });
+        for s in 0..n {
+            back[s] += x[at.h] - x[at.w.start + s];
+            back[n + s] += x[at.c.start + s];
+        }
+        for (b, cells) in self.blocks.iter().enumerate() {
+            let inside: f64 = cells.iter().map(|c| kept[*c as usize]).sum();
+            back[2 * n + b] = inside + x[at.b.start + b];
+        }
+    }
+
+    fn columns(&self, y: &[f64], out: &mut [f64]) {
+        let at = self.places();
+        let rows = &self.rows;
+        rows.gather(&y[at.caps.clone()], &mut out[at.p.clone()]);
+        for (s, w) in rows.first.windows(2).enumerate() {
+            out[w[0]..w[1]].iter_mut().for_each(|x| *x = y[s] - *x);
+        }
+        rows.each_cell(|s, cell| {
+            let cap = y[at.caps.start + cell];
+            let column = y[at.columns.start + rows.columns[cell] as usize];
+            out[at.k.start + cell] = cap + y[at.sums.start + s] + column;
+            out[at.r.start + cell] = cap;
+        });
+        for (b, cells) in self.blocks.iter().enumerate() {
+            let price = y[at.block_rows.start + b];
+            cells
+                .iter()
+                .for_each(|c| out[at.k.start + *c as usize] += price);
+            out[at.b.start + b] = price;
+        }
+        for s in 0..rows.n_states() {
+            out[at.w.start + s] = -y[at.sums.start + s];
+            out[at.c.start + s] = y[at.columns.start + s];
+        }
+        out[at.h] = y[at.sums.clone()].iter().sum();
+    }
+
+    fn factor(&mut self, theta: &[f64]) -> bool {
+        let at = self.places();
+        let weights = &mut self.weights;
+        self.pull
+            .weights(&theta[at.p.clone()], &mut weights.policy);
+        for cell in 0..self.cap.len() {
+            let (k, r) = (theta[at.k.start + cell], theta[at.r.start + cell]);
+            let d = 1.0 / (k + r);
+            weights.d[cell] = d;
+            weights.f[cell] = r * d;
+            weights.w[cell] = k * (r * d);
+            self.cap[cell] = r;
+        }
+        for s in 0..self.column.len() {
+            weights.slack[s] = 1.0 / theta[at.w.start + s];
+            self.column[s] = 1.0 / theta[at.c.start + s];
+        }
+        weights.extra.copy_from_slice(&self.column);
+        self.level = theta[at.h];
+        for (slack, theta) in self.slack.iter_mut().zip(&theta[at.b.clone()]) {
+            *slack = 1.0 / theta;
+        }
+        // a full column takes part in the dependence
+        let fullest = (0..self.column.len()).fold(0, |least, t| {
+            if self.column[t] < self.column[least] { t } else { least }
+        });
+        let Some(firm) = self.elimination.factor(&self.rows, weights, Some(fullest)) else {
+            return false;
+        };
+        self.held = (fullest, firm);
+        // one more unit of the level is missing in every row; of the held multiplier, its column sees
+        // too little; one of a block's price pulls its cells
+        let mut borders = std::mem::take(&mut self.borders);
+        let (mut rx, mut ry) = (vec![0.0; theta.len()], vec![0.0; self.right.len()]);
+        for (j, border) in borders.iter_mut().enumerate() {
+            rx.fill(0.0);
+            ry.fill(0.0);
+            match j {
+                0 => ry[at.sums.clone()].fill(-1.0),
+                1 => ry[at.columns.start + fullest] = firm,
+                _ => {
+                    let cells = self.blocks[j - 2].iter();
+                    cells.for_each(|c| rx[at.k.start + *c as usize] = 1.0);
+                }
+            }
+            self.solve_rows(&rx, &ry, &mut border.dx, &mut border.dy);
+        }
+        self.borders = borders;
+        true
+    }
+
+    fn solve(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]) {
+        let at = self.places();
+        self.solve_rows(rx, ry, dx, dy);
+        // level: theta dh - sum lambda = rx; held: beta - amount = 0;
+        // block: cells' dk + (rx + price) / theta = ry
+        let count = self.borders.len();
+        let mut matrix = vec![0.0; count * count];
+        let mut right = vec![0.0; count];
+        for i in 0..count {
+            for (j, border) in self.borders.iter().enumerate() {
+                matrix[i * count + j] = self.seen(i, &at, &border.dx, &border.dy);
+            }
+            let (own, given) = match i {
+                0 => (self.level, rx[at.h]),
+                1 => (-1.0, 0.0),
+                _ => {
+                    let slack = self.slack[i - 2];
+                    (slack, ry[at.block_rows.start + i - 2] - slack * rx[at.b.start + i - 2])
+                }
+            };
+            matrix[i * count + i] += own;
+            right[i] = given - self.seen(i, &at, dx, dy);
+        }
+        let amounts = gauss(matrix, right);
+        for (border, amount) in self.borders.iter().zip(&amounts) {
+            let add = |x: &mut [f64], d: &[f64]| {
+                x.iter_mut().zip(d).for_each(|(x, d)| *x += amount * d);
+            };
+            add(&mut dx[..at.h], &border.dx[..at.h]);
+            add(&mut dy[..at.block_rows.start], &border.dy[..at.block_rows.start]);
+        }
+        dx[at.h] = amounts[0];
+        for (b, price) in amounts[2..].iter().enumerate() {
+            dy[at.block_rows.start + b] = *price;
+            dx[at.b.start + b] = self.slack[b] * (rx[at.b.start + b] + price);
+        }
+    }
+}
+
+/// Solves a small system by elimination with row exchanges; unknowns without a pivot are zero.
+fn gauss(mut matrix: Vec<f64>, mut right: Vec<f64>) -> Vec<f64> {
+    let n = right.len();
+    for k in 0..n {
+        let best = (k..n)
+            .max_by(|&i, &j| {
+                let size = |i: usize| matrix[i * n + k].abs();
+                size(i).total_cmp(&size(j))
+            })
+            .unwrap_or(k);
+        if matrix[best * n + k] == 0.0 {
+            continue;
+        }
+        for j in 0..n {
+            matrix.swap(k * n + j, best * n + j);
+        }
+        right.swap(k, best);
+        for i in k + 1..n {
+            let factor = matrix[i * n + k] / matrix[k * n + k];
+            for j in k..n {
+                matrix[i * n + j] -= factor * matrix[k * n + j];
+            }
+            right[i] -= factor * right[k];
+        }
+    }
+    for k in (0..n).rev() {
+        let rest: f64 = (k + 1..n).map(|j| matrix[k * n + j] * right[j]).sum();
+        let pivot = matrix[k * n + k];
+        right[k] = if pivot == 0.0 { 0.0 } else { (right[k] - rest) / pivot };
+    }
+    right
+}

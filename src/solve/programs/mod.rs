@@ -1,0 +1,61 @@
+//! The three distances, and the search for the optimal policy nearest to uniform, as quadratic programs
+//! over [rows](super::methods::rows) for the [interior-point method](super::methods::interior_point).
+
+pub(super) mod column_sum;
+pub(super) mod frobenius;
+pub(super) mod frobenius_face;
+pub(super) mod infinity;
+
+use super::methods::rows::Rows;
+
+/// The objective $\tfrac12 \|\pi - \text{uniform}\|^2$ in the coordinates $\pi_s = \xi + m_s p_s$, once it is wanted.
+struct Pull {
+    active: bool,
+    /// $m_s^2$ and $1 / A_s$ for each action that can move.
+    weight: Vec<f64>,
+    uniform: Vec<f64>,
+}
+
+impl Pull {
+    fn new(rows: &Rows) -> Self {
+        let (mut weight, mut uniform) = (Vec::new(), Vec::new());
+        for (s, w) in rows.first.windows(2).enumerate() {
+            let count = w[1] - w[0];
+            weight.resize(w[1], rows.mass(s).powi(2));
+            uniform.resize(w[1], 1.0 / count as f64);
+        }
+        Pull {
+            active: false,
+            weight,
+            uniform,
+        }
+    }
+
+    /// The linear part, into the costs of the policy.
+    fn begin(&mut self, cost: &mut [f64]) {
+        self.active = true;
+        for ((c, w), u) in cost.iter_mut().zip(&self.weight).zip(&self.uniform) {
+            *c = -w * u;
+        }
+    }
+
+    /// Adds the second derivative times `x`; says whether there is one.
+    fn curvature(&self, x: &[f64], out: &mut [f64]) -> bool {
+        if self.active {
+            for ((o, x), w) in out.iter_mut().zip(x).zip(&self.weight) {
+                *o += w * x;
+            }
+        }
+        self.active
+    }
+
+    /// The policy's barrier and second derivative together.
+    fn weights(&self, theta: &[f64], out: &mut [f64]) {
+        out.copy_from_slice(theta);
+        if self.active {
+            for (o, w) in out.iter_mut().zip(&self.weight) {
+                *o += w;
+            }
+        }
+    }
+}
