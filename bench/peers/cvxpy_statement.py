@@ -58,8 +58,11 @@ def solve(model, formulation, xi, zeta, peer, accuracy, limit):
     else:
         options["highs_options"] = {"time_limit": limit}
     value = problem.solve(**options)
+    inside = problem.solver_stats.solve_time
+    if inside is not None and inside > limit:
+        raise TimeoutError
     if value is None or not np.isfinite(value):
         raise RuntimeError(problem.status)
     if formulation == "frobenius":
         value = max(value, 0.0) ** 0.5
-    return value, problem.solver_stats.solve_time, problem.status
+    return value, inside, problem.status

@@ -9,7 +9,7 @@ optionally accuracy (wanted gap; the solver's own default without it), repeat_be
 which the solve is repeated, the fastest counts) and target_entries (largest statement tried).
 Peers: cvxpy-clarabel and cvxpy-highs (the usual statement), clarabel and highs (the sparse one).
 The answer is a line of JSON: seconds (stating and solving, without reading the model),
-solver_seconds, objective, status; or skipped, or error. `cargo bench --bench solve` calls this.
+solver_seconds, objective, and whether it is accurate (solvers also end with less); or skipped, or error. `cargo bench --bench solve` calls this.
 Makes its own virtual environment (bench/peers/.venv-solve) on first use.
 """
 
@@ -79,7 +79,7 @@ def answer(job):
         "seconds": best,
         "solver_seconds": solver_seconds,
         "objective": float(value),
-        "status": status,
+        "accurate": status in ("optimal", "Solved"),
     }
 
 

@@ -218,7 +218,7 @@ def by_clarabel(program, accuracy, limit):
     )
     answer = solver.solve()
     status = str(answer.status)
-    if status == "MaxTime":
+    if status == "MaxTime" or answer.solve_time > limit:
         raise TimeoutError
     if status not in ("Solved", "AlmostSolved"):
         raise RuntimeError(status)

@@ -16,6 +16,8 @@ pub(crate) struct Solved {
     pub(crate) seconds: f64,
     pub(crate) solver_seconds: f64,
     pub(crate) objective: f64,
+    /// Whether the peer says that it reached what was asked for.
+    pub(crate) accurate: bool,
 }
 
 /// What became of a job.
@@ -173,6 +175,7 @@ fn reply(text: &str, limit: f64) -> Reply {
             seconds: number("seconds"),
             solver_seconds: number("solver_seconds"),
             objective: number("objective"),
+            accurate: value["accurate"].as_bool().unwrap_or(false),
         }),
     }
 }

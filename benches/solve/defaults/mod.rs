@@ -30,9 +30,9 @@ const REPEAT_BELOW: f64 = 0.1;
 /// Seconds a peer gets; one that needs more counts as if it had just made it.
 const PEER_LIMIT: f64 = 20.0;
 
-/// Entries of the target beyond which a statement is not tried: CVXPY needs some 10 seconds at
-/// 250 x 250, Clarabel by itself at 400 x 400.
-const CVXPY_ENTRIES: f64 = 62_500.0;
+/// Entries of the target beyond which a statement is not tried: CVXPY needs some 5 seconds at
+/// 300 x 300, Clarabel by itself up to 20 at 400 x 400.
+const CVXPY_ENTRIES: f64 = 90_000.0;
 const SPARSE_ENTRIES: f64 = 160_000.0;
 
 /// One solve, by everybody.

@@ -57,7 +57,12 @@ impl Row {
             };
             if off {
                 found.push(format!(
-                    "ERROR: {} {}: objective {:.9} with gap {:.1e} ({}), {peer} {:.9}",
+                    "{}: {} {}: objective {:.9} with gap {:.1e} ({}), {peer} {:.9}",
+                    if solved.accurate {
+                        "ERROR"
+                    } else {
+                        "inaccurate peer"
+                    },
                     self.name(),
                     self.problem.formulation.name(),
                     self.ours.objective,
