@@ -152,13 +152,13 @@ fn every_formulation_with_its_defaults_on_any_number_of_threads() {
         io::write_model(&path, mdp).unwrap();
         path
     };
-    let garnet = "garnet:states=90,actions=3,branching=4,seed=12";
+    let garnet = "garnet:states=60,actions=3,branching=4,seed=12";
     let models = [
         written("garnet.npz", &domains::load(garnet).unwrap()),
-        written("half-known.npz", &half_known("garnet:states=40,seed=2")),
+        written("half-known.npz", &half_known("garnet:states=30,seed=2")),
         written(
             "grid.npz",
-            &domains::load("open-grid:rows=9,columns=8").unwrap(),
+            &domains::load("open-grid:rows=7,columns=8").unwrap(),
         ),
     ];
     for path in &models {

@@ -1,0 +1,163 @@
+//! Several optimal policies of one problem, where there are many.
+//!
+//! The linear programs have faces of optimal policies, and so has Frobenius: only the difference
+//! `U - M` is unique, and many policies may have it. State Entropy fixes the steady state, but with
+//! `xi` = 0 what the start reaches of it depends on the policy. A solver returns one point of the
+//! face; others are found by solving models that differ by a hair, which breaks the ties another
+//! way each time, and by starting from the policies of other formulations. Whether a policy is
+//! optimal for the model itself is checked, not assumed.
+
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::error::Result;
+use crate::formulation::{Formulation, Problem};
+use crate::model::{Mdp, Policy};
+use crate::solve::{Options, Solution, SolverChoice, Status, TieBreak, solve};
+
+/// Longest single solve.
+pub(super) const LIMIT: Duration = Duration::from_secs(120);
+
+/// Share of a perturbed row that leads elsewhere: well above the solvers' gap of 5e-8, so that it
+/// decides, and well below what a policy's value may miss.
+const HAIR: f64 = 1e-5;
+
+/// Perturbed models that are solved.
+const MODELS: u64 = 12;
+
+/// How far from the optimum, as a share, a policy counts as optimal.
+const OPTIMAL: f64 = 1e-6;
+
+fn options(solver: SolverChoice) -> Options {
+    Options {
+        solver,
+        tie_break: TieBreak::None,
+        time_limit: Some(LIMIT),
+        ..Options::default()
+    }
+}
+
+/// Whether a problem can have several optimal policies that differ in the long run from the start.
+pub(super) fn many(problem: &Problem) -> bool {
+    match problem.formulation {
+        Formulation::Infinity | Formulation::ColumnSum | Formulation::Frobenius => true,
+        Formulation::StateEntropy => problem.xi <= 0.0,
+        Formulation::Dual => false,
+    }
+}
+
+/// Optimal policies besides the known one, each checked to have its value.
+pub(super) fn others(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<Vec<Policy>> {
+    let mut found = Vec::new();
+    for solver in [SolverChoice::Auto, SolverChoice::Conic] {
+        found.push(solve(mdp, problem, &options(solver), None, &mut ())?.policy);
+    }
+    for formulation in Formulation::ALL {
+        if formulation == problem.formulation {
+            continue;
+        }
+        let other = Problem {
+            formulation,
+            zeta: if formulation.takes_zeta() {
+                problem.zeta
+            } else {
+                1.0
+            },
+            ..*problem
+        };
+        let auto = options(SolverChoice::Auto);
+        let start = solve(mdp, &other, &auto, None, &mut ())?.policy;
+        // a solution of this problem, moved to another policy; its dual point proves nothing there
+        let mut warm = known.clone();
+        warm.policy = start;
+        warm.dual.clear();
+        found.push(solve(mdp, problem, &auto, Some(&warm), &mut ())?.policy);
+    }
+    for seed in 0..MODELS {
+        let near = perturbed(mdp, seed)?;
+        let solution = solve(&near, problem, &options(SolverChoice::Auto), None, &mut ())?;
+        let probabilities = solution.policy.probabilities().to_vec();
+        found.push(Policy::new(mdp, probabilities)?);
+    }
+    let best = known.certificate.objective;
+    let mut optimal = Vec::new();
+    for policy in found {
+        if let Some(value) = value(mdp, problem, &policy)?
+            && (value - best).abs() <= OPTIMAL * best.abs().max(1.0)
+        {
+            optimal.push(policy);
+        }
+    }
+    Ok(optimal)
+}
+
+/// The model with a hair of each row led to a random state instead.
+fn perturbed(mdp: &Mdp, seed: u64) -> Result<Mdp> {
+    let n = mdp.n_states();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut triplets = Vec::new();
+    for s in 0..n {
+        for pair in mdp.pairs(s) {
+            let action = mdp.actions()[pair] as usize;
+            let share = HAIR * rng.random::<f64>();
+            let entries = mdp.row(pair).entries();
+            triplets.extend(entries.map(|(t, p)| (s, action, t, (1.0 - share) * p)));
+            triplets.push((s, action, rng.random_range(0..n), share));
+        }
+    }
+    Mdp::from_triplets(n, mdp.n_action_labels(), triplets)?.with_start(mdp.start().to_vec())
+}
+
+/// The value of a policy: the problem on its chain, a model of one action. `None` where it could
+/// not be computed.
+fn value(mdp: &Mdp, problem: &Problem, policy: &Policy) -> Result<Option<f64>> {
+    let n = mdp.n_states();
+    let chain = mdp.mix(policy.probabilities());
+    let single = Mdp::from_parts((0..=n).collect(), vec![0; n], chain, mdp.start().to_vec());
+    let found = solve(
+        &single,
+        problem,
+        &options(SolverChoice::Auto),
+        None,
+        &mut (),
+    )?;
+    let known = found.certificate.status == Status::Optimal;
+    Ok(known.then_some(found.certificate.objective))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::{AnalyzeOptions, analyze};
+    use crate::domains;
+
+    /// Each one is optimal, and they are not all the same policy.
+    #[test]
+    fn several_optimal_policies_of_single_chain() {
+        let mdp = domains::load("single-chain").unwrap();
+        let problem = Problem {
+            xi: 0.1,
+            zeta: 0.7,
+            ..Problem::new(Formulation::Infinity)
+        };
+        assert!(many(&problem) && !many(&Problem::new(Formulation::Dual)));
+        let known = solve(&mdp, &problem, &Options::default(), None, &mut ()).unwrap();
+        let found = others(&mdp, &problem, &known).unwrap();
+        let entropies: Vec<f64> = found
+            .iter()
+            .map(|policy| {
+                let value = value(&mdp, &problem, policy).unwrap().unwrap();
+                assert!((value - known.certificate.objective).abs() < 2e-6);
+                let analysis = analyze(&mdp, policy, &AnalyzeOptions::default()).unwrap();
+                analysis.entropy_normalized
+            })
+            .collect();
+        let low = entropies.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = entropies.iter().copied().fold(0.0, f64::max);
+        // the face reaches from 0.832 to 0.953
+        assert!(low >= 0.8320 && high <= 0.9535, "{low} {high}");
+        assert!(high - low > 0.02, "{low} {high}");
+    }
+}
