@@ -451,7 +451,7 @@ fn interrupted(formulation: &str, model: &str, after: Duration) -> (serde_json::
 fn an_interrupt_in_the_middle_of_a_solve_returns_the_best_answer_with_its_proof() {
     for (formulation, model) in [
         ("column-sum", "garnet:states=50000,actions=4"),
-        ("dual", "garnet:states=300000,actions=4"),
+        ("dual", "knight-quest:rows=40,columns=40"),
         ("frobenius", "garnet:states=10000,actions=4"),
         ("infinity", "garnet:states=10000,actions=4"),
         ("state-entropy", "garnet:states=40000,actions=4"),
