@@ -17,11 +17,12 @@ use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
 use crate::solve::{Options, Solution, SolverChoice, Status, TieBreak, solve};
 
-/// Longest single solve.
-pub(super) const LIMIT: Duration = Duration::from_secs(60);
+/// Longest single solve of a search for further policies; one that is not done by then is checked
+/// like the others.
+const LIMIT: Duration = Duration::from_secs(10);
 
-/// Share of a perturbed row that leads elsewhere, as a multiple of the gap that is solved to: well
-/// above it, so that it decides which of the optimal policies is found.
+/// How much of a perturbed row is moved, as a multiple of the gap that is solved to: well above it,
+/// so that it decides which of the optimal policies is found.
 const HAIR: f64 = 1e3;
 
 /// Perturbed models that are solved.
@@ -86,7 +87,9 @@ pub(super) fn others(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<V
         found.push(solve(mdp, problem, &auto, Some(&warm), &mut ())?.policy);
     }
     for seed in 0..MODELS {
-        let near = perturbed(mdp, HAIR * gap(problem), seed)?;
+        // Infinity is the slowest to solve once rows reach everywhere
+        let within = problem.formulation == Formulation::Infinity;
+        let near = perturbed(mdp, HAIR * gap(problem), within, seed)?;
         let solution = solve(&near, problem, &auto, None, &mut ())?;
         let probabilities = solution.policy.probabilities().to_vec();
         found.push(Policy::new(mdp, probabilities)?);
@@ -111,18 +114,28 @@ pub(super) fn others(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<V
     Ok(judged.into_iter().map(|(_, policy)| policy).collect())
 }
 
-/// The model with a hair of each row led to a random state instead.
-fn perturbed(mdp: &Mdp, hair: f64, seed: u64) -> Result<Mdp> {
+/// The model with a hair of each row led elsewhere: to any state, which breaks every tie, or with
+/// `within` only to successors that some action of the state has anyway, which keeps it sparse.
+fn perturbed(mdp: &Mdp, hair: f64, within: bool, seed: u64) -> Result<Mdp> {
     let n = mdp.n_states();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut triplets = Vec::new();
     for s in 0..n {
+        let reached: Vec<usize> = mdp
+            .pairs(s)
+            .flat_map(|pair| mdp.row(pair).entries().map(|(t, _)| t))
+            .collect();
         for pair in mdp.pairs(s) {
             let action = mdp.actions()[pair] as usize;
             let share = hair * rng.random::<f64>();
             let entries = mdp.row(pair).entries();
             triplets.extend(entries.map(|(t, p)| (s, action, t, (1.0 - share) * p)));
-            triplets.push((s, action, rng.random_range(0..n), share));
+            let elsewhere = if within {
+                reached[rng.random_range(0..reached.len())]
+            } else {
+                rng.random_range(0..n)
+            };
+            triplets.push((s, action, elsewhere, share));
         }
     }
     Mdp::from_triplets(n, mdp.n_action_labels(), triplets)?.with_start(mdp.start().to_vec())
