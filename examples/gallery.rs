@@ -4,10 +4,11 @@
 
 use ide3al::Result;
 use ide3al::formulation::Formulation;
+use ide3al::frontier::Vary;
 use ide3al::model::Layout;
 use ide3al::report::axes::Axis;
 use ide3al::report::figure::{Figure, Point, Style};
-use ide3al::report::frontier::{Frontier, FrontierPoint, Vary};
+use ide3al::report::frontier::{Frontier, FrontierPoint};
 use ide3al::report::html::{Cell, Page, Table, Tone};
 use ide3al::report::learning::{AlgorithmResult, CurvePoint, Interval, LearningReport};
 use ide3al::report::palette::Role;

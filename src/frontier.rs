@@ -11,8 +11,26 @@ use crate::chain::{AnalyzeOptions, analyze, entropy, horizon};
 use crate::error::{Error, Result};
 use crate::formulation::Problem;
 use crate::model::Mdp;
-use crate::report::frontier::{Frontier, FrontierPoint, Vary};
 use crate::solve::{Observer, Options, Solution, Status, solve};
+
+/// The parameter that varies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vary {
+    /// Largest entry of the target.
+    Zeta,
+    /// Least probability of every action.
+    Xi,
+}
+
+impl Vary {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Vary::Zeta => "zeta",
+            Vary::Xi => "xi",
+        }
+    }
+}
 
 /// One solved point of a sweep. Serialises with these names as keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -102,7 +120,10 @@ pub fn sweep(
         });
     }
     if vary == Vary::Zeta {
-        must_take_zeta(problem, "there is nothing to vary; use --vary xi")?;
+        must_take_zeta(
+            problem,
+            "there is nothing to vary; vary xi instead (parameter 'vary' = xi)",
+        )?;
     }
     let values = values(mdp, vary, points);
     // every value is checked before the first solve
@@ -168,34 +189,6 @@ fn judge(mdp: &Mdp, problem: &Problem, solution: &Solution) -> Result<SweepPoint
         mixing_time_kind: analysis.mixing_time_kind,
         recurrent_classes: analysis.recurrent_classes,
     })
-}
-
-impl Sweep {
-    /// The sweep as a picture; `model` is its name in the title.
-    pub fn picture(&self, model: &str, problem: &Problem, vary: Vary) -> Frontier {
-        let fixed = match vary {
-            Vary::Zeta => Some(problem.xi),
-            Vary::Xi => problem.formulation.takes_zeta().then_some(problem.zeta),
-        };
-        let point = |p: &SweepPoint| FrontierPoint {
-            parameter: match vary {
-                Vary::Zeta => p.zeta.unwrap_or(1.0),
-                Vary::Xi => p.xi,
-            },
-            entropy: p.entropy_normalized,
-            state_action_entropy: p.state_action_entropy_normalized,
-            spectral_gap: p.spectral_gap,
-            // a chain that is mixed from the start has no place on a logarithmic axis
-            mixing_time: p.mixing_time.map(|t| t.max(1) as f64),
-        };
-        Frontier {
-            model: model.to_owned(),
-            formulation: problem.formulation,
-            vary,
-            fixed,
-            points: self.points.iter().map(point).collect(),
-        }
-    }
 }
 
 /// The best `zeta` for a budget of steps.

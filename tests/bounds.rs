@@ -5,8 +5,8 @@
 use ide3al::chain::bounds::certified;
 use ide3al::chain::entropy::entropy;
 use ide3al::chain::stationary::long_run;
+use ide3al::evaluation::{Bounds, entropy_bounds};
 use ide3al::model::{Mdp, Policy};
-use ide3al::report::solution::{Bounds, entropy_bounds};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

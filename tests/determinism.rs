@@ -2,13 +2,14 @@
 //! library. (Across interruptions: `tests/resume.rs`. Debug against release: `make determinism`.)
 #![allow(clippy::unwrap_used)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use ide3al::domains;
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::learn::{Algorithm, Experiment, RunResult, Runs, runs_csv};
+use ide3al::model::{Counts, Mdp, Unvisited, io};
 use ide3al::solve::{Options, solve};
 
 fn scratch(name: &str) -> PathBuf {
@@ -123,4 +124,74 @@ fn solving_on_any_number_of_threads_and_from_the_library() {
             "{formulation:?}: the library differs"
         );
     }
+}
+
+/// Half of the pairs tried once or twice, the others never.
+fn half_known(spec: &str) -> Mdp {
+    let mdp = domains::load(spec).unwrap();
+    let actions: Vec<usize> = (0..mdp.n_states()).map(|s| mdp.n_actions(s)).collect();
+    let mut counts = Counts::new(&actions);
+    for s in 0..mdp.n_states() {
+        for (a, pair) in mdp.pairs(s).enumerate().filter(|(a, _)| (s + a) % 2 == 0) {
+            for (t, _) in mdp.row(pair).entries().take(2) {
+                counts.record(s, a, t);
+            }
+        }
+    }
+    counts.estimate(Unvisited::Uniform, mdp.start())
+}
+
+/// Every formulation with the default options, tie-break included: the same bits whatever the
+/// number of threads, and in a process of its own or in this one.
+#[test]
+fn every_formulation_with_its_defaults_on_any_number_of_threads() {
+    let folder = scratch("defaults");
+    std::fs::create_dir_all(&folder).unwrap();
+    let written = |name: &str, mdp: &Mdp| {
+        let path = folder.join(name);
+        io::write_model(&path, mdp).unwrap();
+        path
+    };
+    let garnet = "garnet:states=60,actions=3,branching=4,seed=12";
+    let models = [
+        written("garnet.npz", &domains::load(garnet).unwrap()),
+        written("half-known.npz", &half_known("garnet:states=30,seed=2")),
+        written(
+            "grid.npz",
+            &domains::load("open-grid:rows=7,columns=8").unwrap(),
+        ),
+    ];
+    for path in &models {
+        let mdp = io::read_model(path).unwrap();
+        for formulation in Formulation::ALL {
+            let problem = Problem {
+                xi: 0.05,
+                zeta: if formulation.takes_zeta() { 0.7 } else { 1.0 },
+                ..Problem::new(formulation)
+            };
+            let here = solve(&mdp, &problem, &Options::default(), None, &mut ()).unwrap();
+            for threads in ["1", "2", "5"] {
+                let there = solved(path, &problem, threads);
+                let name = path.file_name().unwrap();
+                assert!(
+                    there == here.policy.rows(&mdp),
+                    "{name:?} {formulation:?} on {threads} threads"
+                );
+            }
+        }
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// The policy that the program finds with its defaults.
+fn solved(model: &Path, problem: &Problem, threads: &str) -> Vec<Vec<f64>> {
+    let (xi, zeta) = (problem.xi.to_string(), problem.zeta.to_string());
+    let mut arguments = vec!["solve", model.to_str().unwrap(), "--xi", &xi];
+    arguments.extend(["--formulation", problem.formulation.name()]);
+    arguments.extend(["--compare", "never", "--json", "--threads", threads]);
+    if problem.formulation.takes_zeta() {
+        arguments.extend(["--zeta", &zeta]);
+    }
+    let answer: serde_json::Value = serde_json::from_slice(&ide3al(&arguments)).unwrap();
+    serde_json::from_value(answer["policy"].clone()).unwrap()
 }

@@ -122,7 +122,7 @@ fn a_full_disk_stops_learning_with_a_message_and_earlier_results_stay() {
         !listed.contains("model") && !listed.contains(".tmp"),
         "{listed}"
     );
-    assert!(names(&scratch.join("other")).is_empty() || !scratch.join("other/runs.csv").exists());
+    assert!(!scratch.join("other/runs.csv").exists());
     whole(&scratch.join("other"));
 }
 
@@ -139,7 +139,7 @@ fn a_disk_that_fills_up_in_the_middle_is_resumed_from_when_there_is_room() {
             dd if=/dev/zero of=filler bs=1k count=100000 2>/dev/null
             truncate -s -${{free}}k filler
             $IDE3AL {SMALL} --out other >/dev/null; echo "full $?"
-            rm -rf "$1/../seen"; cp -r other "$1/../seen-$free"
+            cp -r other "$1/../seen-$free"
             rm filler
             $IDE3AL {SMALL} --out other --resume > /dev/null; echo "resumed $?"
             cp other/runs.csv "$1/../runs-$free.csv"
@@ -222,8 +222,10 @@ fn a_write_that_fails_in_the_middle_is_named_and_nothing_torn_is_seen() {
         let script = format!(
             "trap '' XFSZ; ulimit -f {blocks}; exec $IDE3AL solve garnet:states=500 --formulation dual --out \"$1\""
         );
-        let _ = shell(&["env"], &script, &policy);
+        let output = shell(&["env"], &script, &policy);
+        whole(&folder);
         if blocks == 0 {
+            assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
             assert_eq!(tree(&folder), before);
         }
     }
@@ -424,43 +426,68 @@ fn two_reproductions_do_not_share_a_folder() {
     assert!(third.status.success(), "{}", text(&third.stderr));
 }
 
+/// Starts a solve and interrupts it after a while; the answer, and the seconds it took to come.
+fn interrupted(formulation: &str, model: &str, after: Duration) -> (serde_json::Value, f64) {
+    let child = Command::new(PROGRAM)
+        .args(["solve", model, "--formulation", formulation])
+        .args(["--tolerance", "0", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(after);
+    interrupt(&child);
+    let begun = Instant::now();
+    let output = child.wait_with_output().unwrap();
+    let seconds = begun.elapsed().as_secs_f64();
+    // a process that was not yet listening, or had ended, has no answer to give
+    let answer = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let error = text(&output.stderr);
+    assert!(!error.contains("panicked"), "{formulation}: {error}");
+    (answer, seconds)
+}
+
 #[test]
 fn an_interrupt_in_the_middle_of_a_solve_returns_the_best_answer_with_its_proof() {
-    // large and exact enough to be in the middle of it after a second
     for (formulation, model) in [
         ("column-sum", "garnet:states=50000,actions=4"),
-        ("dual", "garnet:states=100000,actions=4"),
+        ("dual", "knight-quest:rows=40,columns=40"),
         ("frobenius", "garnet:states=10000,actions=4"),
         ("infinity", "garnet:states=10000,actions=4"),
         ("state-entropy", "garnet:states=40000,actions=4"),
     ] {
-        let child = Command::new(PROGRAM)
-            .args(["solve", model, "--formulation", formulation])
-            .args(["--tolerance", "1e-13", "--json"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(1500));
-        interrupt(&child);
-        let begun = Instant::now();
-        let output = child.wait_with_output().unwrap();
-        let error = text(&output.stderr);
-        let answer: serde_json::Value = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|_| panic!("{formulation}: {:?} {error}", output.status));
-        let number = |key: &str| answer[key].as_f64();
-        let status = answer["status"].as_str().unwrap_or("none");
-        assert!(
-            ["interrupted", "optimal", "stalled"].contains(&status),
-            "{formulation}: {answer}"
-        );
+        // how fast the machine is decides which of these is in the middle; one must be
+        let mut seen = Vec::new();
+        let caught = [1500, 3000, 700, 350, 1000, 200]
+            .into_iter()
+            .find_map(|delay| {
+                let (answer, seconds) =
+                    interrupted(formulation, model, Duration::from_millis(delay));
+                seen.push(format!("{delay} ms: {}", answer["status"]));
+                (answer["status"] == "interrupted").then_some((answer, seconds))
+            });
+        let (answer, seconds) =
+            caught.unwrap_or_else(|| panic!("{formulation} was never caught: {seen:?}"));
+        let number = |key: &str| answer[key].as_f64().unwrap_or(f64::NAN);
+        let (objective, bound) = (number("objective"), number("bound"));
         let _ = writeln!(
             std::io::stderr(),
-            "{formulation}: {status} {:.1} s after the interrupt, gap {:?}",
-            begun.elapsed().as_secs_f64(),
+            "{formulation}: interrupted, answer after {seconds:.1} s, gap {:.1e}",
             number("gap")
         );
-        assert!(number("objective").is_some_and(f64::is_finite), "{answer}");
+        // generous: the machine may be busy, and the policy is judged before it is shown
+        assert!(seconds < 30.0, "{formulation}: {seconds} s");
+        let excess = if ["dual", "state-entropy"].contains(&formulation) {
+            objective - bound
+        } else {
+            bound - objective
+        };
+        assert!(excess <= 1e-9, "{formulation}: {objective} {bound}");
+        for row in answer["policy"].as_array().unwrap() {
+            let row: Vec<f64> = serde_json::from_value(row.clone()).unwrap();
+            let sum: f64 = row.iter().sum();
+            assert!((sum - 1.0).abs() < 1e-9 && row.iter().all(|p| *p >= 0.0));
+        }
     }
 }
 

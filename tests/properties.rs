@@ -79,14 +79,20 @@ proptest! {
             let (value, _) = entropy_bound::value(&mdp, formulation, &policy);
             prop_assert!(value <= entropy_bound::bound(&mdp, formulation, 0.0, &dual[..n]) + 1e-9);
         }
+        // Frobenius: what one policy proves, no other may undercut
         let frobenius = Support::new(&mdp);
         let mut evaluator = Evaluator::new(&mdp, &frobenius, 1.0);
-        let mut descent = vec![0.0; mdp.n_pairs()];
-        evaluator.project(policy.probabilities(), 1e-13, 200);
-        evaluator.descent(&mut descent);
-        let found = evaluator.certify(0.0, &descent);
+        let mut certify = |policy: &Policy| {
+            let mut descent = vec![0.0; mdp.n_pairs()];
+            evaluator.project(policy.probabilities(), 1e-13, 200);
+            evaluator.descent(&mut descent);
+            evaluator.certify(0.0, &descent)
+        };
+        let other = some_policy(&mdp, 1.0 - 0.9 * salt);
+        let (found, other) = (certify(&policy), certify(&other));
         prop_assert!(found.violation < 1e-9, "projection off by {}", found.violation);
-        prop_assert!(found.bound <= found.objective + 1e-9);
+        prop_assert!(found.bound <= other.objective + 1e-9);
+        prop_assert!(other.bound <= found.objective + 1e-9);
     }
 
     /// Each solve is optimal, and certificates stand on the right side of each other.

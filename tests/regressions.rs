@@ -393,7 +393,5 @@ fn the_hardest_state_of_a_map_visited_evenly() {
     let mdp = ide3al::domains::load("four-rooms").unwrap();
     let goal = hardest_state(&mdp);
     assert!(mdp.start()[goal] == 0.0, "state {goal} is where one starts");
-    let mut steps = vec![0.0; mdp.n_states()];
-    steps[goal] = 1.0;
     assert!(ide3al::learn::reach_probability(&mdp, &Policy::uniform(&mdp), goal, 1) < 1.0);
 }

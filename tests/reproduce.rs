@@ -68,7 +68,7 @@ fn cheap_experiments_from_end_to_end_and_again() {
             assert!(folder.0.join(file.as_str().unwrap()).is_file(), "{file}");
         }
     }
-    // unique optima match the paper's digits
+    // the optimal policies nearest to uniform match the paper's digits
     let rows = results[1]["rows"].as_array().unwrap();
     for name in [
         "Frobenius, ξ 0: H(d) / ln S",

@@ -110,7 +110,7 @@ fn every_key_is_there() {
 
 #[test]
 fn the_table_of_entropies() {
-    // H(d) / ln S where the optimum is unique
+    // H(d) / ln S of the optimal policy nearest to uniform
     let cases = [
         ("single-chain", "0", "1", "frobenius", 0.9848, 5e-5),
         ("single-chain", "0.1", "0.7", "frobenius", 0.9476, 5e-5),

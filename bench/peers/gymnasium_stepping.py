@@ -9,29 +9,15 @@ and its resets counted as part of the stepping. Exit code 1 unless ide3al makes 
 steps per second on every model and at least 100 times as many as the fastest of Gymnasium's.
 """
 
-import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import environment
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-VENV = HERE / ".venv-gymnasium"
-
-
-def enter_environment():
-    """Runs this script again inside the virtual environment."""
-    python = VENV / "bin" / "python"
-    if Path(sys.prefix).resolve() == VENV.resolve():
-        return
-    if not (VENV / "ready").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
-        subprocess.run(
-            [str(python), "-m", "pip", "install", "--quiet", "gymnasium", "numpy"], check=True
-        )
-        (VENV / "ready").touch()
-    os.execv(str(python), [str(python), *sys.argv])
 
 
 def peer_rate(name, steps=200_000):
@@ -75,5 +61,5 @@ def main():
 
 
 if __name__ == "__main__":
-    enter_environment()
+    environment.enter(".venv-gymnasium", "gymnasium", "numpy")
     sys.exit(main())

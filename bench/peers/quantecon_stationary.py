@@ -9,30 +9,16 @@ compiles, is not counted. Exit code 1 unless ide3al is at least 3 times faster a
 the answers agree to 1e-12.
 """
 
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import environment
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-VENV = HERE / ".venv"
-
-
-def enter_environment():
-    """Runs this script again inside the virtual environment."""
-    python = VENV / "bin" / "python"
-    if Path(sys.prefix).resolve() == VENV.resolve():
-        return
-    if not (VENV / "ready").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
-        subprocess.run(
-            [str(python), "-m", "pip", "install", "--quiet", "quantecon", "numpy"], check=True
-        )
-        (VENV / "ready").touch()
-    os.execv(str(python), [str(python), *sys.argv])
 
 
 def main():
@@ -78,5 +64,5 @@ def main():
 
 
 if __name__ == "__main__":
-    enter_environment()
+    environment.enter(".venv", "quantecon", "numpy")
     sys.exit(main())

@@ -1,102 +1,105 @@
 #!/usr/bin/env python3
-"""One problem solved by what a user would pick instead of ide3al: CVXPY with Clarabel or HiGHS.
+"""The problems solved by what a user would pick instead of ide3al.
 
-    python3 bench/peers/solve_peers.py MODEL.npz FORMULATION XI ZETA SOLVER ACCURACY
+    python3 bench/peers/solve_peers.py               answers jobs until its input ends
+    python3 bench/peers/solve_peers.py --toys FOLDER writes Gymnasium's toy models
 
-Prints one line of JSON: seconds of the whole `solve` call and of the solver inside it (both
-without imports and without reading the model), the objective, and the process's peak memory.
-Makes its own virtual environment (bench/peers/.venv-solve) on first use. `cargo bench --bench
-solve` calls this; the problems are stated from their definitions, with the S * S target as a
-variable where there is one.
+A job is a line of JSON: model (an .npz file), formulation, xi, zeta, peer, limit in seconds, and
+optionally accuracy (wanted gap; the solver's own default without it), repeat_below (seconds until
+which the solve is repeated, the fastest counts) and target_entries (largest statement tried).
+Peers: cvxpy-clarabel and cvxpy-highs (the usual statement), clarabel and highs (the sparse one).
+The answer is a line of JSON: seconds (stating and solving, without reading the model),
+solver_seconds, objective, and whether it is accurate (solvers also end with less); or skipped, or error. `cargo bench --bench solve` calls this.
+Makes its own virtual environment (bench/peers/.venv-solve) on first use.
 """
 
 import json
-import os
 import resource
-import subprocess
 import sys
 import time
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-VENV = HERE / ".venv-solve"
+import environment
 
+environment.enter(".venv-solve", "cvxpy", "clarabel", "highspy", "scipy", "numpy", "gymnasium")
 
-def enter_environment():
-    """Runs this script again inside the virtual environment."""
-    python = VENV / "bin" / "python"
-    if Path(sys.prefix).resolve() == VENV.resolve():
-        return
-    if not (VENV / "ready").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
-        packages = ["cvxpy", "clarabel", "highspy", "scipy", "numpy"]
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], check=True)
-        (VENV / "ready").touch()
-    os.execv(str(python), [str(python), *sys.argv])
+import numpy as np  # noqa: E402
+import scipy.sparse as sp  # noqa: E402
+
+import cvxpy_statement  # noqa: E402
+import sparse_statement  # noqa: E402
+
+# a statement that needs more is refused by the system, so that it cannot bring down the machine
+MEMORY = 12 << 30
 
 
-def problem(cp, sp, np, P, first_pair, formulation, xi, zeta):
-    pairs, n = P.shape
-    states = np.repeat(np.arange(n), np.diff(first_pair))
-    owner = sp.csr_array((np.ones(pairs), (states, np.arange(pairs))), shape=(n, pairs))
-    if formulation == "dual":
-        omega = cp.Variable(pairs, nonneg=True)
-        d = owner @ omega
-        constraints = [cp.sum(omega) == 1, d == P.T @ omega]
-        if xi > 0:
-            constraints.append(omega >= xi * (owner.T @ d))
-        return cp.Problem(cp.Maximize(cp.sum(cp.entr(omega))), constraints)
-    policy = cp.Variable(pairs)
-    constraints = [policy >= xi, owner @ policy == 1]
-    if formulation == "column-sum":
-        return cp.Problem(cp.Minimize(cp.norm1(1 - P.T @ policy)), constraints)
-    target = cp.Variable((n, n), nonneg=True)
-    constraints += [cp.sum(target, axis=0) == 1, cp.sum(target, axis=1) == 1]
-    if zeta < 1:
-        constraints.append(target <= zeta)
-    # the chain as a vector, row by row: (s, t) collects policy[k] P[k, t] over the pairs of s
-    entries = P.tocoo()
-    k, t = entries.coords
-    chain = sp.csr_array((entries.data, (states[k] * n + t, k)), shape=(n * n, pairs))
-    difference = cp.vec(target, order="C") - chain @ policy
-    if formulation == "frobenius":
-        return cp.Problem(cp.Minimize(cp.sum_squares(difference)), constraints)
-    rows = cp.sum(cp.abs(cp.reshape(difference, (n, n), order="C")), axis=1)
-    return cp.Problem(cp.Minimize(cp.max(rows)), constraints)
+class Model:
+    """Rows P of all pairs, and the share of each that is spread evenly over all states."""
+
+    def __init__(self, file):
+        with np.load(file) as data:
+            matrix = (data["data"], data["indices"], data["indptr"])
+            self.P = sp.csr_array(matrix, shape=data["shape"])
+            first_pair = data["first_pair"]
+            self.pairs, self.n = self.P.shape
+            self.spread = data["spread"] if "spread" in data else np.zeros(self.pairs)
+        self.states = np.repeat(np.arange(self.n), np.diff(first_pair))
+
+    def owner(self):
+        """Sums the pairs of each state."""
+        ones = (np.ones(self.pairs), (self.states, np.arange(self.pairs)))
+        return sp.csr_array(ones, shape=(self.n, self.pairs))
+
+    def filled(self):
+        """All rows written out."""
+        if not self.spread.any():
+            return self.P
+        even = sp.csr_array((self.spread / self.n).reshape(-1, 1)) @ np.ones((1, self.n))
+        return sp.csr_array(self.P + even)
 
 
-def main():
-    import cvxpy as cp
-    import numpy as np
-    import scipy.sparse as sp
-
-    model, formulation, xi, zeta, solver, accuracy = sys.argv[1:]
-    with np.load(model) as file:
-        P = sp.csr_array((file["data"], file["indices"], file["indptr"]), shape=file["shape"])
-        first_pair = file["first_pair"]
-    stated = problem(cp, sp, np, P, first_pair, formulation, float(xi), float(zeta))
-    accuracy = float(accuracy)
-    if solver == "clarabel":
-        options = {"solver": cp.CLARABEL, "tol_gap_abs": accuracy, "tol_gap_rel": accuracy}
-    else:
-        options = {"solver": cp.HIGHS}
-    clock = time.perf_counter()
-    value = stated.solve(**options)
-    seconds = time.perf_counter() - clock
-    if formulation == "frobenius":
-        value = value**0.5
-    print(
-        json.dumps(
-            {
-                "seconds": seconds,
-                "solver_seconds": stated.solver_stats.solve_time,
-                "objective": value,
-                "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-            }
+def answer(job):
+    model = Model(job["model"])
+    module = cvxpy_statement if job["peer"].startswith("cvxpy") else sparse_statement
+    formulation, xi, zeta = job["formulation"], job["xi"], job["zeta"]
+    reason = module.too_large(model, formulation, job.get("target_entries", np.inf))
+    if reason:
+        return {"skipped": reason}
+    best, begin = np.inf, time.perf_counter()
+    while True:
+        clock = time.perf_counter()
+        value, inside, status = module.solve(
+            model, formulation, xi, zeta, job["peer"], job.get("accuracy"), job["limit"]
         )
-    )
+        seconds = time.perf_counter() - clock
+        if seconds < best:
+            best, solver_seconds = seconds, inside
+        if time.perf_counter() - begin > job.get("repeat_below", 0.0):
+            break
+    return {
+        "seconds": best,
+        "solver_seconds": solver_seconds,
+        "objective": float(value),
+        "accurate": status in ("optimal", "Solved"),
+    }
+
+
+def serve():
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    for line in sys.stdin:
+        try:
+            reply = answer(json.loads(line))
+        except TimeoutError:
+            reply = {"error": "time limit"}
+        except Exception as error:  # a peer that fails is reported, the others go on
+            lines = str(error).strip().splitlines() or [""]
+            reply = {"error": f"{type(error).__name__}: {lines[0]}"}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":
-    enter_environment()
-    main()
+    if "--toys" in sys.argv:
+        import toy_models
+
+        toy_models.write(sys.argv[sys.argv.index("--toys") + 1])
+    else:
+        serve()

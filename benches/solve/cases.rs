@@ -31,8 +31,8 @@ impl Case {
     }
 }
 
-const BOTH: &[&str] = &["clarabel", "highs"];
-const CONIC: &[&str] = &["clarabel"];
+const BOTH: &[&str] = &["cvxpy-clarabel", "cvxpy-highs"];
+const CONIC: &[&str] = &["cvxpy-clarabel"];
 const NONE: &[&str] = &[];
 
 fn case(

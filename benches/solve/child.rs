@@ -1,6 +1,5 @@
-//! One case in a process of its own, ours or a peer's.
+//! One case of the table by size, in a process of its own.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -9,6 +8,7 @@ use ide3al::model::io;
 use ide3al::solve::{Options, SolverChoice, Status, TieBreak, solve};
 
 use crate::cases::Case;
+use crate::peers::{Job, Reply, Solved, Worker};
 
 /// What a solve took and gave.
 #[derive(Debug, Clone, Copy)]
@@ -19,21 +19,6 @@ pub(crate) struct Measured {
     pub(crate) objective: f64,
     pub(crate) gap: f64,
     pub(crate) optimal: bool,
-}
-
-/// What a peer took: its whole call, and the solver inside.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer {
-    pub(crate) seconds: f64,
-    pub(crate) solver_seconds: f64,
-    pub(crate) objective: f64,
-}
-
-fn formulation(name: &str) -> Formulation {
-    Formulation::ALL
-        .into_iter()
-        .find(|f| f.name() == name)
-        .unwrap()
 }
 
 /// Peak resident memory of this process in MiB.
@@ -51,7 +36,7 @@ pub(crate) fn run(arguments: &[String]) {
     let number = |i: usize| arguments[i].parse::<f64>().unwrap();
     let mdp = ide3al::domains::load(&arguments[0]).unwrap();
     let problem = Problem {
-        formulation: formulation(&arguments[1]),
+        formulation: Formulation::from_name(&arguments[1]).unwrap(),
         xi: number(2),
         zeta: number(3),
     };
@@ -111,49 +96,39 @@ pub(crate) fn measure(program: &str, case: &Case) -> Measured {
     }
 }
 
-/// Runs the case's peers, each in a process of its own; a peer that fails is left out.
-pub(crate) fn peers(case: &Case) -> Vec<(&'static str, Option<Peer>)> {
+/// Runs the case's peers; one that fails is left out.
+pub(crate) fn peers(worker: &mut Worker, case: &Case) -> Vec<(&'static str, Option<Solved>)> {
     if case.peers.is_empty() {
         return Vec::new();
     }
     let file = std::env::temp_dir().join(format!("ide3al-bench-{}.npz", std::process::id()));
     io::write_model(&file, &ide3al::domains::load(&case.model).unwrap()).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/peers/solve_peers.py");
-    let found = case
-        .peers
-        .iter()
-        .map(|solver| (*solver, peer(&script, &file, case, solver)))
-        .collect();
-    std::fs::remove_file(&file).unwrap();
-    found
-}
-
-fn peer(script: &Path, file: &PathBuf, case: &Case, solver: &str) -> Option<Peer> {
+    let problem = Problem {
+        formulation: case.formulation,
+        xi: case.xi,
+        zeta: case.zeta,
+    };
     let accuracy = if case.relative > 0.0 {
         case.relative
     } else {
         case.absolute
     };
-    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
-    let output = Command::new(python)
-        .arg(script)
-        .arg(file)
-        .arg(case.formulation.name())
-        .args([case.xi, case.zeta].map(|x| x.to_string()))
-        .arg(solver)
-        .arg(accuracy.min(1e-6).to_string())
-        .output()
-        .unwrap();
-    if !output.status.success() {
-        let message = String::from_utf8_lossy(&output.stderr);
-        println!("  {solver}: {}", message.lines().last().unwrap_or("failed"));
-        return None;
+    let mut found = Vec::new();
+    for &peer in case.peers {
+        let reply = worker.ask(&Job {
+            model: &file,
+            problem: &problem,
+            peer,
+            accuracy: accuracy.min(1e-6),
+            limit: case.limit,
+            repeat_below: 0.0,
+            target_entries: f64::INFINITY,
+        });
+        if let Reply::Failed(reason) = &reply {
+            println!("  {peer}: {reason}");
+        }
+        found.push((peer, reply.solved().cloned()));
     }
-    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let number = |key: &str| value[key].as_f64().unwrap_or(f64::NAN);
-    Some(Peer {
-        seconds: number("seconds"),
-        solver_seconds: number("solver_seconds"),
-        objective: number("objective"),
-    })
+    std::fs::remove_file(&file).unwrap();
+    found
 }

@@ -10,12 +10,13 @@ use ide3al::report::panels::{Panel, Panels};
 use ide3al::report::png::png;
 
 use crate::cases::Case;
-use crate::child::{Measured, Peer};
+use crate::child::Measured;
+use crate::peers::Solved;
 
 pub(crate) struct Row {
     pub(crate) case: Case,
     pub(crate) ours: Measured,
-    pub(crate) peers: Vec<(&'static str, Option<Peer>)>,
+    pub(crate) peers: Vec<(&'static str, Option<Solved>)>,
 }
 
 pub(crate) const HEADING: &str = "\
@@ -23,7 +24,7 @@ model                                         formulation   zeta     seconds  pe
  CVXPY+Clarabel      ratio  Clarabel alone  CVXPY+HiGHS      ratio  differ by";
 
 impl Row {
-    fn peer(&self, name: &str) -> Option<&Peer> {
+    fn peer(&self, name: &str) -> Option<&Solved> {
         let found = self.peers.iter().find(|(peer, _)| *peer == name);
         found.and_then(|(_, peer)| peer.as_ref())
     }
@@ -46,7 +47,7 @@ impl Row {
             )
         };
         let alone = self
-            .peer("clarabel")
+            .peer("cvxpy-clarabel")
             .map(|p| format!("{:.4} s", p.solver_seconds));
         format!(
             "{:<45} {:<12} {:>5} {:>11.5} {:>9.0} {:>11.4e} {:>10.1e}  {:<8} {:>14} {:>10} {:>15} {:>12} {:>10} {:>10}",
@@ -58,11 +59,11 @@ impl Row {
             ours.objective,
             ours.gap,
             if ours.optimal { "reached" } else { "LIMIT" },
-            seconds("clarabel"),
-            ratio("clarabel"),
+            seconds("cvxpy-clarabel"),
+            ratio("cvxpy-clarabel"),
             blank(alone),
-            seconds("highs"),
-            ratio("highs"),
+            seconds("cvxpy-highs"),
+            ratio("cvxpy-highs"),
             blank(self.difference().map(|x| format!("{x:.1e}"))),
         )
     }
@@ -121,9 +122,9 @@ pub(crate) fn write(rows: &[Row]) {
             ours.objective,
             ours.gap,
             ours.optimal,
-            number(row.peer("clarabel").map(|p| p.seconds)),
-            number(row.peer("clarabel").map(|p| p.solver_seconds)),
-            number(row.peer("highs").map(|p| p.seconds)),
+            number(row.peer("cvxpy-clarabel").map(|p| p.seconds)),
+            number(row.peer("cvxpy-clarabel").map(|p| p.solver_seconds)),
+            number(row.peer("cvxpy-highs").map(|p| p.seconds)),
             number(row.difference()),
         )
         .unwrap();

@@ -25,6 +25,10 @@ class Model:
         n_states: int, states: Integers, actions: Integers, rows: Rows, start: Floats | None
     ) -> Model: ...
     @staticmethod
+    def from_rows(
+        first_pair: Integers, actions: Integers, rows: Rows, spread: Floats, start: Floats | None
+    ) -> Model: ...
+    @staticmethod
     def from_table(
         table: Any, n_states: int, n_actions: int, start: Floats, reset: bool
     ) -> Model: ...

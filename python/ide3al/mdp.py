@@ -254,11 +254,10 @@ class MDP:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> Any:
-        states, actions = self.pairs
-        offsets, indices, values = self.rows()
+        model = self._model
         arguments = (
-            self.n_states, states, actions, offsets, indices, values, self.start,
-            self.state_names, self.action_names, self._model.layout, self._model.spec,
+            model.first_pair, model.actions, *model.rows(), self.start,
+            self.state_names, self.action_names, model.layout, model.spec,
         )  # fmt: skip
         return _restore, arguments
 
@@ -317,12 +316,12 @@ def shaped(mdp: MDP, flat: Floats) -> Floats | list[Floats]:
 
 
 def _restore(
-    n_states: int,
-    states: Integers,
+    first_pair: Integers,
     actions: Integers,
     offsets: Integers,
     indices: Integers,
     values: Floats,
+    spread: Floats,
     start: Floats,
     state_names: list[str] | None,
     action_names: list[str] | None,
@@ -330,7 +329,7 @@ def _restore(
     spec: str,
 ) -> MDP:
     rows = (offsets, indices, values)
-    model = _ide3al.Model.from_pairs(n_states, states, actions, rows, start)
+    model = _ide3al.Model.from_rows(first_pair, actions, rows, spread, start)
     return MDP._of(model.named(state_names, action_names, layout, spec))
 
 

@@ -14,24 +14,11 @@ pyo3::create_exception!(
 pub(crate) fn exception(error: ide3al::Error) -> PyErr {
     match error {
         ide3al::Error::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
-        other => Error::new_err(in_python(&other.to_string())),
+        other => Error::new_err(other.to_string()),
     }
 }
 
 /// An [`Error`] of the binding's own.
 pub(crate) fn error(message: impl Into<String>) -> PyErr {
     Error::new_err(message.into())
-}
-
-/// Advice that names an option of the program names the Python parameter instead.
-pub(crate) fn in_python(message: &str) -> String {
-    message
-        .replace("--vary xi", "vary=\"xi\"")
-        .replace("--compare always", "compare=\"always\"")
-        .replace("by --resume", "by resume=True")
-        .replace("with --resume", "with resume=True")
-        .replace("leave --resume out", "leave resume out")
-        .replace("say --overwrite", "say overwrite=True")
-        .replace("by --overwrite", "by overwrite=True")
-        .replace("with --out", "with out=...")
 }

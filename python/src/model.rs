@@ -241,6 +241,48 @@ impl Model {
         Model::started(mdp, start)
     }
 
+    /// From the arrays of [`rows`](Self::rows), uniform shares included: `first_pair[s]` is the
+    /// first row of state `s`, `actions` says which action each row is.
+    #[staticmethod]
+    fn from_rows(
+        py: Python<'_>,
+        first_pair: PyReadonlyArray1<'_, i64>,
+        actions: PyReadonlyArray1<'_, i64>,
+        rows: Rows<'_>,
+        spread: PyReadonlyArray1<'_, f64>,
+        start: Start<'_>,
+    ) -> PyResult<Self> {
+        let checked = Checked::new(&rows)?;
+        let first_pair: Vec<usize> = slice(&first_pair)?
+            .iter()
+            .map(|&k| index(k, "first pair"))
+            .collect::<PyResult<_>>()?;
+        let small = |values: &[i64], what: &str| -> PyResult<Vec<u32>> {
+            let fits = |&v: &i64| {
+                u32::try_from(v).map_err(|_| error(format!("{what} {v} is out of range")))
+            };
+            values.iter().map(fits).collect()
+        };
+        let actions = small(slice(&actions)?, "action")?;
+        let indices = small(checked.indices, "next state")?;
+        let spread = slice(&spread)?;
+        let n_states = first_pair.len().saturating_sub(1);
+        let mdp = py
+            .detach(|| {
+                Mdp::from_rows_and_spread(
+                    n_states,
+                    &first_pair,
+                    &actions,
+                    &checked.offsets,
+                    &indices,
+                    checked.values,
+                    spread,
+                )
+            })
+            .map_err(exception)?;
+        Model::started(mdp, start)
+    }
+
     /// From a transition table `P[s][a] = [(probability, next state, reward, terminated), ...]`.
     #[staticmethod]
     fn from_table(

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use ide3al::chain::{Analysis, AnalyzeOptions, MixingNorm};
 use ide3al::domains::default_parameters;
+use ide3al::evaluation::{Compare, report};
 use ide3al::formulation::{Formulation, Problem};
+use ide3al::frontier::Vary;
 use ide3al::frontier::{for_horizon, sweep};
 use ide3al::model::{Mdp, io};
-use ide3al::report::frontier::Vary;
-use ide3al::report::solution::{Compare, report};
 use ide3al::solve::{Options, Solution, SolverChoice, TieBreak};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
 
-use crate::errors::{error, exception, in_python};
+use crate::errors::{error, exception};
 use crate::json::to_python;
 use crate::model::Model;
 use crate::signals::{Signals, abandonable};
@@ -163,7 +163,7 @@ impl Solved {
 
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.solution.notes.iter().map(|n| in_python(n)).collect()
+        self.solution.notes.clone()
     }
 
     #[getter]
@@ -227,9 +227,6 @@ impl Solved {
         signals.finish()?;
         let mut judged = judged.map_err(exception)?;
         judged.policy.clear();
-        for note in &mut judged.notes {
-            *note = in_python(note);
-        }
         let stationary = std::mem::take(&mut judged.analysis.stationary);
         let mut value = plain(&judged)?;
         if let Some(entries) = value.as_object_mut() {

@@ -118,7 +118,7 @@ def test_solve(arguments, message):
 
 def test_frontier():
     mdp = ide3al.MDP(GOOD)
-    with pytest.raises(ide3al.Error, match='use vary="xi"'):
+    with pytest.raises(ide3al.Error, match="parameter 'vary' = xi"):
         ide3al.frontier(mdp, "dual", vary="zeta")
     with pytest.raises(ide3al.Error, match="zeta is what varies"):
         ide3al.frontier(mdp, zeta=0.7)

@@ -109,7 +109,7 @@ def test_folders_are_resumed_and_protected(result, tmp_path):
     ide3al.experiment("single-chain", **given)
     written = (tmp_path / "runs" / "runs.csv").read_text()
     assert written == result.runs_csv()
-    with pytest.raises(ide3al.Error, match="holds an experiment already .*resume=True"):
+    with pytest.raises(ide3al.Error, match="holds an experiment already .*parameter 'resume'"):
         ide3al.experiment("single-chain", **given)
     again = ide3al.experiment("single-chain", **given, resume=True)
     assert again.runs_csv() == written and again.goal_csv() == result.goal_csv()

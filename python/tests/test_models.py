@@ -62,6 +62,18 @@ def test_files_and_pickles_bring_the_model_back(P, tmp_path_factory):
         np.testing.assert_allclose(again.start, mdp.start, atol=1e-15)
 
 
+def test_an_estimate_with_pairs_never_tried_is_pickled_as_it_is():
+    environment = ide3al.envs.ModelEnv("four-rooms")
+    estimate = ide3al.IDE3AL(seed=1).fit(environment, total_timesteps=60).model
+    # rows of the pairs never tried are uniform and not written out
+    assert estimate.nnz < estimate.n_pairs
+    again = pickle.loads(pickle.dumps(estimate))
+    assert again == estimate
+    assert again.nnz == estimate.nnz
+    np.testing.assert_array_equal(again.dense(), estimate.dense())
+    assert ide3al.solve(again).objective == ide3al.solve(estimate).objective
+
+
 def test_domains_by_name_with_parameters():
     assert ide3al.MDP.domain("double-chain").n_states == 20
     assert ide3al.MDP.domain("garnet", states=30, seed=3) == ide3al.MDP.domain(

@@ -69,7 +69,8 @@ pub(crate) fn decode(
     };
     let Some(content) = bytes.strip_prefix(MAGIC) else {
         return Err(refuse(
-            "this is no checkpoint of ide3al; name another folder with --out, or delete the file"
+            "this is no checkpoint of ide3al; name another folder (parameter 'out'), or delete the \
+             file"
                 .into(),
         ));
     };
@@ -90,8 +91,8 @@ pub(crate) fn decode(
     if reader.number().map_err(damaged)? != fingerprint {
         return Err(refuse(
             "the checkpoint belongs to another experiment (other parameters, another model or \
-             another version of ide3al); repeat the original command with --resume, or choose \
-             another folder with --out"
+             another version of ide3al); resume with the original parameters, or choose \
+             another folder (parameter 'out')"
                 .into(),
         ));
     }

@@ -70,7 +70,7 @@ impl Folder {
         if entry == Entry::Resume && !path.join(IDENTITY).is_file() {
             return Err(refusal(
                 path,
-                "there is no experiment to resume here; leave --resume out to begin one".into(),
+                "there is no experiment to resume here; to begin one, do not resume (parameter 'resume')".into(),
             ));
         }
         std::fs::create_dir_all(path).map_err(io(path, "create the folder"))?;
@@ -87,7 +87,7 @@ impl Folder {
                 return Err(refusal(
                     path,
                     "another ide3al process is writing here; wait for it, stop it, or choose \
-                     another folder with --out"
+                     another folder (parameter 'out')"
                         .into(),
                 ));
             }
@@ -156,7 +156,8 @@ impl Folder {
                     &self.path,
                     format!(
                         "the folder holds '{name}' but no {IDENTITY}, so it would be overwritten; \
-                         choose another folder with --out, or say --overwrite"
+                         choose another folder (parameter 'out'), or replace it \
+                         (parameter 'overwrite')"
                     ),
                 ));
             }
@@ -199,8 +200,8 @@ impl Folder {
             refusal(
                 &self.path.join(IDENTITY),
                 format!(
-                    "not readable as an experiment ({error}); choose another folder with --out, \
-                     or say --overwrite"
+                    "not readable as an experiment ({error}); choose another folder \
+                     (parameter 'out'), or replace it (parameter 'overwrite')"
                 ),
             )
         })?;
@@ -213,16 +214,17 @@ impl Folder {
             Entry::Resume => Err(refusal(
                 &self.path,
                 format!(
-                    "the folder holds another experiment ({}); repeat its command with --resume, \
-                     or choose another folder with --out",
+                    "the folder holds another experiment ({}); resume it with its own \
+                     parameters, or choose another folder (parameter 'out')",
                     difference(&found, own)
                 ),
             )),
             _ => Err(refusal(
                 &self.path,
                 format!(
-                    "the folder holds an experiment already ({}); go on with it by --resume, \
-                     replace it by --overwrite, or choose another folder with --out",
+                    "the folder holds an experiment already ({}); go on with it \
+                     (parameter 'resume'), replace it (parameter 'overwrite'), or choose another \
+                     folder (parameter 'out')",
                     if same {
                         "this very one".to_owned()
                     } else {

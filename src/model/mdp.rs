@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::builder::{Builder, check_index, check_probability, check_sizes, normalise};
-use super::{Kernel, Layout, Policy, Row};
-use crate::chain::Chain;
+use super::{Kernel, Layout, Row};
 use crate::error::{Error, Result};
 
 /// A finite Markov decision process $(S, A, P, d_0)$ without rewards.
@@ -317,7 +316,8 @@ impl Mdp {
         self.actions.iter().max().map_or(0, |&a| a as usize + 1)
     }
 
-    /// The pairs of a state, as row numbers of the kernel and places in a [`Policy`].
+    /// The pairs of a state, as row numbers of the kernel and places in a
+    /// [`Policy`](super::Policy).
     pub fn pairs(&self, state: usize) -> Range<usize> {
         self.first_pair[state]..self.first_pair[state + 1]
     }
@@ -368,13 +368,6 @@ impl Mdp {
     /// The map the states lie on, if any.
     pub fn layout(&self) -> Option<&Layout> {
         self.layout.as_ref()
-    }
-
-    /// The Markov chain $M(\pi)_{st} = \sum_a \pi(a|s) P(t|s,a)$ started from $d_0$.
-    /// Costs $O(\text{nnz} \log \text{row})$.
-    #[allow(clippy::needless_range_loop)] // the state is more than a place in `spread`
-    pub fn chain(&self, policy: &Policy) -> Chain {
-        Chain::from_parts(self.mix(policy.probabilities()), self.start.clone())
     }
 
     /// The rows $\sum_a w(s,a) P(\cdot|s,a)$ for any non-negative weights, one per pair.
@@ -430,6 +423,7 @@ impl Mdp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Policy;
 
     #[test]
     fn duplicates_add_up_and_rounding_is_renormalised() {

@@ -4,33 +4,8 @@ use super::axes::{Axis, number};
 use super::figure::{Figure, Point, Style};
 use super::palette::Role;
 use super::panels::{Panel, Panels};
-use crate::formulation::Formulation;
-
-/// The parameter that varies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Vary {
-    /// Largest entry of the target.
-    Zeta,
-    /// Least probability of every action.
-    Xi,
-}
-
-impl Vary {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Vary::Zeta => "zeta",
-            Vary::Xi => "xi",
-        }
-    }
-
-    fn label(self) -> &'static str {
-        match self {
-            Vary::Zeta => "ζ, largest entry of the target (smaller: faster mixing)",
-            Vary::Xi => "ξ, least probability of every action",
-        }
-    }
-}
+use crate::formulation::{Formulation, Problem};
+use crate::frontier::{Sweep, SweepPoint, Vary};
 
 /// One solved point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,6 +37,42 @@ pub struct Frontier {
     pub points: Vec<FrontierPoint>,
 }
 
+impl Sweep {
+    /// The sweep as a picture; `model` is its name in the title.
+    pub fn picture(&self, model: &str, problem: &Problem, vary: Vary) -> Frontier {
+        let fixed = match vary {
+            Vary::Zeta => Some(problem.xi),
+            Vary::Xi => problem.formulation.takes_zeta().then_some(problem.zeta),
+        };
+        let point = |p: &SweepPoint| FrontierPoint {
+            parameter: match vary {
+                Vary::Zeta => p.zeta.unwrap_or(1.0),
+                Vary::Xi => p.xi,
+            },
+            entropy: p.entropy_normalized,
+            state_action_entropy: p.state_action_entropy_normalized,
+            spectral_gap: p.spectral_gap,
+            // a chain that is mixed from the start has no place on a logarithmic axis
+            mixing_time: p.mixing_time.map(|t| t.max(1) as f64),
+        };
+        Frontier {
+            model: model.to_owned(),
+            formulation: problem.formulation,
+            vary,
+            fixed,
+            points: self.points.iter().map(point).collect(),
+        }
+    }
+}
+
+/// The parameter as an axis names it.
+fn label(vary: Vary) -> &'static str {
+    match vary {
+        Vary::Zeta => "ζ, largest entry of the target (smaller: faster mixing)",
+        Vary::Xi => "ξ, least probability of every action",
+    }
+}
+
 impl Frontier {
     /// Two pictures: entropies and spectral gap from 0 to 1, mixing time on a logarithmic axis.
     pub fn panels(&self) -> Panels {
@@ -69,7 +80,7 @@ impl Frontier {
         let parameters = self.points.iter().map(|p| p.parameter);
         let low = parameters.clone().fold(f64::INFINITY, f64::min);
         let high = parameters.fold(f64::NEG_INFINITY, f64::max);
-        let x = || Axis::linear(self.vary.label()).with_range(low, high);
+        let x = || Axis::linear(label(self.vary)).with_range(low, high);
         let line = |get: fn(&FrontierPoint) -> f64| -> Vec<Point> {
             self.points
                 .iter()

@@ -22,7 +22,6 @@ pub mod panels;
 mod plot;
 pub mod png;
 pub mod ramp;
-pub mod solution;
 mod svg;
 pub mod table;
 

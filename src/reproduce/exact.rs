@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::optimal_policies;
 use super::registry::Spec;
 use super::verdict::{self, Measurement, Rule};
 use super::{Context, DataTable, Outcome, Row};
@@ -11,9 +12,8 @@ use crate::chain::{Analysis, AnalyzeOptions, analyze};
 use crate::domains;
 use crate::error::Result;
 use crate::formulation::{Formulation, Problem};
-use crate::model::Mdp;
 use crate::report::axes::number;
-use crate::solve::{Options, Solution, SolverChoice, TieBreak, solve};
+use crate::solve::{Options, Solution, TieBreak, solve};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,9 +88,9 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
         table.rows.push(solved.cells(case));
     }
     table.caption = "H(d) / ln S: entropy of the long-run state distribution from the start, share of its maximum. \
-        Infinity and Column Sum have many optimal policies: ours is the one nearest to uniform; the range is over further \
-        optimal policies, found by other solvers and from other starts, and every value in between belongs to an \
-        optimal policy too. Times: fastest solve, without the tie-break."
+        Infinity, Column Sum and Frobenius have many optimal policies, and so has State Entropy with ξ = 0, as seen from \
+        the start: ours is the one nearest to uniform; the range is over further optimal policies that were found. Where \
+        ours has one recurrent class, every value in between belongs to an optimal policy too. Times: fastest solve, without the tie-break."
         .into();
     outcome.tables.push(table);
     Ok(outcome)
@@ -99,7 +99,8 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
 struct Solved {
     solution: Solution,
     analysis: Analysis,
-    /// Other optimal policies, where there are many.
+    /// Other optimal policies, where there are many. Those with one recurrent class, where ours
+    /// has one.
     others: Vec<Analysis>,
     seconds: Option<f64>,
 }
@@ -133,12 +134,15 @@ impl Solved {
             TieBreak::Uniform
         })?;
         let analysis = analyze(&mdp, &solution.policy, &AnalyzeOptions::default())?;
-        let unichain = analysis.recurrent_classes == 1;
-        let others = if case.seconds.is_none() && many_optima(&problem) && unichain {
-            other_optima(&mdp, &problem, &solution)?
-        } else {
-            Vec::new()
-        };
+        let mut others = Vec::new();
+        if case.seconds.is_none() && optimal_policies::many(&problem) {
+            for policy in optimal_policies::others(&mdp, &problem, &solution)? {
+                others.push(analyze(&mdp, &policy, &AnalyzeOptions::default())?);
+            }
+        }
+        if analysis.recurrent_classes == 1 {
+            others.retain(|other| other.recurrent_classes == 1);
+        }
         Ok(Solved {
             solution,
             analysis,
@@ -147,8 +151,8 @@ impl Solved {
         })
     }
 
-    /// Least and largest value of a quantity over the optimal policies found. All of them have
-    /// one recurrent class, and so has every mixture of them (a closed set of the mixture is
+    /// Least and largest value of a quantity over the optimal policies found. Where all of them
+    /// have one recurrent class, so has every mixture of them (a closed set of the mixture is
     /// closed under each, so it contains the one class of each): the quantity is continuous
     /// between them and takes every value of the range at an optimal policy.
     fn range(&self, quantity: fn(&Analysis) -> f64) -> (f64, f64) {
@@ -186,63 +190,6 @@ impl Solved {
     }
 }
 
-/// Further optimal policies with the same certified objective: from both roads without the
-/// tie-break, and from the policies that are optimal for other formulations.
-fn other_optima(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<Vec<Analysis>> {
-    let options = |solver| Options {
-        solver,
-        tie_break: TieBreak::None,
-        time_limit: Some(LIMIT),
-        ..Options::default()
-    };
-    let mut found = vec![
-        solve(
-            mdp,
-            problem,
-            &options(SolverChoice::Auto),
-            None,
-            &mut (),
-        )?,
-        solve(mdp, problem, &options(SolverChoice::Conic), None, &mut ())?,
-    ];
-    for start in [
-        Formulation::StateEntropy,
-        Formulation::Frobenius,
-        Formulation::Dual,
-    ] {
-        let from = Problem {
-            formulation: start,
-            zeta: if start.takes_zeta() {
-                problem.zeta
-            } else {
-                1.0
-            },
-            ..*problem
-        };
-        let mut warm = solve(mdp, &from, &options(SolverChoice::Auto), None, &mut ())?;
-        // its policy is a start, its dual point belongs to another problem
-        warm.dual.clear();
-        let choice = options(SolverChoice::Auto);
-        found.push(solve(mdp, problem, &choice, Some(&warm), &mut ())?);
-    }
-    let mut others = Vec::new();
-    for s in &found {
-        let (a, b) = (s.certificate.objective, known.certificate.objective);
-        let analysis = analyze(mdp, &s.policy, &AnalyzeOptions::default())?;
-        if (a - b).abs() <= 1e-6 * b.abs().max(1.0) && analysis.recurrent_classes == 1 {
-            others.push(analysis);
-        }
-    }
-    Ok(others)
-}
-
-fn many_optima(problem: &Problem) -> bool {
-    matches!(
-        problem.formulation,
-        Formulation::Infinity | Formulation::ColumnSum
-    )
-}
-
 /// A figure of a policy's long run.
 type Quantity = fn(&Analysis) -> f64;
 
@@ -270,7 +217,13 @@ fn rows(case: &Case, solved: &Solved, rows: &mut Vec<Row>) {
             high,
             ..Measurement::exact(quantity(&solved.analysis))
         };
-        let judged = verdict::printed_among(text, &measured);
+        let judged = if classes == 1 {
+            verdict::printed_among(text, &measured)
+        } else {
+            // between policies with several classes the long run may jump: only what was found
+            let found: Vec<f64> = solved.others.iter().map(quantity).collect();
+            verdict::printed_in(text, measured.value, &found)
+        };
         let name = format!("{}: {name}", case.name);
         rows.push(Row::new(name, text.as_str(), measured, judged).otherwise(&note));
     }

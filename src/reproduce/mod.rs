@@ -7,6 +7,7 @@
 mod exact;
 mod learning;
 mod learning_claims;
+mod optimal_policies;
 pub mod page;
 mod parameters;
 pub mod registry;

@@ -21,7 +21,8 @@ pub fn html(finished: &[Finished], command: &str) -> String {
     page.section("Overview");
     let full = finished.iter().filter(|f| f.mode == "full").count();
     page.paragraph(&match full {
-        0 => "Reduced numbers of runs; --full takes the paper's (100, 40 and 500).".to_owned(),
+        0 => "Reduced numbers of runs; a full reproduction takes the paper's (100, 40 and 500)."
+            .to_owned(),
         n if n == finished.len() => "The paper's numbers of runs.".to_owned(),
         n => format!(
             "{n} of {} experiments with the paper's numbers of runs, the others reduced.",

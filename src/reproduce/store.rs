@@ -110,7 +110,7 @@ impl Folder {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::Unsupported(format!(
-                    "{}: another process is writing results here; wait for it or choose another --out",
+                    "{}: another process is writing results here; wait for it or choose another folder (parameter 'out')",
                     path.display()
                 )));
             }

@@ -193,6 +193,20 @@ pub fn printed_among(text: &str, measured: &Measurement) -> (Verdict, String) {
     (Verdict::Holds, reason)
 }
 
+/// Judges printed digits of a problem with many optimal policies of which only some are known: it
+/// also *holds* when one of those has the printed digits, whichever of them is ours.
+pub fn printed_in(text: &str, own: f64, others: &[f64]) -> (Verdict, String) {
+    let judged = printed(text, own);
+    let has_them = |value: &&f64| printed(text, **value).0 == Verdict::Holds;
+    match others.iter().find(has_them) {
+        Some(value) if judged.0 != Verdict::Holds => (
+            Verdict::Holds,
+            format!("another optimal policy has {value:.4}"),
+        ),
+        _ => judged,
+    }
+}
+
 /// The value of printed digits, and the weight of the last of them.
 fn digits(text: &str) -> Option<(f64, f64)> {
     let value: f64 = text.parse().ok()?;
@@ -398,6 +412,14 @@ mod tests {
         assert_eq!(printed_among("0.720", &m(0.70, 0.71)).0, NotReproduced);
         assert_eq!(printed_among("0.720", &m(0.70, 0.70)).0, NotReproduced);
         assert_eq!(printed_among("0.70", &m(0.70, 0.70)).0, Holds);
+    }
+
+    #[test]
+    fn printed_digits_of_one_policy_among_several() {
+        assert_eq!(printed_in("0.85", 0.7, &[0.6, 0.852]).0, Holds);
+        assert_eq!(printed_in("0.85", 0.7, &[0.6, 0.9]).0, NotReproduced);
+        assert_eq!(printed_in("0.85", 0.853, &[0.6]).0, Holds);
+        assert_eq!(printed_in("0.85", 0.841, &[]).0, HoldsInPart);
     }
 
     #[test]

@@ -4,10 +4,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use ide3al::frontier::{Sweep, sweep};
+use ide3al::frontier::{Sweep, Vary, sweep};
 use ide3al::model::io::atomic;
 use ide3al::report::Table;
-use ide3al::report::frontier::Vary;
 use ide3al::report::png::png;
 use ide3al::report::table::number;
 

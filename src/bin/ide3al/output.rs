@@ -36,5 +36,46 @@ pub(crate) fn in_words(error: &anyhow::Error) -> String {
             words = format!("{words}: {cause}");
         }
     }
-    plain(&words)
+    plain(&with_flags(&words))
+}
+
+/// Remedies that the library names as "(parameter 'out')" or "(parameter 'vary' = xi)", named as
+/// they are typed here: "(--out)", "(--vary xi)".
+pub(crate) fn with_flags(message: &str) -> String {
+    const MARK: &str = "(parameter '";
+    let mut parts = message.split(MARK);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once('\'') {
+            Some((name, rest)) => {
+                let flag = name.replace('_', "-");
+                let rest = rest.strip_prefix(" =").unwrap_or(rest);
+                out += &format!("(--{flag}{rest}");
+            }
+            None => out = out + MARK + part,
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_flags;
+
+    #[test]
+    fn parameters_of_the_library_become_flags() {
+        let of = |name: &str| format!("choose another folder (parameter '{name}'), or stop");
+        assert_eq!(
+            with_flags(&of("out")),
+            "choose another folder (--out), or stop"
+        );
+        assert_eq!(
+            with_flags("(parameter 'tie_break' = none) and (parameter 'resume')"),
+            "(--tie-break none) and (--resume)"
+        );
+        assert_eq!(
+            with_flags("unknown parameter 'stats'"),
+            "unknown parameter 'stats'"
+        );
+    }
 }

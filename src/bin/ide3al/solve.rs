@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use ide3al::chain::AnalyzeOptions;
+use ide3al::evaluation::{Compare, SolveReport, report};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::frontier::for_horizon;
 use ide3al::model::{Mdp, io};
 use ide3al::report::Table;
 use ide3al::report::escape::plain;
-use ide3al::report::solution::{Compare, SolveReport, report};
 use ide3al::report::table::number;
 use ide3al::solve::{Options, SolverChoice, TieBreak, solve};
 
@@ -254,7 +254,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     text += &analyze::map(&mdp, &report.analysis.stationary);
     writeln!(text, "\n{}", in_words(&report, tried))?;
     for note in &report.notes {
-        writeln!(text, "Note: {}.", plain(note))?;
+        writeln!(text, "Note: {}.", plain(&output::with_flags(note)))?;
     }
     if let Some(path) = &arguments.out {
         let path = path.display().to_string();

@@ -279,7 +279,7 @@ pub(super) fn write_dense(path: &Path, mdp: &Mdp) -> Result<()> {
     let size = n.checked_mul(actions).and_then(|k| k.checked_mul(n));
     if size.is_none_or(|k| k > MAX_DENSE) {
         return Err(Error::Unsupported(format!(
-            "a dense array of {n} x {actions} x {n} numbers is too large; write the sparse layout (leave out --dense)"
+            "a dense array of {n} x {actions} x {n} numbers is too large; write the sparse layout (leave out the dense one)"
         )));
     }
     atomic::write(path, |file| {

@@ -92,10 +92,9 @@ pub(in crate::solve) fn solve(
     if replace(driver, uniform, value) {
         return Ok(Vec::new());
     }
-    // the same way whichever method found the optimum: blocks as this one meets them
-    if interior.is_none() {
+    // the same way whichever method found the optimum, with blocks as this one meets them
+    if options.solver == SolverChoice::Conic {
         blocks.clear();
-        interior = if small { start(&[]).filter(affordable) } else { None };
     }
     let mut nearest = None;
     while let Some(mut point) = interior.take() {
@@ -118,6 +117,7 @@ pub(in crate::solve) fn solve(
         }
         if let Some(block) = block.filter(|b| !blocks.contains(b)) {
             blocks.push(block);
+            nearest = None;
             interior = start(&blocks);
         }
     }

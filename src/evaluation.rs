@@ -238,7 +238,7 @@ fn optimum(
             if !small {
                 notes.push(
                     "the share of the optimal entropy needs a second solve and was left out on this \
-                     large model; ask for it with --compare always"
+                     large model; ask for it (parameter 'compare' = always)"
                         .into(),
                 );
             }

@@ -1,0 +1,195 @@
+//! Several optimal policies of one problem, where there are many.
+//!
+//! The linear programs have faces of optimal policies, and so has Frobenius: only the difference
+//! `U - M` is unique, and many policies may have it. State Entropy fixes the steady state, but with
+//! `xi` = 0 what the start reaches of it depends on the policy. A solver returns one point of the
+//! face; others are found by solving models that differ by a hair, which breaks the ties another
+//! way each time, and by starting from the policies of other formulations. Whether a policy is
+//! optimal for the model itself is checked, not assumed.
+
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::error::Result;
+use crate::formulation::{Formulation, Problem};
+use crate::model::{Mdp, Policy};
+use crate::solve::{Options, Solution, SolverChoice, Status, TieBreak, solve};
+
+/// Longest single solve of a search for further policies; one that is not done by then is checked
+/// like the others.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// How much of a perturbed row is moved, as a multiple of the gap that is solved to: well above it,
+/// so that it decides which of the optimal policies is found.
+const HAIR: f64 = 1e3;
+
+/// Perturbed models that are solved.
+const MODELS: u64 = 8;
+
+/// The gap to solve to. A linear program's value grows in proportion to the distance from its
+/// optimal face, so the default is enough. Frobenius and the entropies grow with its square: a
+/// policy within 5e-8 of the optimum may be 1e-3 away from every optimal one, and differ from them
+/// visibly in the long run.
+fn gap(problem: &Problem) -> f64 {
+    match problem.formulation {
+        Formulation::Infinity | Formulation::ColumnSum => Options::default().tolerance,
+        _ => 1e-10,
+    }
+}
+
+fn options(problem: &Problem, solver: SolverChoice) -> Options {
+    Options {
+        solver,
+        tie_break: TieBreak::None,
+        tolerance: gap(problem),
+        time_limit: Some(LIMIT),
+        ..Options::default()
+    }
+}
+
+/// Whether a problem can have several optimal policies that differ in the long run from the start.
+pub(super) fn many(problem: &Problem) -> bool {
+    match problem.formulation {
+        Formulation::Infinity | Formulation::ColumnSum | Formulation::Frobenius => true,
+        Formulation::StateEntropy => problem.xi <= 0.0,
+        Formulation::Dual => false,
+    }
+}
+
+/// Optimal policies besides the known one, each checked to have its value.
+pub(super) fn others(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<Vec<Policy>> {
+    let auto = options(problem, SolverChoice::Auto);
+    let mut found = Vec::new();
+    for solver in [SolverChoice::Auto, SolverChoice::Conic] {
+        let options = options(problem, solver);
+        found.push(solve(mdp, problem, &options, None, &mut ())?.policy);
+    }
+    for formulation in Formulation::ALL {
+        if formulation == problem.formulation {
+            continue;
+        }
+        let other = Problem {
+            formulation,
+            zeta: if formulation.takes_zeta() {
+                problem.zeta
+            } else {
+                1.0
+            },
+            ..*problem
+        };
+        let plain = options(&other, SolverChoice::Auto);
+        // a solution of this problem, moved to another policy; its dual point proves nothing there
+        let mut warm = known.clone();
+        warm.policy = solve(mdp, &other, &plain, None, &mut ())?.policy;
+        warm.dual.clear();
+        found.push(solve(mdp, problem, &auto, Some(&warm), &mut ())?.policy);
+    }
+    for seed in 0..MODELS {
+        // Infinity is the slowest to solve once rows reach everywhere
+        let within = problem.formulation == Formulation::Infinity;
+        let near = perturbed(mdp, HAIR * gap(problem), within, seed)?;
+        let solution = solve(&near, problem, &auto, None, &mut ())?;
+        let probabilities = solution.policy.probabilities().to_vec();
+        found.push(Policy::new(mdp, probabilities)?);
+    }
+    // the smaller the better, for all
+    let sign = if problem.formulation.maximises() {
+        -1.0
+    } else {
+        1.0
+    };
+    let mut judged = Vec::new();
+    for policy in found {
+        if let Some(value) = value(mdp, problem, &policy)? {
+            judged.push((sign * value, policy));
+        }
+    }
+    let own = value(mdp, problem, &known.policy)?.map(|value| sign * value);
+    let all = judged.iter().map(|(value, _)| *value).chain(own);
+    let best = all.fold(f64::INFINITY, f64::min);
+    let most = best + 10.0 * gap(problem) * best.abs().max(1.0);
+    judged.retain(|(value, _)| *value <= most);
+    Ok(judged.into_iter().map(|(_, policy)| policy).collect())
+}
+
+/// The model with a hair of each row led elsewhere: to any state, which breaks every tie, or with
+/// `within` only to successors that some action of the state has anyway, which keeps it sparse.
+fn perturbed(mdp: &Mdp, hair: f64, within: bool, seed: u64) -> Result<Mdp> {
+    let n = mdp.n_states();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut triplets = Vec::new();
+    for s in 0..n {
+        let reached: Vec<usize> = mdp
+            .pairs(s)
+            .flat_map(|pair| mdp.row(pair).entries().map(|(t, _)| t))
+            .collect();
+        for pair in mdp.pairs(s) {
+            let action = mdp.actions()[pair] as usize;
+            let share = hair * rng.random::<f64>();
+            let entries = mdp.row(pair).entries();
+            triplets.extend(entries.map(|(t, p)| (s, action, t, (1.0 - share) * p)));
+            let elsewhere = if within {
+                reached[rng.random_range(0..reached.len())]
+            } else {
+                rng.random_range(0..n)
+            };
+            triplets.push((s, action, elsewhere, share));
+        }
+    }
+    Mdp::from_triplets(n, mdp.n_action_labels(), triplets)?.with_start(mdp.start().to_vec())
+}
+
+/// The value of a policy: the problem on its chain, a model of one action. `None` where it could
+/// not be computed.
+fn value(mdp: &Mdp, problem: &Problem, policy: &Policy) -> Result<Option<f64>> {
+    let n = mdp.n_states();
+    let chain = mdp.mix(policy.probabilities());
+    let single = Mdp::from_parts((0..=n).collect(), vec![0; n], chain, mdp.start().to_vec());
+    // all that is left of Infinity is a transport problem, which the conic solver does quickly
+    let solver = match problem.formulation {
+        Formulation::Infinity => SolverChoice::Conic,
+        _ => SolverChoice::Auto,
+    };
+    let options = options(problem, solver);
+    let found = solve(&single, problem, &options, None, &mut ())?;
+    let certificate = found.certificate;
+    let known = certificate.status == Status::Optimal || certificate.gap <= 10.0 * gap(problem);
+    Ok(known.then_some(certificate.objective))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::{AnalyzeOptions, analyze};
+    use crate::domains;
+
+    /// Each one is optimal, and they are not all the same policy.
+    #[test]
+    fn several_optimal_policies_of_single_chain() {
+        let mdp = domains::load("single-chain").unwrap();
+        let problem = Problem {
+            xi: 0.1,
+            zeta: 0.7,
+            ..Problem::new(Formulation::Infinity)
+        };
+        assert!(many(&problem) && !many(&Problem::new(Formulation::Dual)));
+        let known = solve(&mdp, &problem, &Options::default(), None, &mut ()).unwrap();
+        let found = others(&mdp, &problem, &known).unwrap();
+        let entropies: Vec<f64> = found
+            .iter()
+            .map(|policy| {
+                let value = value(&mdp, &problem, policy).unwrap().unwrap();
+                assert!((value - known.certificate.objective).abs() < 2e-6);
+                let analysis = analyze(&mdp, policy, &AnalyzeOptions::default()).unwrap();
+                analysis.entropy_normalized
+            })
+            .collect();
+        let low = entropies.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = entropies.iter().copied().fold(0.0, f64::max);
+        // the face reaches from 0.832 to 0.953
+        assert!(low >= 0.8320 && high <= 0.9535, "{low} {high}");
+        assert!(high - low > 0.02, "{low} {high}");
+    }
+}
