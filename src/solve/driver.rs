@@ -8,6 +8,9 @@ use super::{Observer, Options, Progress, Status};
 /// A gap this small is rounding: objectives are sums over all transitions.
 const ROUNDING: f64 = 1e-12;
 
+/// By how much of its size a bound may exceed a value: both are rounded.
+const CONTRADICTION: f64 = 1e-9;
+
 /// What a method has to offer: a policy in $\Delta_\xi$ with its value, and a dual point with what it proves.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
@@ -104,7 +107,10 @@ impl<'a> Driver<'a> {
     pub(super) fn offer(&mut self, candidate: Candidate, solver: &'static str) -> bool {
         let sign = if self.kind.maximises { -1.0 } else { 1.0 };
         let better = sign * candidate.objective < sign * self.best.objective;
-        let tighter = sign * candidate.bound > sign * self.best.bound;
+        // a bound beyond the value of a policy at hand is made of rounding: it proves nothing
+        let reached = (sign * candidate.objective).min(sign * self.best.objective);
+        let credible = sign * candidate.bound <= reached + CONTRADICTION * (1.0 + reached.abs());
+        let tighter = credible && sign * candidate.bound > sign * self.best.bound;
         if better {
             self.best.objective = candidate.objective;
             self.best.policy = candidate.policy;
