@@ -71,7 +71,7 @@ class Agent:
 
         done = 0
         while done < total_timesteps:
-            steps = min(agent.batch_size, total_timesteps - done)
+            steps = min(agent.batch_size(total_timesteps), total_timesteps - done)
             last = done + steps == total_timesteps
             agent.iterate(reset, step, steps, last)
             done += steps
@@ -179,7 +179,7 @@ class Agent:
         sizes = observations.size, actions.size
         if self._agent is None:
             self._agent = _ide3al.Agent(
-                self._algorithm, *sizes, self.seed, self._parameters
+                self._algorithm, *sizes, self.seed, self._parameters, False
             )
         elif sizes != (self._agent.n_states, self._agent.n_actions):
             raise Error(
@@ -213,9 +213,14 @@ class IDE3AL(Agent):
     def __init__(
         self,
         *,
-        formulation: str = "frobenius",
+        formulation: str | None = None,
         xi: float | None = None,
         zeta: float | None = None,
+        prior: float | None = None,
+        unseen: float | None = None,
+        paper: bool = False,
+        catch_up: float | None = None,
+        tuning: dict | None = None,
         tie_break: bool = False,
         solve_tolerance: float | None = None,
         batch_size: int | None = None,
@@ -227,6 +232,11 @@ class IDE3AL(Agent):
             formulation=formulation,
             xi=xi,
             zeta=zeta,
+            prior=prior,
+            unseen=unseen,
+            paper=paper,
+            catch_up=catch_up,
+            **(tuning or {}),
             tie_break=tie_break,
             solve_tolerance=solve_tolerance,
         )

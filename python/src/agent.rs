@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use ide3al::formulation::Problem;
 use ide3al::learn::{
     Algorithm, Experiment, Exploration, Judge, Learner, Lesson, Planner, PolicySampler, Trajectory,
-    generator,
+    generator, growing_batch,
 };
 use ide3al::model::{Counts, Mdp, Policy, Unvisited};
 use ide3al::solve::{self, Options, Solution, Status, TieBreak};
@@ -32,11 +32,14 @@ impl Planner for InterruptiblePlanner {
         &self,
         model: &Mdp,
         problem: &Problem,
+        log_weights: &[f64],
         warm: Option<&Solution>,
         _: &AtomicBool,
     ) -> ide3al::Result<Solution> {
         let mut signals = Signals::new();
-        let solution = solve::solve(model, problem, &self.options, warm, &mut signals)?;
+        let options = &self.options;
+        let solution =
+            solve::solve_weighted(model, problem, log_weights, options, warm, &mut signals)?;
         if let Err(raised) = signals.finish() {
             self.pending.put(raised);
             return Err(ide3al::Error::Interrupted);
@@ -60,15 +63,20 @@ struct State {
     /// `None` before the first batch and after loading: the next batch begins with a reset.
     trajectory: Option<Trajectory>,
     batches: u64,
+    /// Whether the learner has made up its mind since it last learned.
+    concluded: bool,
 }
 
-/// An exploration algorithm in an environment of `n_states` states and `n_actions` actions.
+/// An exploration algorithm in an environment of `n_actions` actions and of declared states, or of states that are
+/// found one by one (`open`).
 #[pyclass(frozen, module = "ide3al._ide3al")]
 pub(crate) struct Agent {
     experiment: Experiment,
     algorithm: Algorithm,
-    n_states: usize,
     n_actions: usize,
+    open: bool,
+    /// Without a fixed size batches grow with the steps so far.
+    growing: bool,
     pending: Arc<Pending>,
     state: Mutex<State>,
 }
@@ -92,9 +100,30 @@ impl Agent {
     }
 
     fn start(&self, state: &State) -> Vec<f64> {
-        let mut start = vec![0.0; self.n_states];
+        let mut start = vec![0.0; state.counts.n_states()];
         start[state.start.unwrap_or(0)] = 1.0;
         start
+    }
+
+    /// Lets the learner make up its mind, once.
+    fn conclude(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
+        if state.concluded || state.counts.total() == 0 {
+            return Ok(());
+        }
+        let start = self.start(state);
+        let (learner, counts) = (&mut state.learner, &state.counts);
+        let concluded = py.detach(|| {
+            learner.conclude(&Lesson {
+                counts,
+                start: &start,
+                last: true,
+                open: self.open,
+                stop: &AtomicBool::new(false),
+            })
+        });
+        concluded.map_err(|e| self.raise(e))?;
+        state.concluded = true;
+        Ok(())
     }
 }
 
@@ -116,17 +145,33 @@ impl Agent {
         n_actions: usize,
         seed: u64,
         parameters: &Bound<'_, PyDict>,
+        open: bool,
     ) -> PyResult<Self> {
         if n_states == 0 || n_actions == 0 {
             return Err(exception(ide3al::Error::Empty));
         }
         let algorithm = Algorithm::from_name(algorithm).map_err(exception)?;
         let shape = shape(n_states, n_actions);
+        let paper = match parameters.get_item("paper")? {
+            Some(paper) if !paper.is_none() => paper.extract()?,
+            _ => false,
+        };
+        if paper && open {
+            return Err(error(
+                "paper: the paper's algorithms need to know all states beforehand; this environment does not \
+                 declare a finite observation space",
+            ));
+        }
         let mut experiment = Experiment {
             algorithms: vec![algorithm],
             seed,
-            ..Experiment::for_model("", &shape)
+            ..if paper {
+                Experiment::for_model("", &shape)
+            } else {
+                Experiment::recommended("", &shape)
+            }
         };
+        let mut growing = !paper;
         for (name, value) in parameters.iter() {
             if value.is_none() {
                 continue;
@@ -141,7 +186,18 @@ impl Agent {
                 "discount" => experiment.discount = value.extract()?,
                 "solve_tolerance" => experiment.solve_tolerance = value.extract()?,
                 "tie_break" => experiment.tie_break = value.extract()?,
-                "batch_size" => experiment.batch = value.extract()?,
+                "batch_size" => {
+                    experiment.batch = value.extract()?;
+                    growing = false;
+                }
+                "paper" => {}
+                "prior" => experiment.prior = value.extract()?,
+                "unseen" => experiment.unseen = value.extract()?,
+                "catch_up" => experiment.catch_up = value.extract()?,
+                "bold" => experiment.bold = value.extract()?,
+                "last_prior" => experiment.last_prior = value.extract()?,
+                "last_unseen" => experiment.last_unseen = value.extract()?,
+                "last_formulation" => experiment.last_formulation = value.extract()?,
                 other => return Err(error(format!("unknown parameter '{other}'"))),
             }
         }
@@ -171,12 +227,14 @@ impl Agent {
             start: None,
             trajectory: None,
             batches: 0,
+            concluded: false,
         };
         Ok(Agent {
             experiment,
             algorithm,
-            n_states,
             n_actions,
+            open,
+            growing,
             pending,
             state: Mutex::new(state),
         })
@@ -196,17 +254,29 @@ impl Agent {
         let mut environment = Callbacks {
             reset,
             step,
-            n_states: self.n_states,
+            n_states: if self.open {
+                u32::MAX as usize
+            } else {
+                state.counts.n_states()
+            },
             n_actions: self.n_actions,
             pending: &self.pending,
         };
         let behaviour = state.learner.behaviour(&mut state.rng);
-        state.sampler.set(behaviour).map_err(exception)?;
+        state
+            .sampler
+            .set_grown(behaviour, &state.counts)
+            .map_err(exception)?;
         let mut trajectory = match state.trajectory.take() {
             Some(trajectory) => trajectory,
             None => {
                 let begun = Trajectory::start(&mut environment, &mut state.rng)
                     .map_err(|e| self.raise(e))?;
+                while state.counts.n_states() <= begun.state {
+                    state.counts.add_state(self.n_actions);
+                    state.sampler.add_state(self.n_actions);
+                }
+                state.counts.record_start(begun.state);
                 state.start.get_or_insert(begun.state);
                 begun
             }
@@ -215,7 +285,7 @@ impl Agent {
         trajectory
             .collect(
                 &mut environment,
-                &state.sampler,
+                &mut state.sampler,
                 steps,
                 &mut state.counts,
                 &mut state.rng,
@@ -229,11 +299,13 @@ impl Agent {
                 counts,
                 start: &start,
                 last,
+                open: self.open,
                 stop: &AtomicBool::new(false),
             })
         });
         learned.map_err(|e| self.raise(e))?;
         state.batches += 1;
+        state.concluded = false;
         state.prediction = None;
         py.check_signals()
     }
@@ -245,22 +317,23 @@ impl Agent {
     }
 
     /// An action in a state, drawn from what has been learned; a mixture draws one member.
-    fn draw(&self, observed: usize) -> PyResult<usize> {
-        if observed >= self.n_states {
-            return Err(error(format!(
-                "state {observed} is out of range: there are {}, numbered from 0",
-                self.n_states
-            )));
-        }
+    fn draw(&self, py: Python<'_>, observed: usize) -> PyResult<usize> {
         let mut guard = self.state()?;
         let state = &mut *guard;
+        let n_states = state.counts.n_states();
+        if observed >= n_states {
+            return Err(error(format!(
+                "state {observed} is out of range: there are {n_states}, numbered from 0"
+            )));
+        }
         if state.prediction.is_none() {
-            let mut sampler = PolicySampler::new(&vec![self.n_actions; self.n_states]);
+            self.conclude(py, state)?;
+            let mut sampler = PolicySampler::new(&vec![self.n_actions; n_states]);
             let policy = match state.learner.exploration() {
                 Exploration::Policy(policy) => policy,
                 Exploration::Mixture(mixture) => &mixture.members[mixture.draw(&mut state.rng)],
             };
-            sampler.set(policy).map_err(exception)?;
+            sampler.set_grown(policy, &state.counts).map_err(exception)?;
             state.prediction = Some(sampler);
         }
         match &state.prediction {
@@ -277,11 +350,13 @@ impl Agent {
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyDict>)> {
         let mut guard = self.state()?;
         let state = &mut *guard;
+        self.conclude(py, state)?;
         let start = self.start(state);
         // a learner may move to another thread, but not be looked at from two
         let (learner, counts) = (&mut state.learner, &state.counts);
+        let n_states = counts.n_states();
         let (policy, distribution, metrics) = py.detach(move || {
-            let uniform = Policy::uniform(&shape(self.n_states, self.n_actions));
+            let uniform = Policy::uniform(&shape(n_states, self.n_actions));
             let mut judge = Judge::new(None, uniform);
             let metrics = judge.judge(
                 learner.exploration(),
@@ -322,8 +397,14 @@ impl Agent {
     }
 
     #[getter]
-    fn n_states(&self) -> usize {
-        self.n_states
+    fn n_states(&self) -> PyResult<usize> {
+        Ok(self.state()?.counts.n_states())
+    }
+
+    /// Whether states are found one by one.
+    #[getter]
+    fn open(&self) -> bool {
+        self.open
     }
 
     #[getter]
@@ -341,9 +422,12 @@ impl Agent {
         Ok(self.state()?.batches)
     }
 
-    #[getter]
-    fn batch_size(&self) -> u64 {
-        self.experiment.batch
+    /// Steps of the next batch of a fit of `budget` steps in all.
+    fn batch_size(&self, budget: u64) -> PyResult<u64> {
+        if !self.growing {
+            return Ok(self.experiment.batch);
+        }
+        Ok(growing_batch(self.state()?.counts.total(), budget))
     }
 
     /// Everything needed to go on: a JSON text and the learner's bytes.
@@ -356,10 +440,15 @@ impl Agent {
             }
         }
         let text = json!({
-            "format": 1,
+            "format": 2,
             "experiment": self.experiment,
             "algorithm": self.algorithm.label(),
-            "n_states": self.n_states,
+            "n_states": state.counts.n_states(),
+            "open": self.open,
+            "growing": self.growing,
+            "starts": state.counts.starts(),
+            "ends": state.counts.ends(),
+            "cuts": state.counts.cuts(),
             "n_actions": self.n_actions,
             "generator": state.rng,
             "start": state.start,
@@ -375,12 +464,13 @@ impl Agent {
         let damaged = |what: &str| error(format!("the agent's file is damaged: {what}"));
         let value: Value =
             serde_json::from_str(text).map_err(|e| damaged(&format!("agent.json: {e}")))?;
-        if value["format"] != json!(1) {
+        if value["format"] != json!(2) {
             return Err(error(format!(
-                "the agent's file has format {}, this version of ide3al reads format 1",
+                "the agent's file has format {}, this version of ide3al reads format 2",
                 value["format"]
             )));
         }
+        let flag = |key: &str| value[key].as_bool().ok_or_else(|| damaged(key));
         let number = |key: &str| value[key].as_u64().ok_or_else(|| damaged(key));
         let experiment: Experiment = serde_json::from_value(value["experiment"].clone())
             .map_err(|e| damaged(&e.to_string()))?;
@@ -401,7 +491,14 @@ impl Agent {
         parameters.set_item("discount", experiment.discount)?;
         parameters.set_item("solve_tolerance", experiment.solve_tolerance)?;
         parameters.set_item("tie_break", experiment.tie_break)?;
-        parameters.set_item("batch_size", experiment.batch)?;
+        let (open, growing) = (flag("open")?, flag("growing")?);
+        if !growing {
+            parameters.set_item("batch_size", experiment.batch)?;
+        }
+        parameters.set_item("paper", experiment.paper)?;
+        parameters.set_item("prior", experiment.prior)?;
+        parameters.set_item("unseen", experiment.unseen)?;
+        parameters.set_item("catch_up", experiment.catch_up)?;
         let agent = Agent::new(
             value["algorithm"]
                 .as_str()
@@ -410,6 +507,7 @@ impl Agent {
             n_actions as usize,
             experiment.seed,
             &parameters,
+            open,
         )?;
         {
             let mut guard = agent.state()?;
@@ -429,6 +527,17 @@ impl Agent {
                 }
                 state.counts.add(pair, next, count).map_err(exception)?;
             }
+            let episodes = |key: &str| {
+                let read: Vec<u64> = serde_json::from_value(value[key].clone())
+                    .map_err(|e| damaged(&e.to_string()))?;
+                if read.len() as u64 != n_states || read.iter().any(|n| *n > u64::MAX >> 16) {
+                    return Err(damaged(key));
+                }
+                Ok(read)
+            };
+            let (starts, ends) = (episodes("starts")?, episodes("ends")?);
+            let cuts = number("cuts")?;
+            state.counts.set_episodes(starts, ends, cuts).map_err(exception)?;
             state.learner.restore(learner).map_err(exception)?;
         }
         Ok(agent)

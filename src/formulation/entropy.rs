@@ -8,8 +8,13 @@
 //! with $\tau = 1$ for Dual and $\tau = 0$ for State Entropy. (Write $\omega = d \cdot p$; the
 //! multiplier of the flow constraint at $t$ is $V_t$; maximise over $p$ state by state, then
 //! over $d$ on the simplex.)
+//!
+//! *Weights.* A state may stand for $q_s$ equal ones (what was never seen, lumped together), or be wanted $q_s$
+//! times as often. Then $H(d) + \sum_s d_s \ln q_s = -\sum_s d_s \ln (d_s / q_s)$ is maximised, and the bound
+//! becomes $\ln \sum_s q_s \exp(\psi_s - V_s)$. Weights are handed over as $\ln q$, one per state, or none at all.
 
 use super::{Formulation, simplex};
+use crate::chain::classes::Classes;
 use crate::chain::stationary::long_run;
 use crate::chain::{Chain, entropy};
 use crate::model::{Mdp, Policy};
@@ -26,6 +31,17 @@ pub fn log_sum_exp(x: impl Iterator<Item = f64> + Clone) -> f64 {
 /// The upper bound that potentials `v` prove. A constant in `v` means nothing and may be large,
 /// so only differences are formed.
 pub fn bound(mdp: &Mdp, formulation: Formulation, xi: f64, v: &[f64]) -> f64 {
+    weighted_bound(mdp, formulation, xi, &[], v)
+}
+
+/// [`bound`] with weights $\ln q$.
+pub fn weighted_bound(
+    mdp: &Mdp,
+    formulation: Formulation,
+    xi: f64,
+    log_weights: &[f64],
+    v: &[f64],
+) -> f64 {
     let mut q = vec![0.0; mdp.n_pairs()];
     let mut state_of = vec![0u32; mdp.n_pairs()];
     for s in 0..mdp.n_states() {
@@ -37,10 +53,11 @@ pub fn bound(mdp: &Mdp, formulation: Formulation, xi: f64, v: &[f64]) -> f64 {
     let theta: Vec<f64> = (0..mdp.n_states())
         .map(|s| {
             let row = &q[mdp.pairs(s)];
-            match formulation {
+            let psi = match formulation {
                 Formulation::Dual => simplex::soft_maximum(row, xi, 1.0, &mut p[..row.len()]),
                 _ => simplex::support(row.iter().copied(), xi),
-            }
+            };
+            psi + log_weight(log_weights, s)
         })
         .collect();
     log_sum_exp(theta.iter().copied())
@@ -50,6 +67,43 @@ pub fn bound(mdp: &Mdp, formulation: Formulation, xi: f64, v: &[f64]) -> f64 {
 /// several recurrent classes every mixture of them is stationary, and the best one counts:
 /// $\ln \sum_c e^{H_c}$. Also returns the number of recurrent classes.
 pub fn value(mdp: &Mdp, formulation: Formulation, policy: &Policy) -> (f64, usize) {
+    weighted_value(mdp, formulation, policy, &[])
+}
+
+/// $\ln q_s$; zero where there are no weights.
+pub fn log_weight(log_weights: &[f64], s: usize) -> f64 {
+    log_weights.get(s).copied().unwrap_or(0.0)
+}
+
+/// What a stationary distribution `d` of a policy is worth.
+pub fn worth(
+    mdp: &Mdp,
+    formulation: Formulation,
+    policy: &Policy,
+    log_weights: &[f64],
+    d: &[f64],
+) -> f64 {
+    let plain = match formulation {
+        Formulation::Dual => entropy::state_action_entropy(mdp, policy, d),
+        _ => entropy::entropy(d),
+    };
+    let along: f64 = log_weights.iter().zip(d).map(|(w, p)| w * p).sum();
+    plain + along
+}
+
+/// Number of recurrent classes of a policy's chain.
+pub fn classes(mdp: &Mdp, probabilities: &[f64]) -> usize {
+    let classes = Classes::of_kernel(&mdp.mix(probabilities));
+    classes.recurrent.len()
+}
+
+/// [`value`] with weights $\ln q$.
+pub fn weighted_value(
+    mdp: &Mdp,
+    formulation: Formulation,
+    policy: &Policy,
+    log_weights: &[f64],
+) -> (f64, usize) {
     let n = mdp.n_states();
     // started everywhere, so that every recurrent class shows
     let chain = Chain::from_parts(mdp.mix(policy.probabilities()), vec![1.0 / n as f64; n]);
@@ -63,10 +117,7 @@ pub fn value(mdp: &Mdp, formulation: Formulation, policy: &Policy) -> (f64, usiz
         for s in states() {
             d[s] = run.distribution[s] / total;
         }
-        class_entropies.push(match formulation {
-            Formulation::Dual => entropy::state_action_entropy(mdp, policy, &d),
-            _ => entropy::entropy(&d),
-        });
+        class_entropies.push(worth(mdp, formulation, policy, log_weights, &d));
     }
     (
         log_sum_exp(class_entropies.iter().copied()),

@@ -10,12 +10,15 @@ use super::convergence::Convergence;
 use super::goal::Goal;
 use super::learner::{Learner, Planner, Solver};
 use super::value_iteration::ValueIteration;
-use super::{CountBased, Ideal, MaxEnt, Random};
+use super::{CountBased, Explorer, Ideal, Manner, MaxEnt, Random};
 use crate::domains::default_parameters;
 use crate::error::{Error, Result};
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
 use crate::solve::{Options, SolverChoice, TieBreak};
+
+/// Share of random actions of all agents, as recommended.
+const LEAST_SHARE: f64 = 0.1;
 
 /// The parameters of a set of runs. Two sets with equal parameters on equal models have
 /// equal results, whatever the number of threads and interruptions.
@@ -25,6 +28,24 @@ pub struct Experiment {
     pub algorithms: Vec<Algorithm>,
     /// Formulation of IDE³AL, by name.
     pub formulation: String,
+    /// Whether everything is done as the paper does it: IDE³AL and its rivals plan for one continuing trajectory over all
+    /// declared states, without a prior. Otherwise they plan for the states seen and the episodes lived, and `ideal` is the
+    /// [recommended](super::Explorer) one.
+    pub paper: bool,
+    /// Weight of the prior, for the recommended IDE³AL.
+    pub prior: f64,
+    /// As how many states what was never seen counts, for the recommended IDE³AL.
+    pub unseen: f64,
+    /// Weight of uneven visits so far, for the recommended IDE³AL.
+    pub catch_up: f64,
+    /// tuning
+    pub bold: f64,
+    /// tuning
+    pub last_prior: f64,
+    /// tuning
+    pub last_unseen: f64,
+    /// tuning
+    pub last_formulation: String,
     /// Least probability of every action, for IDE³AL.
     pub xi: f64,
     /// Largest entry of the target, for IDE³AL with Infinity or Frobenius.
@@ -66,6 +87,14 @@ impl Default for Experiment {
                 .map(Algorithm::new)
                 .to_vec(),
             formulation: Formulation::Frobenius.name().into(),
+            paper: true,
+            prior: 0.05,
+            unseen: 10.0,
+            catch_up: 1.0,
+            bold: 0.0,
+            last_prior: 0.01,
+            last_unseen: 1.0,
+            last_formulation: "state-entropy".into(),
             xi: 0.1,
             zeta: 0.7,
             epsilon: 0.1,
@@ -99,6 +128,21 @@ impl Experiment {
             // the eigenvalue problem of a large chain would cost more than the learning
             gap_every: if mdp.n_states() <= 64 { 1 } else { 20 },
             ..Experiment::default()
+        }
+    }
+
+    /// What is recommended for any model and any environment: IDE³AL [as lived](super::Explorer) and rivals with the
+    /// same least probability of every action. Iterations and batch are the paper's, for the domains it names.
+    pub fn recommended(spec: &str, mdp: &Mdp) -> Self {
+        let base = Experiment::for_model(spec, mdp);
+        let epsilon = LEAST_SHARE;
+        Experiment {
+            paper: false,
+            formulation: Formulation::StateEntropy.name().into(),
+            xi: epsilon / mdp.max_actions().max(1) as f64,
+            epsilon,
+            solve_tolerance: 2e-3,
+            ..base
         }
     }
 
@@ -150,6 +194,18 @@ impl Experiment {
                 "more than 10^14 samples per run cannot be counted; take fewer iterations or \
                  smaller batches",
             );
+        }
+        if !(self.prior >= 0.0 && self.prior.is_finite()) {
+            return bad(
+                "prior",
+                self.prior.to_string(),
+                "must be a number from 0 (none) on",
+            );
+        }
+        for (name, value) in [("unseen", self.unseen), ("catch-up", self.catch_up)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return bad(name, value.to_string(), "must be a number from 0 on");
+            }
         }
         for (name, value) in [("epsilon", self.epsilon), ("eta", self.eta)] {
             if !(0.0..=1.0).contains(&value) {
@@ -235,7 +291,28 @@ impl Experiment {
         let uniform = Policy::uniform(shape);
         let n = shape.n_states();
         let method = self.value_iteration();
+        let lived = !self.paper;
         Ok(match algorithm.kind {
+            Kind::Ideal if lived => Box::new(Explorer::new(
+                uniform,
+                Manner {
+                    problem: self.problem(algorithm)?,
+                    prior: self.prior,
+                    unseen: self.unseen,
+                    catch_up: self.catch_up,
+                    bold: self.bold,
+                    last_prior: self.last_prior,
+                    last_unseen: self.last_unseen,
+                    last_formulation: Formulation::from_name(&self.last_formulation)?,
+                },
+                Arc::clone(planner),
+            )),
+            Kind::MaxEnt if lived => Box::new(
+                MaxEnt::new(uniform, n, self.epsilon, self.eta, method).as_lived(),
+            ),
+            Kind::CountBased if lived => {
+                Box::new(CountBased::new(uniform, n, self.epsilon, method).as_lived())
+            }
             Kind::Ideal => Box::new(Ideal::new(
                 uniform,
                 self.problem(algorithm)?,

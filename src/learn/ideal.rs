@@ -64,7 +64,7 @@ impl Learner for Ideal {
         let model = lesson.counts.estimate(Unvisited::Uniform, lesson.start);
         let solution = self
             .planner
-            .plan(&model, &self.problem, self.warm.as_ref(), lesson.stop)?;
+            .plan(&model, &self.problem, &[], self.warm.as_ref(), lesson.stop)?;
         self.policy = solution.policy.clone();
         self.warm = Some(solution);
         Ok(())
@@ -72,6 +72,10 @@ impl Learner for Ideal {
 
     fn exploration(&self) -> Exploration<'_> {
         Exploration::Policy(&self.policy)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.warm.as_ref().map_or(Vec::new(), |s| s.notes.clone())
     }
 
     fn save(&self, checkpoint: &mut Saver<'_>) {

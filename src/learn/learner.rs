@@ -21,6 +21,8 @@ pub struct Lesson<'a> {
     pub start: &'a [f64],
     /// Whether the budget ends here.
     pub last: bool,
+    /// Whether states beyond those counted may exist: the environment did not say how many there are.
+    pub open: bool,
     /// Set from outside when the work should stop: return [`Error::Interrupted`] with the
     /// learner unchanged, and the same lesson will be given again on resuming.
     pub stop: &'a AtomicBool,
@@ -70,8 +72,31 @@ pub trait Learner: Send {
     /// Learns from all observations so far.
     fn update(&mut self, lesson: &Lesson<'_>) -> Result<()>;
 
+    /// Makes up its mind on what to explore with once the samples are spent, where that is not what it
+    /// samples with: to be called after [`update`](Self::update) and before [`exploration`](Self::exploration).
+    fn conclude(&mut self, lesson: &Lesson<'_>) -> Result<()> {
+        let _ = lesson;
+        Ok(())
+    }
+
     /// What has been learned, to be judged.
     fn exploration(&self) -> Exploration<'_>;
+
+    /// What the user should know of what was learned.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether it plans for the states seen, ends and cuts of episodes included; otherwise for one continuing
+    /// trajectory over all declared states, as the paper does.
+    fn plans_as_lived(&self) -> bool {
+        false
+    }
+
+    /// Weight of the prior in its model.
+    fn prior(&self) -> f64 {
+        0.0
+    }
 
     /// How this learner's model fills pairs it never tried.
     fn unvisited(&self) -> Unvisited {
@@ -118,12 +143,13 @@ pub struct Loader<'a, 'b>(pub(crate) &'a mut Reader<'b>);
 /// Solves a formulation on an estimated model: a seam, so that the loop can be tested apart
 /// from the solvers.
 pub trait Planner: Send + Sync {
-    /// Solves `problem` on `model`, warm-started where possible. May give up with
-    /// [`Error::Interrupted`] when `stop` is set.
+    /// Solves `problem` on `model` with weights $\ln q$ of its states (or none), warm-started where
+    /// possible. May give up with [`Error::Interrupted`] when `stop` is set.
     fn plan(
         &self,
         model: &Mdp,
         problem: &Problem,
+        log_weights: &[f64],
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution>;
@@ -141,6 +167,7 @@ impl Planner for Solver {
         &self,
         model: &Mdp,
         problem: &Problem,
+        log_weights: &[f64],
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution> {
@@ -154,7 +181,8 @@ impl Planner for Solver {
                 }
             }
         }
-        let solution = solve::solve(model, problem, &self.options, warm, &mut Watch(stop))?;
+        let (options, watch) = (&self.options, &mut Watch(stop));
+        let solution = solve::solve_weighted(model, problem, log_weights, options, warm, watch)?;
         if solution.certificate.status == Status::Interrupted {
             return Err(Error::Interrupted);
         }

@@ -9,6 +9,7 @@ mod gradient;
 mod hessian;
 mod infinity;
 mod interior;
+mod newton;
 mod potentials;
 mod proximal;
 mod roads;
@@ -19,8 +20,8 @@ mod tie_break;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use crate::error::Result;
-use crate::formulation::{Formulation, Problem};
+use crate::error::{Error, Result};
+use crate::formulation::{Formulation, Problem, entropy};
 use crate::model::{Mdp, Policy};
 
 /// How a solve ended.
@@ -171,10 +172,26 @@ pub fn solve(
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
+    solve_weighted(mdp, problem, &[], options, warm, observer)
+}
+
+/// [`solve`] for Dual and State Entropy with weights $\ln q$ per state (see
+/// [`entropy`](crate::formulation::entropy)): maximises $H + \sum_s d_s \ln q_s$. Without weights any
+/// formulation will do.
+pub fn solve_weighted(
+    mdp: &Mdp,
+    problem: &Problem,
+    log_weights: &[f64],
+    options: &Options,
+    warm: Option<&Solution>,
+    observer: &mut dyn Observer,
+) -> Result<Solution> {
     problem.validate(mdp)?;
+    check_weights(mdp, problem, log_weights)?;
     let mut limits = Limits::new(problem, options, observer);
-    let (mut outcome, solver, mut notes) = roads::solve(mdp, problem, options, warm, &mut limits)?;
-    outcome.bound = credible(mdp, problem, &outcome);
+    let (mut outcome, solver, mut notes) =
+        roads::solve(mdp, problem, log_weights, options, warm, &mut limits)?;
+    outcome.bound = credible(mdp, problem, log_weights, &outcome);
     let status = limits.status(&outcome);
     let gap = (outcome.objective - outcome.bound).abs();
     if status == Status::Stalled {
@@ -199,9 +216,36 @@ pub fn solve(
     })
 }
 
+fn check_weights(mdp: &Mdp, problem: &Problem, log_weights: &[f64]) -> Result<()> {
+    if log_weights.is_empty() {
+        return Ok(());
+    }
+    let bad = |value: String, problem: String| {
+        Err(Error::Parameter {
+            name: "weights of states".into(),
+            value,
+            problem,
+        })
+    };
+    if !problem.formulation.maximises() {
+        let name = problem.formulation.name();
+        return bad(name.into(), "only dual and state-entropy take them".into());
+    }
+    if log_weights.len() != mdp.n_states() {
+        return bad(
+            log_weights.len().to_string(),
+            format!("{}, one per state, are needed", mdp.n_states()),
+        );
+    }
+    match log_weights.iter().find(|w| !w.is_finite()) {
+        Some(weight) => bad(weight.to_string(), "must be positive and finite".into()),
+        None => Ok(()),
+    }
+}
+
 /// The bound, or what is known without one where rounding has carried it past the value of
 /// the very policy that it is to be compared with (a residual of rounding size has no direction).
-fn credible(mdp: &Mdp, problem: &Problem, outcome: &Outcome) -> f64 {
+fn credible(mdp: &Mdp, problem: &Problem, log_weights: &[f64], outcome: &Outcome) -> f64 {
     let Outcome {
         objective, bound, ..
     } = *outcome;
@@ -213,6 +257,14 @@ fn credible(mdp: &Mdp, problem: &Problem, outcome: &Outcome) -> f64 {
     };
     match problem.formulation {
         _ if sound => bound,
+        _ if !log_weights.is_empty() => {
+            let most = log_weights.iter().enumerate();
+            let most = most.map(|(s, w)| match problem.formulation {
+                Formulation::Dual => w + (mdp.n_actions(s) as f64).ln(),
+                _ => *w,
+            });
+            entropy::log_sum_exp(most).max(objective)
+        }
         Formulation::Dual => (mdp.n_pairs() as f64).ln().max(objective),
         Formulation::StateEntropy => (mdp.n_states() as f64).ln().max(objective),
         _ => 0.0,

@@ -26,6 +26,7 @@ type Solved = (Outcome, &'static str, Vec<String>);
 pub(super) fn solve(
     mdp: &Mdp,
     problem: &Problem,
+    log_weights: &[f64],
     options: &Options,
     warm: Option<&Solution>,
     limits: &mut Limits<'_>,
@@ -56,7 +57,7 @@ pub(super) fn solve(
         }
         Formulation::Frobenius => gradient::solve(mdp, problem, limits, start, dual, 0.0),
         Formulation::Dual | Formulation::StateEntropy => {
-            return entropies(mdp, problem, options, warm, limits);
+            return entropies(mdp, problem, log_weights, options, warm, limits);
         }
     };
     let name = match problem.formulation {
@@ -270,18 +271,20 @@ pub(super) fn frobenius_value(
 fn entropies(
     mdp: &Mdp,
     problem: &Problem,
+    log_weights: &[f64],
     options: &Options,
     warm: Option<&Solution>,
     limits: &mut Limits<'_>,
 ) -> Result<Solved> {
     let conic = options.solver == SolverChoice::Conic;
     let name = if conic { "conic" } else { "newton" };
-    let mut run = |mdp: &Mdp, start: Option<&[f64]>| -> Result<Outcome> {
+    let mut run = |mdp: &Mdp, weights: &[f64], start: Option<&[f64]>| -> Result<Outcome> {
         if !conic {
-            return Ok(potentials::solve(mdp, problem, limits, start));
+            return Ok(potentials::solve(mdp, problem, weights, limits, start));
         }
+        let seconds = limits.seconds_left();
         let (omega, v, iterations) =
-            conic::entropy(mdp, problem, CONIC_TOLERANCE, limits.seconds_left())?;
+            conic::entropy(mdp, problem, weights, CONIC_TOLERANCE, seconds)?;
         let policy = feasible(
             mdp,
             problem.xi,
@@ -289,17 +292,16 @@ fn entropies(
         );
         let policy = Policy::cleaned(mdp, policy);
         Ok(Outcome {
-            objective: entropy::value(mdp, problem.formulation, &policy).0,
-            bound: entropy::bound(mdp, problem.formulation, problem.xi, &v),
+            objective: entropy::weighted_value(mdp, problem.formulation, &policy, weights).0,
+            bound: entropy::weighted_bound(mdp, problem.formulation, problem.xi, weights, &v),
             policy: policy.probabilities().to_vec(),
             dual: v,
             iterations,
         })
     };
     let Some(parts) = components(mdp, problem.xi) else {
-        let outcome = run(mdp, warm.map(|w| w.dual.as_slice()))?;
-        let policy = Policy::cleaned(mdp, outcome.policy.clone());
-        let (_, classes) = entropy::value(mdp, problem.formulation, &policy);
+        let outcome = run(mdp, log_weights, warm.map(|w| w.dual.as_slice()))?;
+        let classes = entropy::classes(mdp, &outcome.policy);
         let mut notes = Vec::new();
         if classes > 1 {
             notes.push(format!(
@@ -319,7 +321,12 @@ fn entropies(
     };
     let (mut values, mut bounds) = (Vec::new(), Vec::new());
     for part in &parts {
-        let found = run(&part.mdp, None)?;
+        let weights: Vec<f64> = if log_weights.is_empty() {
+            Vec::new()
+        } else {
+            part.states.iter().map(|s| log_weights[*s]).collect()
+        };
+        let found = run(&part.mdp, &weights, None)?;
         values.push(found.objective);
         bounds.push(found.bound);
         whole.iterations += found.iterations;

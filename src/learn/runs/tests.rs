@@ -16,6 +16,7 @@ impl Planner for Double {
         &self,
         model: &Mdp,
         problem: &Problem,
+        _: &[f64],
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution> {

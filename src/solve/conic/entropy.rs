@@ -2,20 +2,27 @@
 
 use super::program::Program;
 use crate::error::Result;
+use crate::formulation::entropy::log_weight;
 use crate::formulation::{Formulation, Problem};
 use crate::model::Mdp;
 
 /// Maximises $H(\omega)$ or $H(d)$, plus `weight` times the conditional entropy
-/// $H(\omega) - H(d)$ in the latter case. Returns the policy of $\omega$, the potentials $V$ and the iterations.
+/// $H(\omega) - H(d)$ in the latter case, plus $\sum_s d_s \ln q_s$ for weights $\ln q$. Returns the policy of $\omega$, the potentials $V$ and the iterations.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
+    log_weights: &[f64],
     tolerance: f64,
     seconds: f64,
 ) -> Result<(Vec<f64>, Vec<f64>, usize)> {
     let n = mdp.n_states();
     let mut program = Program::default();
     let flow = program.variables(mdp.n_pairs(), 0.0);
+    for s in 0..n {
+        for pair in mdp.pairs(s) {
+            program.quadratic(flow + pair, 0.0, -log_weight(log_weights, s));
+        }
+    }
     let spread = super::spread_variable(&mut program, mdp, flow);
     let arrivals = super::column_terms(mdp, flow, spread);
     let mut first = 0;

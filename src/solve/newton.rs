@@ -1,0 +1,388 @@
+//! Newton's method on the entropies' dual function (see [`potentials`](super::potentials)): value,
+//! gradient and steps.
+//!
+//! Where the Hessian's factor is sparse enough it is factored, otherwise applied without being formed
+//! (two products with $P$) inside conjugate gradients.
+
+use faer::Mat;
+use faer::linalg::solvers::Solve;
+
+use super::balance::arrivals;
+use super::hessian::{Hessian, Point};
+use crate::formulation::{entropy, simplex};
+use crate::model::{Kernel, Mdp};
+
+/// Up to this many states a Hessian with too many entries is factored densely.
+const DENSE_LIMIT: usize = 1_500;
+/// Below this many states factoring is always cheap.
+const FACTOR_FIRST: usize = 200;
+/// Conjugate gradient steps after which a factor is tried instead.
+const PATIENCE: usize = 150;
+/// Multiplications that one factorisation may take where conjugate gradients are the other road.
+const MOST_WORK: f64 = 3e9;
+/// Conjugate gradient steps between two questions whether to stop.
+const ASK_EVERY: usize = 16;
+
+/// Says whether to stop; asked between steps and now and then within one.
+pub(super) type Expired<'e> = &'e mut dyn FnMut() -> bool;
+
+pub(super) struct Newton<'a> {
+    pub(super) mdp: &'a Mdp,
+    log_weights: &'a [f64],
+    transposed: Kernel,
+    xi: f64,
+    pub(super) tau: f64,
+    pub(super) v: Vec<f64>,
+    /// $PV$.
+    q: Vec<f64>,
+    /// Maximisers $p$.
+    pub(super) p: Vec<f64>,
+    pub(super) d: Vec<f64>,
+    gradient: Vec<f64>,
+    pub(super) value: f64,
+    sparse: Option<Hessian>,
+    /// Conjugate gradients come first; whether a sparse factor has still to be tried where they are slow.
+    factor_later: bool,
+    dense: Option<Mat<f64>>,
+    direction: Vec<f64>,
+    saved: Vec<f64>,
+    weights: Vec<f64>,
+    work: [Vec<f64>; 3],
+}
+
+impl<'a> Newton<'a> {
+    /// `loose`: a rough answer will do, so that a few products with $P$ may be all it takes; the
+    /// Hessian's pattern is analysed only where they are not.
+    pub(super) fn new(mdp: &'a Mdp, xi: f64, log_weights: &'a [f64], loose: bool) -> Self {
+        let n = mdp.n_states();
+        let factor_later = loose && n >= FACTOR_FIRST;
+        let sparse = if factor_later { None } else { Hessian::new(mdp) };
+        let dense =
+            !factor_later && sparse.is_none() && n <= DENSE_LIMIT && !mdp.kernel().has_spread();
+        Newton {
+            mdp,
+            log_weights,
+            factor_later,
+            transposed: mdp.kernel().transpose(),
+            xi,
+            tau: 1.0,
+            v: vec![0.0; n],
+            q: vec![0.0; mdp.n_pairs()],
+            p: vec![0.0; mdp.n_pairs()],
+            d: vec![0.0; n],
+            gradient: vec![0.0; n],
+            value: 0.0,
+            sparse,
+            dense: dense.then(|| Mat::zeros(n, n)),
+            direction: vec![0.0; n],
+            saved: vec![0.0; n],
+            weights: vec![0.0; mdp.n_pairs()],
+            work: [vec![0.0; n], vec![0.0; n], vec![0.0; n]],
+        }
+    }
+
+    /// Whether steps are exact.
+    pub(super) fn factors(&self) -> bool {
+        self.sparse.is_some() || self.dense.is_some()
+    }
+
+    /// $F$, $d$, $p$ and the gradient at $V$.
+    pub(super) fn evaluate(&mut self) {
+        let mdp = self.mdp;
+        mdp.kernel().times(&self.v, &mut self.q);
+        for s in 0..mdp.n_states() {
+            let pairs = mdp.pairs(s);
+            let psi = simplex::soft_maximum(
+                &self.q[pairs.clone()],
+                self.xi,
+                self.tau,
+                &mut self.p[pairs],
+            );
+            self.d[s] = psi - self.v[s] + entropy::log_weight(self.log_weights, s);
+        }
+        self.value = entropy::log_sum_exp(self.d.iter().copied());
+        for s in 0..mdp.n_states() {
+            self.d[s] = (self.d[s] - self.value).exp();
+            for pair in mdp.pairs(s) {
+                self.weights[pair] = self.d[s] * self.p[pair];
+            }
+        }
+        arrivals(mdp, &self.transposed, &self.weights, &mut self.gradient);
+        for (g, d) in self.gradient.iter_mut().zip(&self.d) {
+            *g -= d;
+        }
+    }
+
+    /// $\sum_t |\nabla F_t|$: how far $\omega$ is from being stationary.
+    pub(super) fn violation(&self) -> f64 {
+        self.gradient.iter().map(|g| g.abs()).sum()
+    }
+
+    /// One damped Newton step. Returns whether it made progress.
+    pub(super) fn step(&mut self, expired: Expired<'_>) -> bool {
+        if self.sparse.is_none() && self.dense.is_none() {
+            let done = self.iterative_direction(expired);
+            if !done && std::mem::take(&mut self.factor_later) && !expired() {
+                self.sparse = Hessian::new(self.mdp).filter(|h| h.work() <= MOST_WORK);
+            }
+        }
+        if let Some(hessian) = self.sparse.as_mut() {
+            let point = Point {
+                p: &self.p,
+                d: &self.d,
+                xi: self.xi,
+                tau: self.tau,
+            };
+            if !hessian.direction(self.mdp, &point, &self.gradient, &mut self.direction) {
+                return false;
+            }
+        } else if self.dense.is_some() {
+            self.dense_direction();
+        }
+        let slope: f64 = self
+            .gradient
+            .iter()
+            .zip(&self.direction)
+            .map(|(g, x)| g * x)
+            .sum();
+        if !(slope < 0.0) {
+            return false;
+        }
+        self.saved.copy_from_slice(&self.v);
+        let (before, violation) = (self.value, self.violation());
+        let mut size = 1.0;
+        for _ in 0..50 {
+            for ((v, old), x) in self.v.iter_mut().zip(&self.saved).zip(&self.direction) {
+                *v = old + size * x;
+            }
+            self.evaluate();
+            // near the optimum F no longer shows progress in floating point, the gradient does
+            let decreased = self.value <= before + 1e-4 * size * slope;
+            let flat = size * slope.abs() < 1e-13 * (1.0 + before.abs());
+            if self.value.is_finite() && (decreased || (flat && self.violation() < violation)) {
+                return true;
+            }
+            size *= 0.5;
+        }
+        self.v.copy_from_slice(&self.saved);
+        self.evaluate();
+        false
+    }
+
+    /// Factors $\nabla^2 F$ with $\mathbf 1 \mathbf 1^\top$ added, since $F$ does not change along
+    /// constants.
+    fn dense_direction(&mut self) {
+        let mdp = self.mdp;
+        let n = mdp.n_states();
+        let Some(hessian) = self.dense.as_mut() else {
+            return;
+        };
+        let constant = 1.0 / (n as f64 * n as f64);
+        for j in 0..n {
+            hessian.col_as_slice_mut(j).fill(constant);
+        }
+        let mean = &mut self.work[0];
+        let mut touched: Vec<usize> = Vec::new();
+        mean.fill(0.0);
+        let add = |hessian: &mut Mat<f64>, list: &[usize], x: &[f64], scale: f64| {
+            for &j in list {
+                let factor = scale * x[j];
+                if factor != 0.0 {
+                    let column = hessian.col_as_slice_mut(j);
+                    for &i in list {
+                        column[i] += factor * x[i];
+                    }
+                }
+            }
+        };
+        for s in 0..n {
+            let pairs = mdp.pairs(s);
+            let d = self.d[s];
+            // successors of the state, and the state itself
+            touched.clear();
+            touched.push(s);
+            for pair in pairs.clone() {
+                touched.extend(mdp.row(pair).indices.iter().map(|t| *t as usize));
+            }
+            touched.sort_unstable();
+            touched.dedup();
+            // g_s g_s'
+            for pair in pairs.clone() {
+                for (t, x) in mdp.row(pair).entries() {
+                    mean[t] += self.p[pair] * x;
+                }
+            }
+            mean[s] -= 1.0;
+            add(hessian, &touched, mean, d);
+            touched.iter().for_each(|t| mean[*t] = 0.0);
+            // P' J P as a weighted covariance of the rows of free actions
+            let free = |pair: &usize| self.p[*pair] > self.xi;
+            let mass: f64 = pairs.clone().filter(free).map(|pair| self.p[pair]).sum();
+            if mass <= 0.0 || pairs.clone().filter(free).count() < 2 {
+                continue;
+            }
+            for pair in pairs.clone().filter(free) {
+                for (t, x) in mdp.row(pair).entries() {
+                    mean[t] -= self.p[pair] / mass * x;
+                }
+            }
+            for pair in pairs.clone().filter(free) {
+                let row = mdp.row(pair);
+                row.entries().for_each(|(t, x)| mean[t] += x);
+                add(hessian, &touched, mean, d * self.p[pair] / self.tau);
+                row.entries().for_each(|(t, x)| mean[t] -= x);
+            }
+            touched.iter().for_each(|t| mean[*t] = 0.0);
+        }
+        let largest = (0..n).map(|i| hessian[(i, i)]).fold(0.0, f64::max);
+        let mut shift = 1e-15 * largest;
+        for i in 0..n {
+            hessian[(i, i)] += shift;
+        }
+        loop {
+            if let Ok(factor) = hessian.llt(faer::Side::Lower) {
+                let mut right = Mat::from_fn(n, 1, |i, _| -self.gradient[i]);
+                factor.solve_in_place(right.as_mut());
+                for i in 0..n {
+                    self.direction[i] = right[(i, 0)];
+                }
+                return;
+            }
+            let more = 100.0 * shift.max(1e-300);
+            for i in 0..n {
+                hessian[(i, i)] += more - shift;
+            }
+            shift = more;
+        }
+    }
+
+    /// Conjugate gradients with the diagonal as preconditioner. Returns whether they came as close
+    /// as wanted.
+    fn iterative_direction(&mut self, expired: Expired<'_>) -> bool {
+        let mdp = self.mdp;
+        let n = mdp.n_states();
+        let violation = self.violation();
+        let forcing = violation.sqrt().clamp(1e-3, 0.1);
+        let diagonal = self.diagonal();
+        self.direction.fill(0.0);
+        let mut residual: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
+        let mut conjugate: Vec<f64> = residual.iter().zip(&diagonal).map(|(r, d)| r / d).collect();
+        let mut product = vec![0.0; n];
+        let mut rho: f64 = residual.iter().zip(&conjugate).map(|(r, z)| r * z).sum();
+        let first = rho;
+        let patience = if self.factor_later { PATIENCE } else { 500 };
+        for round in 0..patience {
+            if !(rho > forcing * forcing * first) {
+                return true;
+            }
+            if round % ASK_EVERY == ASK_EVERY - 1 && expired() {
+                break;
+            }
+            self.apply(&conjugate, &mut product);
+            let curvature: f64 = product.iter().zip(&conjugate).map(|(x, y)| x * y).sum();
+            if !(curvature > 0.0) {
+                break;
+            }
+            let step = rho / curvature;
+            let mut next = 0.0;
+            for t in 0..n {
+                self.direction[t] += step * conjugate[t];
+                residual[t] -= step * product[t];
+                next += residual[t] * residual[t] / diagonal[t];
+            }
+            let momentum = next / rho;
+            rho = next;
+            for t in 0..n {
+                conjugate[t] = residual[t] / diagonal[t] + momentum * conjugate[t];
+            }
+        }
+        false
+    }
+
+    /// The stationary distribution of the policy at hand by lazy steps from $d$, which is nearly stationary
+    /// near the optimum; nothing where `patience` steps do not do. Mass that several classes hold stays with them:
+    /// whatever comes out is stationary.
+    pub(super) fn settle(&mut self, patience: usize, wanted: f64) -> Option<Vec<f64>> {
+        let mdp = self.mdp;
+        let mut d = self.d.clone();
+        for _ in 0..patience {
+            for s in 0..mdp.n_states() {
+                for pair in mdp.pairs(s) {
+                    self.weights[pair] = d[s] * self.p[pair];
+                }
+            }
+            arrivals(mdp, &self.transposed, &self.weights, &mut self.work[0]);
+            let (mut change, mut sum) = (0.0, 0.0);
+            for (d, next) in d.iter_mut().zip(&self.work[0]) {
+                change += (*next - *d).abs();
+                *d = 0.5 * (*d + next);
+                sum += *d;
+            }
+            d.iter_mut().for_each(|d| *d /= sum);
+            if change <= wanted {
+                return Some(d);
+            }
+        }
+        None
+    }
+
+    /// Diagonal of $\nabla^2 F$ without its last term, kept away from zero.
+    fn diagonal(&self) -> Vec<f64> {
+        let mdp = self.mdp;
+        let n = mdp.n_states();
+        let mut diagonal = vec![0.0; n];
+        for s in 0..n {
+            let d = self.d[s];
+            diagonal[s] += d;
+            for pair in mdp.pairs(s) {
+                let weight = d * self.p[pair] * (1.0 + (1.0 - self.p[pair]) / self.tau);
+                for (t, x) in mdp.row(pair).entries() {
+                    diagonal[t] += weight * x * x;
+                }
+            }
+        }
+        let largest = diagonal.iter().copied().fold(0.0, f64::max);
+        diagonal
+            .iter_mut()
+            .for_each(|x| *x = x.max(1e-12 * largest));
+        diagonal
+    }
+
+    /// $\text{out} = \nabla^2 F\, x$ by one product with $P$ and one with its transpose.
+    fn apply(&mut self, x: &[f64], out: &mut [f64]) {
+        let mdp = self.mdp;
+        let n = mdp.n_states();
+        // q is free between evaluations: step() evaluates anew before anyone reads it
+        mdp.kernel().times(x, &mut self.q);
+        let along: f64 = self.gradient.iter().zip(x).map(|(g, x)| g * x).sum();
+        for s in 0..n {
+            let pairs = mdp.pairs(s);
+            let (mut mean, mut free_mass, mut free_mean) = (0.0, 0.0, 0.0);
+            for pair in pairs.clone() {
+                let p = self.p[pair];
+                mean += p * self.q[pair];
+                if p > self.xi {
+                    free_mass += p;
+                    free_mean += p * self.q[pair];
+                }
+            }
+            if free_mass > 0.0 {
+                free_mean /= free_mass;
+            }
+            let change = mean - x[s];
+            for pair in pairs {
+                let p = self.p[pair];
+                let mut weight = p * change;
+                if p > self.xi {
+                    weight += p * (self.q[pair] - free_mean) / self.tau;
+                }
+                self.weights[pair] = self.d[s] * weight;
+            }
+            self.work[1][s] = self.d[s] * change;
+        }
+        arrivals(mdp, &self.transposed, &self.weights, out);
+        for t in 0..n {
+            out[t] -= self.work[1][t] + self.gradient[t] * along;
+        }
+    }
+}
