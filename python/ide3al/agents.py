@@ -16,7 +16,7 @@ import numpy as np
 from . import _ide3al
 from ._ide3al import Error
 from .mdp import MDP, Floats, Integers
-from .spaces import Index
+from .spaces import Found, Index, states_of
 
 Callback = Callable[["Agent"], Any]
 
@@ -41,7 +41,7 @@ class Agent:
         self.seed = int(seed)
         self._parameters = {**parameters, "batch_size": batch_size}
         self._agent: _ide3al.Agent | None = None
-        self._observations: Index | None = None
+        self._observations: Index | Found | None = None
         self._actions: Index | None = None
 
     def fit(
@@ -86,8 +86,16 @@ class Agent:
     def predict(self, observation: Any, deterministic: bool = False) -> Any:
         """An action for an observation, drawn from the policy learned, or its likeliest."""
         agent = self._fitted()
-        assert self._observations is not None and self._actions is not None
-        state = self._observations.number(observation)
+        if self._observations is None or self._actions is None:
+            raise Error("give env=... to load, or fit, before predicting")
+        if isinstance(self._observations, Index):
+            state = self._observations.number(observation)
+        else:
+            found = self._observations.find(observation)
+            if found is None or found >= agent.n_states:
+                # never met: every action is as good as any other
+                return self._actions.element((agent.draw_any() if hasattr(agent,"draw_any") else int(np.random.randint(agent.n_actions))))
+            state = found
         if deterministic:
             return self._actions.element(int(np.argmax(self.policy[state])))
         return self._actions.element(agent.draw(state))
@@ -139,6 +147,8 @@ class Agent:
             archive.writestr("ide3al.json", json.dumps(document))
             archive.writestr("agent.json", text)
             archive.writestr("learner.bin", learner)
+            if isinstance(self._observations, Found):
+                archive.writestr("observations.txt", self._observations.save())
         _ide3al.write_file(path, buffer.getvalue())
 
     @classmethod
@@ -150,6 +160,9 @@ class Agent:
                 document = json.loads(archive.read("ide3al.json"))
                 text = archive.read("agent.json").decode()
                 learner = archive.read("learner.bin")
+                met = None
+                if "observations.txt" in archive.namelist():
+                    met = Found.load(archive.read("observations.txt").decode())
             written_by = str(document["class"])
             agent = cls.__new__(cls)
             Agent.__init__(
@@ -159,7 +172,7 @@ class Agent:
             raise Error(f"{name}: cannot read: {problem}") from None
         except (
             zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError,
-            TypeError, ValueError,
+            SyntaxError, TypeError, ValueError,
         ) as problem:  # fmt: skip
             raise Error(
                 f"{name}: this is no agent saved by ide3al, or it is damaged: {problem}"
@@ -167,24 +180,34 @@ class Agent:
         if written_by != cls.__name__:
             raise Error(f"{name}: holds a {written_by}; load it with ide3al.{written_by}.load")
         agent._agent = _ide3al.Agent.load(text, learner)
+        if agent._agent.open and (met is None or met.size < agent._agent.n_states):
+            raise Error(f"{name}: this is no agent saved by ide3al, or it is damaged: observations.txt")
+        agent._observations = met
         if env is not None:
             agent._attach(env)
         return agent
 
-    def _attach(self, env: Any) -> tuple[_ide3al.Agent, Index, Index]:
+    def _attach(self, env: Any) -> tuple[_ide3al.Agent, Index | Found, Index]:
         for kind in ("observation_space", "action_space"):
             if not hasattr(env, kind):
                 raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
-        observations, actions = Index(env.observation_space), Index(env.action_space)
-        sizes = observations.size, actions.size
+        observations, actions = states_of(env.observation_space), Index(env.action_space)
+        found = isinstance(observations, Found)
         if self._agent is None:
+            states = 1 if found else observations.size
             self._agent = _ide3al.Agent(
-                self._algorithm, *sizes, self.seed, self._parameters, False
+                self._algorithm, states, actions.size, self.seed, self._parameters, found
             )
-        elif sizes != (self._agent.n_states, self._agent.n_actions):
+        elif found and isinstance(self._observations, Found):
+            # goes on with what was met before
+            observations = self._observations
+        known = self._agent.n_states, self._agent.n_actions
+        same = found == self._agent.open and (found or observations.size == known[0])
+        if not same or actions.size != known[1]:
+            size = "any number of" if found else observations.size
             raise Error(
-                f"this agent has learned {self._agent.n_states} states and "
-                f"{self._agent.n_actions} actions; the environment has {sizes[0]} and {sizes[1]}"
+                f"this agent has learned {known[0]} states and {known[1]} actions; the environment has "
+                f"{size} and {actions.size}"
             )
         self._observations, self._actions = observations, actions
         return self._agent, observations, actions
@@ -220,7 +243,7 @@ class IDE3AL(Agent):
         unseen: float | None = None,
         paper: bool = False,
         catch_up: float | None = None,
-        tuning: dict | None = None,
+        tuning: list | None = None,
         tie_break: bool = False,
         solve_tolerance: float | None = None,
         batch_size: int | None = None,
@@ -236,7 +259,7 @@ class IDE3AL(Agent):
             unseen=unseen,
             paper=paper,
             catch_up=catch_up,
-            **(tuning or {}),
+            tuning=tuning,
             tie_break=tie_break,
             solve_tolerance=solve_tolerance,
         )

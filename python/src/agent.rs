@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use ide3al::formulation::Problem;
+use ide3al::formulation::entropy::Target;
 use ide3al::learn::{
     Algorithm, Experiment, Exploration, Judge, Learner, Lesson, Planner, PolicySampler, Trajectory,
     generator, growing_batch,
@@ -32,14 +33,14 @@ impl Planner for InterruptiblePlanner {
         &self,
         model: &Mdp,
         problem: &Problem,
-        log_weights: &[f64],
+        target: &Target,
         warm: Option<&Solution>,
         _: &AtomicBool,
     ) -> ide3al::Result<Solution> {
         let mut signals = Signals::new();
         let options = &self.options;
         let solution =
-            solve::solve_weighted(model, problem, log_weights, options, warm, &mut signals)?;
+            solve::solve_towards(model, problem, target, options, warm, &mut signals)?;
         if let Err(raised) = signals.finish() {
             self.pending.put(raised);
             return Err(ide3al::Error::Interrupted);
@@ -194,10 +195,7 @@ impl Agent {
                 "prior" => experiment.prior = value.extract()?,
                 "unseen" => experiment.unseen = value.extract()?,
                 "catch_up" => experiment.catch_up = value.extract()?,
-                "bold" => experiment.bold = value.extract()?,
-                "last_prior" => experiment.last_prior = value.extract()?,
-                "last_unseen" => experiment.last_unseen = value.extract()?,
-                "last_formulation" => experiment.last_formulation = value.extract()?,
+                "tuning" => experiment.tuning = value.extract()?,
                 other => return Err(error(format!("unknown parameter '{other}'"))),
             }
         }
@@ -340,6 +338,13 @@ impl Agent {
             Some(sampler) => Ok(sampler.draw(observed, &mut state.rng)),
             None => Err(error("no policy")),
         }
+    }
+
+    /// Any action, all equally likely: for what was never seen.
+    fn draw_any(&self) -> PyResult<usize> {
+        let mut sampler = PolicySampler::new(&[]);
+        sampler.add_state(self.n_actions);
+        Ok(sampler.draw(0, &mut self.state()?.rng))
     }
 
     /// The policy learned; for a mixture, the one policy with the same visits (judged on the

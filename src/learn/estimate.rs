@@ -21,7 +21,9 @@ use crate::model::{Counts, Kernel, Mdp, Policy, Unvisited};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Untried {
     /// They lead to the lump; pairs tried $N$ times with probability $\lambda / (N + \lambda)$.
-    Lump(f64),
+    Lump(f64, f64),
+    /// As the tried pairs of the state on average.
+    Siblings,
     /// As the rivals assume: uniform over all declared states (those never seen are alike, so the lump stands for them), or a
     /// self-loop.
     Rival(Unvisited),
@@ -33,6 +35,8 @@ pub(crate) struct Estimate {
     pub(crate) model: Mdp,
     /// The environment's number of each state seen, ascending.
     pub(crate) known: Vec<u32>,
+    /// Pairs of states seen that were never tried.
+    pub(crate) untried: usize,
 }
 
 impl Estimate {
@@ -60,6 +64,7 @@ impl Estimate {
             offsets: vec![0],
             ..Rows::default()
         };
+        let mut never = 0;
         let (mut first_pair, mut actions) = (vec![0], Vec::new());
         for (i, &s) in known.iter().enumerate() {
             let s = s as usize;
@@ -72,16 +77,31 @@ impl Estimate {
                     rows.push(start.iter().copied(), 0.0);
                 } else if total > 0.0 {
                     let prior = match untried {
-                        Untried::Lump(prior) => prior,
-                        Untried::Rival(_) => 0.0,
+                        Untried::Lump(prior, _) => prior,
+                        _ => 0.0,
                     };
                     let whole = total + prior;
                     let seen = counts.seen(pair).iter();
                     let seen = seen.map(|&(t, c)| (place[t as usize], c as f64 / whole));
                     rows.push(seen.chain((prior > 0.0).then_some((lump, prior / whole))), 0.0);
                 } else {
+                    never += 1;
                     match untried {
-                        Untried::Lump(_) => rows.push([(lump, 1.0)], 0.0),
+                        Untried::Lump(..) => rows.push([(lump, 1.0)], 0.0),
+                        Untried::Siblings => {
+                            let all: f64 = counts.pairs(s).map(|p| counts.pair_totals()[p].min(1) as f64).sum();
+                            if all == 0.0 {
+                                rows.push([(lump, 1.0)], 0.0);
+                            } else {
+                                let mut mean: std::collections::BTreeMap<u32, f64> = Default::default();
+                                for q in counts.pairs(s) {
+                                    for &(t, c) in counts.seen(q) {
+                                        *mean.entry(place[t as usize]).or_default() += c as f64 / counts.pair_totals()[q] as f64 / all;
+                                    }
+                                }
+                                rows.push(mean, 0.0);
+                            }
+                        }
                         Untried::Rival(Unvisited::SelfLoop) => rows.push([(i as u32, 1.0)], 0.0),
                         Untried::Rival(Unvisited::Uniform) => {
                             // one share per declared state, all unseen ones together in the lump
@@ -94,7 +114,12 @@ impl Estimate {
             }
             first_pair.push(actions.len());
         }
-        rows.push([], 1.0);
+        let home = match untried { Untried::Lump(_, home) => home, Untried::Siblings => 1.0, _ => 0.0 };
+        if home > 0.0 {
+            rows.push(start.iter().map(|(t, p)| (*t, p * home)), 1.0 - home);
+        } else {
+            rows.push([], 1.0);
+        }
         actions.push(0);
         first_pair.push(actions.len());
         if restart.is_some() {
@@ -110,6 +135,7 @@ impl Estimate {
         Estimate {
             model: Mdp::from_parts(first_pair, actions, kernel, from),
             known,
+            untried: never,
         }
     }
 

@@ -39,13 +39,7 @@ pub struct Experiment {
     /// Weight of uneven visits so far, for the recommended IDE³AL.
     pub catch_up: f64,
     /// tuning
-    pub bold: f64,
-    /// tuning
-    pub last_prior: f64,
-    /// tuning
-    pub last_unseen: f64,
-    /// tuning
-    pub last_formulation: String,
+    pub tuning: [f64; 8],
     /// Least probability of every action, for IDE³AL.
     pub xi: f64,
     /// Largest entry of the target, for IDE³AL with Infinity or Frobenius.
@@ -91,10 +85,7 @@ impl Default for Experiment {
             prior: 0.05,
             unseen: 10.0,
             catch_up: 1.0,
-            bold: 0.0,
-            last_prior: 0.01,
-            last_unseen: 1.0,
-            last_formulation: "state-entropy".into(),
+            tuning: [0.0, 0.0, 0.0, 0.0, 0.01, 0.0, 1.0, 0.0],
             xi: 0.1,
             zeta: 0.7,
             epsilon: 0.1,
@@ -300,10 +291,7 @@ impl Experiment {
                     prior: self.prior,
                     unseen: self.unseen,
                     catch_up: self.catch_up,
-                    bold: self.bold,
-                    last_prior: self.last_prior,
-                    last_unseen: self.last_unseen,
-                    last_formulation: Formulation::from_name(&self.last_formulation)?,
+                    tuning: self.tuning,
                 },
                 Arc::clone(planner),
             )),

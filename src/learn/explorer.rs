@@ -23,7 +23,8 @@ use super::codec::{Damage, Reader, Writer};
 use super::estimate::{Estimate, Untried};
 use super::learner::{Exploration, Learner, Lesson, Loader, Planner, Saver};
 use crate::error::Result;
-use crate::formulation::{Formulation, Problem};
+use crate::formulation::Problem;
+use crate::formulation::entropy::Target;
 use crate::model::{Counts, Policy};
 use crate::solve::{Certificate, Solution, Status};
 
@@ -38,14 +39,8 @@ pub struct Manner {
     pub unseen: f64,
     /// $\beta$: how much uneven visits so far weigh.
     pub catch_up: f64,
-    /// tuning: lump's own catching up.
-    pub bold: f64,
-    /// tuning: final plan's prior.
-    pub last_prior: f64,
-    /// tuning: final plan's multiplicity.
-    pub last_unseen: f64,
-    /// tuning.
-    pub last_formulation: Formulation,
+    /// tuning: [pairs, home, actions, last_mode, last_prior, last_actions, last_unseen]
+    pub tuning: [f64; 8],
 }
 
 /// Potentials of the environment's states, of the lump and of the restart: what the next solve starts from.
@@ -142,35 +137,34 @@ impl Explorer {
     fn solve(
         &self,
         lesson: &Lesson<'_>,
-        problem: &Problem,
-        prior: f64,
+        estimate: &Estimate,
         weight: impl Fn(usize) -> f64,
         lump: f64,
+        actions: f64,
         before: &Potentials,
     ) -> Result<(Policy, Potentials, Vec<String>)> {
         let counts = lesson.counts;
-        let estimate = Estimate::new(counts, Untried::Lump(prior));
+        let problem = &self.manner.problem;
         let model = &estimate.model;
         let entropic = problem.formulation.maximises();
-        let mut weights = Vec::new();
+        let mut target = Target::default();
         if entropic {
-            weights = vec![0.0; model.n_states()];
-            for (w, &s) in weights.iter_mut().zip(&estimate.known) {
+            target.actions = actions;
+            target.log_weights = vec![0.0; model.n_states()];
+            for (w, &s) in target.log_weights.iter_mut().zip(&estimate.known) {
                 *w = weight(s as usize);
             }
             // each of the lump's states has as many actions as any other
-            let actions = match problem.formulation {
-                Formulation::Dual => (model.max_actions() as f64).ln(),
-                _ => 0.0,
-            };
-            weights[estimate.lump()] = lump + actions;
+            let choice = (model.max_actions() as f64).ln();
+            target.log_weights[estimate.lump()] =
+                lump + target.temperature(problem.formulation) * choice;
         }
-        let warm = before.start(&estimate).filter(|_| entropic);
+        let warm = before.start(estimate).filter(|_| entropic);
         let solution = self
             .planner
-            .plan(model, problem, &weights, warm.as_ref(), lesson.stop)?;
+            .plan(model, problem, &target, warm.as_ref(), lesson.stop)?;
         let policy = estimate.policy(counts, solution.policy.probabilities());
-        let potentials = Potentials::of(&estimate, counts, &solution.dual);
+        let potentials = Potentials::of(estimate, counts, &solution.dual);
         Ok((policy, potentials, solution.notes))
     }
 }
@@ -186,12 +180,14 @@ impl Learner for Explorer {
         let known = visits.iter().filter(|n| **n > 0).count().max(1);
         let mean = (lesson.counts.total() as f64 / known as f64 + 1.0).ln();
         let weight = |s: usize| manner.catch_up * (mean - (visits[s] as f64 + 1.0).ln());
+        let estimate = Estimate::new(lesson.counts, Untried::Lump(manner.prior, manner.tuning[1]));
+        let unknown = manner.unseen + manner.tuning[0] * estimate.untried as f64;
         let (policy, potentials, notes) = self.solve(
             lesson,
-            &manner.problem,
-            manner.prior,
+            &estimate,
             weight,
-            manner.unseen.ln() + manner.bold * mean,
+            unknown.ln(),
+            manner.tuning[2],
             &self.before,
         )?;
         (self.gathering, self.before, self.notes) = (policy, potentials, notes);
@@ -200,16 +196,19 @@ impl Learner for Explorer {
 
     fn conclude(&mut self, lesson: &Lesson<'_>) -> Result<()> {
         let manner = &self.manner;
-        let problem = Problem {
-            formulation: manner.last_formulation,
-            ..manner.problem
+        let t = &manner.tuning;
+        let untried = match t[3] as usize {
+            0 => Untried::Lump(t[4], t[1]),
+            1 => Untried::Rival(crate::model::Unvisited::SelfLoop),
+            _ => Untried::Siblings,
         };
+        let estimate = Estimate::new(lesson.counts, untried);
         let (policy, potentials, _) = self.solve(
             lesson,
-            &problem,
-            manner.last_prior,
+            &estimate,
             |_| 0.0,
-            manner.last_unseen.ln(),
+            t[6].ln(),
+            t[5],
             &self.before_learned,
         )?;
         (self.learned, self.before_learned) = (policy, potentials);

@@ -9,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use super::codec::{Damage, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::formulation::Problem;
+use crate::formulation::entropy::Target;
 use crate::model::{Counts, Mdp, Policy, Unvisited};
 use crate::solve::{self, Observer, Options, Progress, Solution, Status};
 
@@ -143,13 +144,13 @@ pub struct Loader<'a, 'b>(pub(crate) &'a mut Reader<'b>);
 /// Solves a formulation on an estimated model: a seam, so that the loop can be tested apart
 /// from the solvers.
 pub trait Planner: Send + Sync {
-    /// Solves `problem` on `model` with weights $\ln q$ of its states (or none), warm-started where
+    /// Solves `problem` on `model` for a target, warm-started where
     /// possible. May give up with [`Error::Interrupted`] when `stop` is set.
     fn plan(
         &self,
         model: &Mdp,
         problem: &Problem,
-        log_weights: &[f64],
+        target: &Target,
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution>;
@@ -167,7 +168,7 @@ impl Planner for Solver {
         &self,
         model: &Mdp,
         problem: &Problem,
-        log_weights: &[f64],
+        target: &Target,
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution> {
@@ -182,7 +183,7 @@ impl Planner for Solver {
             }
         }
         let (options, watch) = (&self.options, &mut Watch(stop));
-        let solution = solve::solve_weighted(model, problem, log_weights, options, warm, watch)?;
+        let solution = solve::solve_towards(model, problem, target, options, warm, watch)?;
         if solution.certificate.status == Status::Interrupted {
             return Err(Error::Interrupted);
         }

@@ -21,7 +21,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::formulation::{Formulation, Problem, entropy};
+use crate::formulation::entropy::Target;
+use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
 
 /// How a solve ended.
@@ -172,26 +173,25 @@ pub fn solve(
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
-    solve_weighted(mdp, problem, &[], options, warm, observer)
+    solve_towards(mdp, problem, &Target::default(), options, warm, observer)
 }
 
-/// [`solve`] for Dual and State Entropy with weights $\ln q$ per state (see
-/// [`entropy`](crate::formulation::entropy)): maximises $H + \sum_s d_s \ln q_s$. Without weights any
-/// formulation will do.
-pub fn solve_weighted(
+/// [`solve`] for Dual and State Entropy with a [`Target`]: weights of states, and of the entropy of actions. The plain
+/// target will do for any formulation.
+pub fn solve_towards(
     mdp: &Mdp,
     problem: &Problem,
-    log_weights: &[f64],
+    target: &Target,
     options: &Options,
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
     problem.validate(mdp)?;
-    check_weights(mdp, problem, log_weights)?;
+    check_target(mdp, problem, target)?;
     let mut limits = Limits::new(problem, options, observer);
     let (mut outcome, solver, mut notes) =
-        roads::solve(mdp, problem, log_weights, options, warm, &mut limits)?;
-    outcome.bound = credible(mdp, problem, log_weights, &outcome);
+        roads::solve(mdp, problem, target, options, warm, &mut limits)?;
+    outcome.bound = credible(mdp, problem, target, &outcome);
     let status = limits.status(&outcome);
     let gap = (outcome.objective - outcome.bound).abs();
     if status == Status::Stalled {
@@ -216,10 +216,11 @@ pub fn solve_weighted(
     })
 }
 
-fn check_weights(mdp: &Mdp, problem: &Problem, log_weights: &[f64]) -> Result<()> {
-    if log_weights.is_empty() {
+fn check_target(mdp: &Mdp, problem: &Problem, target: &Target) -> Result<()> {
+    if target.is_plain() {
         return Ok(());
     }
+    let log_weights = &target.log_weights;
     let bad = |value: String, problem: String| {
         Err(Error::Parameter {
             name: "weights of states".into(),
@@ -231,7 +232,10 @@ fn check_weights(mdp: &Mdp, problem: &Problem, log_weights: &[f64]) -> Result<()
         let name = problem.formulation.name();
         return bad(name.into(), "only dual and state-entropy take them".into());
     }
-    if log_weights.len() != mdp.n_states() {
+    if !(0.0..=1.0).contains(&target.actions) {
+        return bad(target.actions.to_string(), "that of actions lies between 0 and 1".into());
+    }
+    if !log_weights.is_empty() && log_weights.len() != mdp.n_states() {
         return bad(
             log_weights.len().to_string(),
             format!("{}, one per state, are needed", mdp.n_states()),
@@ -245,7 +249,7 @@ fn check_weights(mdp: &Mdp, problem: &Problem, log_weights: &[f64]) -> Result<()
 
 /// The bound, or what is known without one where rounding has carried it past the value of
 /// the very policy that it is to be compared with (a residual of rounding size has no direction).
-fn credible(mdp: &Mdp, problem: &Problem, log_weights: &[f64], outcome: &Outcome) -> f64 {
+fn credible(mdp: &Mdp, problem: &Problem, target: &Target, outcome: &Outcome) -> f64 {
     let Outcome {
         objective, bound, ..
     } = *outcome;
@@ -257,14 +261,7 @@ fn credible(mdp: &Mdp, problem: &Problem, log_weights: &[f64], outcome: &Outcome
     };
     match problem.formulation {
         _ if sound => bound,
-        _ if !log_weights.is_empty() => {
-            let most = log_weights.iter().enumerate();
-            let most = most.map(|(s, w)| match problem.formulation {
-                Formulation::Dual => w + (mdp.n_actions(s) as f64).ln(),
-                _ => *w,
-            });
-            entropy::log_sum_exp(most).max(objective)
-        }
+        _ if !target.is_plain() => target.most(mdp, problem.formulation).max(objective),
         Formulation::Dual => (mdp.n_pairs() as f64).ln().max(objective),
         Formulation::StateEntropy => (mdp.n_states() as f64).ln().max(objective),
         _ => 0.0,

@@ -9,7 +9,8 @@ use faer::linalg::solvers::Solve;
 
 use super::balance::arrivals;
 use super::hessian::{Hessian, Point};
-use crate::formulation::{entropy, simplex};
+use crate::formulation::entropy::{self, Target};
+use crate::formulation::simplex;
 use crate::model::{Kernel, Mdp};
 
 /// Up to this many states a Hessian with too many entries is factored densely.
@@ -28,7 +29,7 @@ pub(super) type Expired<'e> = &'e mut dyn FnMut() -> bool;
 
 pub(super) struct Newton<'a> {
     pub(super) mdp: &'a Mdp,
-    log_weights: &'a [f64],
+    target: &'a Target,
     transposed: Kernel,
     xi: f64,
     pub(super) tau: f64,
@@ -53,7 +54,7 @@ pub(super) struct Newton<'a> {
 impl<'a> Newton<'a> {
     /// `loose`: a rough answer will do, so that a few products with $P$ may be all it takes; the
     /// Hessian's pattern is analysed only where they are not.
-    pub(super) fn new(mdp: &'a Mdp, xi: f64, log_weights: &'a [f64], loose: bool) -> Self {
+    pub(super) fn new(mdp: &'a Mdp, xi: f64, target: &'a Target, loose: bool) -> Self {
         let n = mdp.n_states();
         let factor_later = loose && n >= FACTOR_FIRST;
         let sparse = if factor_later { None } else { Hessian::new(mdp) };
@@ -61,7 +62,7 @@ impl<'a> Newton<'a> {
             !factor_later && sparse.is_none() && n <= DENSE_LIMIT && !mdp.kernel().has_spread();
         Newton {
             mdp,
-            log_weights,
+            target,
             factor_later,
             transposed: mdp.kernel().transpose(),
             xi,
@@ -98,7 +99,7 @@ impl<'a> Newton<'a> {
                 self.tau,
                 &mut self.p[pairs],
             );
-            self.d[s] = psi - self.v[s] + entropy::log_weight(self.log_weights, s);
+            self.d[s] = psi - self.v[s] + self.target.log_weight(s);
         }
         self.value = entropy::log_sum_exp(self.d.iter().copied());
         for s in 0..mdp.n_states() {

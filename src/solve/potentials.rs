@@ -18,7 +18,8 @@
 
 use super::newton::Newton;
 use super::{Limits, Outcome};
-use crate::formulation::{Formulation, Problem, entropy};
+use crate::formulation::entropy::{self, Target};
+use crate::formulation::Problem;
 use crate::model::{Mdp, Policy};
 
 /// Newton needs some ten steps; where it has not converged after this many, floating point
@@ -35,20 +36,22 @@ const SETTLE: usize = 400;
 pub(super) fn solve(
     mdp: &Mdp,
     problem: &Problem,
-    log_weights: &[f64],
+    target: &Target,
     limits: &mut Limits<'_>,
     start: Option<&[f64]>,
 ) -> Outcome {
     let n = mdp.n_states();
     let loose = limits.relative >= LOOSE;
-    let mut newton = Newton::new(mdp, problem.xi, log_weights, loose);
-    let dual = problem.formulation == Formulation::Dual;
+    let mut newton = Newton::new(mdp, problem.xi, target, loose);
+    // smooth as it is: no path to follow
+    let smooth = target.temperature(problem.formulation);
+    let dual = smooth > 0.0;
     // what the smoothing may cost: tau H(actions) <= tau ln A
     let most_actions = (mdp.max_actions() as f64).ln().max(0.1);
     let rough = 0.3 * limits.wanted((n as f64).ln()) / most_actions;
     // a warm start is near the limit already, but its tau is not known: begin lower
     newton.tau = match (dual, loose) {
-        (true, _) => 1.0,
+        (true, _) => smooth,
         (_, true) => rough.clamp(1e-3, 0.1),
         _ => 1e-3,
     };
@@ -59,16 +62,16 @@ pub(super) fn solve(
             newton.evaluate();
             // V = 0 is worth ln S at tau = 0; a start above that has been overtaken by what
             // was learnt since, and Newton's method takes long to come back from there
-            let whole = if log_weights.is_empty() {
+            let whole = if target.log_weights.is_empty() {
                 (n as f64).ln()
             } else {
-                entropy::log_sum_exp(log_weights.iter().copied())
+                entropy::log_sum_exp(target.log_weights.iter().copied())
             };
             newton.value < whole + newton.tau * (mdp.max_actions() as f64).ln()
         });
     if !warm {
         newton.v.fill(0.0);
-        newton.tau = if dual { 1.0 } else { 0.5 };
+        newton.tau = if dual { smooth } else { 0.5 };
         newton.evaluate();
     }
     let mut best = None;
@@ -93,7 +96,7 @@ pub(super) fn solve(
                 }
             }
             if (newton.violation() < near || !improved || iterations % 20 == 0 || limits.expired())
-                && certify(problem, log_weights, &mut newton, iterations, &mut best, limits)
+                && certify(problem, target, &mut newton, iterations, &mut best, limits)
             {
                 break;
             }
@@ -120,7 +123,7 @@ pub(super) fn solve(
                 }
             }
             if (newton.tau < sharp || limits.expired())
-                && certify(problem, log_weights, &mut newton, iterations, &mut best, limits)
+                && certify(problem, target, &mut newton, iterations, &mut best, limits)
             {
                 break;
             }
@@ -142,7 +145,7 @@ pub(super) fn solve(
         }
     }
     if best.is_none() {
-        certify(problem, log_weights, &mut newton, iterations, &mut best, limits);
+        certify(problem, target, &mut newton, iterations, &mut best, limits);
     }
     best.unwrap_or_else(|| unreachable!("certify always stores an outcome"))
 }
@@ -150,7 +153,7 @@ pub(super) fn solve(
 /// Values the policy at hand, keeps it if it is the best so far, and says whether to stop.
 fn certify(
     problem: &Problem,
-    log_weights: &[f64],
+    target: &Target,
     newton: &mut Newton<'_>,
     iterations: usize,
     best: &mut Option<Outcome>,
@@ -164,10 +167,10 @@ fn certify(
         None
     };
     let objective = match settled {
-        Some(d) => entropy::worth(mdp, formulation, &policy, log_weights, &d),
-        None => entropy::weighted_value(mdp, formulation, &policy, log_weights).0,
+        Some(d) => entropy::worth(mdp, formulation, target, &policy, &d),
+        None => entropy::value_towards(mdp, formulation, target, &policy).0,
     };
-    let bound = entropy::weighted_bound(mdp, formulation, problem.xi, log_weights, &newton.v);
+    let bound = entropy::bound_towards(mdp, formulation, target, problem.xi, &newton.v);
     let least = best.as_ref().map_or(bound, |b| b.bound.min(bound));
     match best {
         Some(best) if best.objective > objective + 1e-12 => {

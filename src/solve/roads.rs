@@ -8,6 +8,7 @@ use super::{
 };
 use crate::error::Result;
 use crate::formulation::components::components;
+use crate::formulation::entropy::Target;
 use crate::formulation::frobenius::Evaluator;
 use crate::formulation::support::Support;
 use crate::formulation::{Formulation, Problem, column_sum, entropy, infinity, simplex};
@@ -26,7 +27,7 @@ type Solved = (Outcome, &'static str, Vec<String>);
 pub(super) fn solve(
     mdp: &Mdp,
     problem: &Problem,
-    log_weights: &[f64],
+    target: &Target,
     options: &Options,
     warm: Option<&Solution>,
     limits: &mut Limits<'_>,
@@ -57,7 +58,7 @@ pub(super) fn solve(
         }
         Formulation::Frobenius => gradient::solve(mdp, problem, limits, start, dual, 0.0),
         Formulation::Dual | Formulation::StateEntropy => {
-            return entropies(mdp, problem, log_weights, options, warm, limits);
+            return entropies(mdp, problem, target, options, warm, limits);
         }
     };
     let name = match problem.formulation {
@@ -271,20 +272,20 @@ pub(super) fn frobenius_value(
 fn entropies(
     mdp: &Mdp,
     problem: &Problem,
-    log_weights: &[f64],
+    target: &Target,
     options: &Options,
     warm: Option<&Solution>,
     limits: &mut Limits<'_>,
 ) -> Result<Solved> {
     let conic = options.solver == SolverChoice::Conic;
     let name = if conic { "conic" } else { "newton" };
-    let mut run = |mdp: &Mdp, weights: &[f64], start: Option<&[f64]>| -> Result<Outcome> {
+    let mut run = |mdp: &Mdp, target: &Target, start: Option<&[f64]>| -> Result<Outcome> {
         if !conic {
-            return Ok(potentials::solve(mdp, problem, weights, limits, start));
+            return Ok(potentials::solve(mdp, problem, target, limits, start));
         }
         let seconds = limits.seconds_left();
         let (omega, v, iterations) =
-            conic::entropy(mdp, problem, weights, CONIC_TOLERANCE, seconds)?;
+            conic::entropy(mdp, problem, target, CONIC_TOLERANCE, seconds)?;
         let policy = feasible(
             mdp,
             problem.xi,
@@ -292,15 +293,15 @@ fn entropies(
         );
         let policy = Policy::cleaned(mdp, policy);
         Ok(Outcome {
-            objective: entropy::weighted_value(mdp, problem.formulation, &policy, weights).0,
-            bound: entropy::weighted_bound(mdp, problem.formulation, problem.xi, weights, &v),
+            objective: entropy::value_towards(mdp, problem.formulation, target, &policy).0,
+            bound: entropy::bound_towards(mdp, problem.formulation, target, problem.xi, &v),
             policy: policy.probabilities().to_vec(),
             dual: v,
             iterations,
         })
     };
     let Some(parts) = components(mdp, problem.xi) else {
-        let outcome = run(mdp, log_weights, warm.map(|w| w.dual.as_slice()))?;
+        let outcome = run(mdp, target, warm.map(|w| w.dual.as_slice()))?;
         let classes = entropy::classes(mdp, &outcome.policy);
         let mut notes = Vec::new();
         if classes > 1 {
@@ -321,12 +322,11 @@ fn entropies(
     };
     let (mut values, mut bounds) = (Vec::new(), Vec::new());
     for part in &parts {
-        let weights: Vec<f64> = if log_weights.is_empty() {
-            Vec::new()
-        } else {
-            part.states.iter().map(|s| log_weights[*s]).collect()
+        let of_part = Target {
+            log_weights: target.of_states(&part.states),
+            ..*target
         };
-        let found = run(&part.mdp, &weights, None)?;
+        let found = run(&part.mdp, &of_part, None)?;
         values.push(found.objective);
         bounds.push(found.bound);
         whole.iterations += found.iterations;

@@ -2,16 +2,16 @@
 
 use super::program::Program;
 use crate::error::Result;
-use crate::formulation::entropy::log_weight;
-use crate::formulation::{Formulation, Problem};
+use crate::formulation::entropy::Target;
+use crate::formulation::Problem;
 use crate::model::Mdp;
 
-/// Maximises $H(\omega)$ or $H(d)$, plus `weight` times the conditional entropy
-/// $H(\omega) - H(d)$ in the latter case, plus $\sum_s d_s \ln q_s$ for weights $\ln q$. Returns the policy of $\omega$, the potentials $V$ and the iterations.
+/// Maximises $H(\omega)$ or $H(d)$, for a [`Target`]: weights of states, and $\tau$ times the conditional entropy
+/// $H(\omega) - H(d)$ in the latter case. Returns the policy of $\omega$, the potentials $V$ and the iterations.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
-    log_weights: &[f64],
+    target: &Target,
     tolerance: f64,
     seconds: f64,
 ) -> Result<(Vec<f64>, Vec<f64>, usize)> {
@@ -20,7 +20,7 @@ pub(in crate::solve) fn solve(
     let flow = program.variables(mdp.n_pairs(), 0.0);
     for s in 0..n {
         for pair in mdp.pairs(s) {
-            program.quadratic(flow + pair, 0.0, -log_weight(log_weights, s));
+            program.quadratic(flow + pair, 0.0, -target.log_weight(s));
         }
     }
     let spread = super::spread_variable(&mut program, mdp, flow);
@@ -40,21 +40,21 @@ pub(in crate::solve) fn solve(
             program.at_most(share.chain([(flow + pair, -1.0)]), 0.0);
         }
     }
-    match problem.formulation {
-        Formulation::Dual => {
-            for pair in 0..mdp.n_pairs() {
-                let height = program.variables(1, -1.0);
-                program.entropy(height, flow + pair);
-            }
+    // H(d) + tau (H(omega) - H(d))
+    let tau = target.temperature(problem.formulation);
+    if tau > 0.0 {
+        for pair in 0..mdp.n_pairs() {
+            let height = program.variables(1, -tau);
+            program.entropy(height, flow + pair);
         }
-        _ => {
-            for s in 0..n {
-                let visits = program.variables(1, 0.0);
-                let terms = mdp.pairs(s).map(|pair| (flow + pair, -1.0));
-                program.equal(terms.chain([(visits, 1.0)]), 0.0);
-                let height = program.variables(1, -1.0);
-                program.entropy(height, visits);
-            }
+    }
+    if tau < 1.0 {
+        for s in 0..n {
+            let visits = program.variables(1, 0.0);
+            let terms = mdp.pairs(s).map(|pair| (flow + pair, -1.0));
+            program.equal(terms.chain([(visits, 1.0)]), 0.0);
+            let height = program.variables(1, tau - 1.0);
+            program.entropy(height, visits);
         }
     }
     let answer = program.solve(tolerance, seconds)?;
