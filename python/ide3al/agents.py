@@ -94,7 +94,7 @@ class Agent:
             found = self._observations.find(observation)
             if found is None or found >= agent.n_states:
                 # never met: every action is as good as any other
-                return self._actions.element((agent.draw_any() if hasattr(agent,"draw_any") else int(np.random.randint(agent.n_actions))))
+                return self._actions.element(agent.draw_any())
             state = found
         if deterministic:
             return self._actions.element(int(np.argmax(self.policy[state])))
@@ -105,7 +105,7 @@ class Agent:
         """The policy learned, (S, A). For MaxEnt, whose result is a mixture of policies, the
         one policy with the same state-action visits in the estimated model."""
         agent = self._fitted()
-        return agent.judge()[0].reshape(agent.n_states, agent.n_actions)
+        return agent.policy().reshape(agent.n_states, agent.n_actions)
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -243,7 +243,6 @@ class IDE3AL(Agent):
         unseen: float | None = None,
         paper: bool = False,
         catch_up: float | None = None,
-        tuning: list | None = None,
         tie_break: bool = False,
         solve_tolerance: float | None = None,
         batch_size: int | None = None,
@@ -259,7 +258,6 @@ class IDE3AL(Agent):
             unseen=unseen,
             paper=paper,
             catch_up=catch_up,
-            tuning=tuning,
             tie_break=tie_break,
             solve_tolerance=solve_tolerance,
         )

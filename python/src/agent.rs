@@ -7,7 +7,7 @@ use ide3al::formulation::Problem;
 use ide3al::formulation::entropy::Target;
 use ide3al::learn::{
     Algorithm, Experiment, Exploration, Judge, Learner, Lesson, Planner, PolicySampler, Trajectory,
-    generator, growing_batch,
+    generator, growing_batch, judge_as_lived,
 };
 use ide3al::model::{Counts, Mdp, Policy, Unvisited};
 use ide3al::solve::{self, Options, Solution, Status, TieBreak};
@@ -195,7 +195,6 @@ impl Agent {
                 "prior" => experiment.prior = value.extract()?,
                 "unseen" => experiment.unseen = value.extract()?,
                 "catch_up" => experiment.catch_up = value.extract()?,
-                "tuning" => experiment.tuning = value.extract()?,
                 other => return Err(error(format!("unknown parameter '{other}'"))),
             }
         }
@@ -327,8 +326,13 @@ impl Agent {
         if state.prediction.is_none() {
             self.conclude(py, state)?;
             let mut sampler = PolicySampler::new(&vec![self.n_actions; n_states]);
+            let lived = state.learner.plans_as_lived();
             let policy = match state.learner.exploration() {
                 Exploration::Policy(policy) => policy,
+                // an episode is over before a member's long run sets in: the one policy with the visits of all
+                exploration if lived => {
+                    &judge_as_lived(exploration, &state.counts, false).policy
+                }
                 Exploration::Mixture(mixture) => &mixture.members[mixture.draw(&mut state.rng)],
             };
             sampler.set_grown(policy, &state.counts).map_err(exception)?;
@@ -361,6 +365,11 @@ impl Agent {
         let (learner, counts) = (&mut state.learner, &state.counts);
         let n_states = counts.n_states();
         let (policy, distribution, metrics) = py.detach(move || {
+            if learner.plans_as_lived() {
+                let judged = judge_as_lived(learner.exploration(), counts, true);
+                let policy = judged.policy.probabilities().to_vec();
+                return (policy, judged.distribution, judged.metrics);
+            }
             let uniform = Policy::uniform(&shape(n_states, self.n_actions));
             let mut judge = Judge::new(None, uniform);
             let metrics = judge.judge(
@@ -389,7 +398,8 @@ impl Agent {
     fn estimate(&self) -> PyResult<Model> {
         let state = self.state()?;
         let start = self.start(&state);
-        let model = state.counts.estimate(state.learner.unvisited(), &start);
+        let (unvisited, prior) = (state.learner.unvisited(), state.learner.prior());
+        let model = state.counts.estimate_with_prior(unvisited, prior, &start);
         Ok(Model::new(model, ""))
     }
 
@@ -420,6 +430,28 @@ impl Agent {
     #[getter]
     fn steps(&self) -> PyResult<u64> {
         Ok(self.state()?.counts.total())
+    }
+
+    /// What the user should know of what was learned.
+    fn notes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let mut guard = self.state()?;
+        self.conclude(py, &mut guard)?;
+        Ok(guard.learner.notes())
+    }
+
+    /// The policy learned; for a mixture, see `judge`.
+    fn policy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let mut guard = self.state()?;
+        let state = &mut *guard;
+        self.conclude(py, state)?;
+        if let Exploration::Policy(policy) = state.learner.exploration() {
+            let given = policy.probabilities();
+            let mut whole = given.to_vec();
+            whole.resize(state.counts.n_pairs(), 1.0 / self.n_actions as f64);
+            return Ok(whole.into_pyarray(py));
+        }
+        drop(guard);
+        Ok(self.judge(py)?.0)
     }
 
     #[getter]

@@ -57,8 +57,10 @@ impl CountBased {
         let known = estimate.known.len();
         let mean = estimate.known.iter().map(|s| reward[*s as usize]).sum::<f64>() / known as f64;
         let mut of_estimate = estimate.gather(&reward, mean);
-        if known < counts.n_states() || lesson.open {
-            of_estimate[estimate.lump()] = 1.0;
+        if let Some(lump) = estimate.lump()
+            && (known < counts.n_states() || lesson.open)
+        {
+            of_estimate[lump] = 1.0;
         }
         let some = self.values.iter().sum::<f64>() / self.values.len().max(1) as f64;
         let mut values = estimate.gather(&self.values, some);

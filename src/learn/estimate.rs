@@ -8,7 +8,8 @@
 //! absorbing by mere chance, and what is little known stays worth a try.
 //!
 //! *Ends.* A state in which every episode that came there ended leads to the start distribution $\mu$ as observed,
-//! whatever the action.
+//! whatever the action. Of the starts that were seen only once there are as many as of those still to be seen (Good and
+//! Turing): that share of $\mu$ goes to all states alike.
 //!
 //! *Cuts.* If a share $\rho$ of the steps was cut short, then what is lived is the long run of
 //! $(1 - \rho) P + \rho \mu$. Every row leads with probability $\rho$ to one more state, the restart, which leads to $\mu$:
@@ -21,15 +22,16 @@ use crate::model::{Counts, Kernel, Mdp, Policy, Unvisited};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Untried {
     /// They lead to the lump; pairs tried $N$ times with probability $\lambda / (N + \lambda)$.
-    Lump(f64, f64),
-    /// As the tried pairs of the state on average.
+    Lump(f64),
+    /// They do what the tried pairs of their state do on average: nothing is to be hoped for or feared from them. Where none was
+    /// tried the episode starts over. There is no lump.
     Siblings,
     /// As the rivals assume: uniform over all declared states (those never seen are alike, so the lump stands for them), or a
     /// self-loop.
     Rival(Unvisited),
 }
 
-/// A model of the states seen, the lump, and the restart where episodes are cut.
+/// A model of the states seen, the lump where there is one, and the restart.
 #[derive(Debug, Clone)]
 pub(crate) struct Estimate {
     pub(crate) model: Mdp,
@@ -37,6 +39,7 @@ pub(crate) struct Estimate {
     pub(crate) known: Vec<u32>,
     /// Pairs of states seen that were never tried.
     pub(crate) untried: usize,
+    lump: bool,
 }
 
 impl Estimate {
@@ -47,101 +50,97 @@ impl Estimate {
         for (i, &s) in known.iter().enumerate() {
             place[s as usize] = i as u32;
         }
+        let has_lump = untried != Untried::Siblings;
         let lump = known.len() as u32;
-        let rho = counts.cuts() as f64 / counts.total().max(1) as f64;
-        let restart = (rho > 0.0).then_some(lump + 1);
-        let n = known.len() + 1 + usize::from(restart.is_some());
-        let begun: u64 = counts.starts().iter().sum();
-        let start: Vec<(u32, f64)> = known
-            .iter()
-            .enumerate()
-            .filter(|(_, s)| counts.starts()[**s as usize] > 0)
-            .map(|(i, s)| (i as u32, counts.starts()[*s as usize] as f64 / begun as f64))
-            .collect();
+        let restart = lump + u32::from(has_lump);
+        let n = restart as usize + 1;
+        let (start, new) = starts(counts, &known);
         let mut rows = Rows {
-            stay: 1.0 - rho,
+            // the trajectory at hand will end as well, and may do so now
+            stay: 1.0 - (counts.cuts() as f64 + 1.0) / (counts.total() as f64 + 1.0),
             restart,
             offsets: vec![0],
             ..Rows::default()
         };
-        let mut never = 0;
         let (mut first_pair, mut actions) = (vec![0], Vec::new());
+        let mut never = 0;
+        let mut average: Vec<(u32, f64)> = Vec::new();
         for (i, &s) in known.iter().enumerate() {
             let s = s as usize;
-            // the last step of a batch may have ended an episode that nobody has left yet
             let over = counts.ends()[s] > 0 && counts.ends()[s] == counts.state_totals()[s];
+            average.clear();
             for (action, pair) in counts.pairs(s).enumerate() {
                 actions.push(action as u32);
                 let total = counts.pair_totals()[pair] as f64;
                 if over {
-                    rows.push(start.iter().copied(), 0.0);
-                } else if total > 0.0 {
+                    rows.push(start.iter().copied(), new);
+                    continue;
+                }
+                if total > 0.0 {
                     let prior = match untried {
-                        Untried::Lump(prior, _) => prior,
+                        Untried::Lump(prior) => prior,
                         _ => 0.0,
                     };
                     let whole = total + prior;
                     let seen = counts.seen(pair).iter();
                     let seen = seen.map(|&(t, c)| (place[t as usize], c as f64 / whole));
                     rows.push(seen.chain((prior > 0.0).then_some((lump, prior / whole))), 0.0);
-                } else {
-                    never += 1;
-                    match untried {
-                        Untried::Lump(..) => rows.push([(lump, 1.0)], 0.0),
-                        Untried::Siblings => {
-                            let all: f64 = counts.pairs(s).map(|p| counts.pair_totals()[p].min(1) as f64).sum();
-                            if all == 0.0 {
-                                rows.push([(lump, 1.0)], 0.0);
-                            } else {
-                                let mut mean: std::collections::BTreeMap<u32, f64> = Default::default();
-                                for q in counts.pairs(s) {
-                                    for &(t, c) in counts.seen(q) {
-                                        *mean.entry(place[t as usize]).or_default() += c as f64 / counts.pair_totals()[q] as f64 / all;
-                                    }
-                                }
-                                rows.push(mean, 0.0);
-                            }
+                    continue;
+                }
+                never += 1;
+                match untried {
+                    Untried::Lump(_) => rows.push([(lump, 1.0)], 0.0),
+                    Untried::Siblings => {
+                        if average.is_empty() {
+                            siblings(counts, s, &place, &mut average);
                         }
-                        Untried::Rival(Unvisited::SelfLoop) => rows.push([(i as u32, 1.0)], 0.0),
-                        Untried::Rival(Unvisited::Uniform) => {
-                            // one share per declared state, all unseen ones together in the lump
-                            let share = (n as f64 / counts.n_states() as f64).min(1.0);
-                            let rest = (share < 1.0).then_some((lump, 1.0 - share));
-                            rows.push(rest, share);
+                        match average.is_empty() {
+                            true => rows.push([(restart, 1.0)], 0.0),
+                            false => rows.push(average.iter().copied(), 0.0),
                         }
+                    }
+                    Untried::Rival(Unvisited::SelfLoop) => rows.push([(i as u32, 1.0)], 0.0),
+                    Untried::Rival(Unvisited::Uniform) => {
+                        // one share per declared state, all unseen ones together in the lump
+                        let share = (n as f64 / counts.n_states() as f64).min(1.0);
+                        rows.push((share < 1.0).then_some((lump, 1.0 - share)), share);
                     }
                 }
             }
             first_pair.push(actions.len());
         }
-        let home = match untried { Untried::Lump(_, home) => home, Untried::Siblings => 1.0, _ => 0.0 };
-        if home > 0.0 {
-            rows.push(start.iter().map(|(t, p)| (*t, p * home)), 1.0 - home);
-        } else {
+        if has_lump {
             rows.push([], 1.0);
-        }
-        actions.push(0);
-        first_pair.push(actions.len());
-        if restart.is_some() {
-            rows.push_whole(&start);
             actions.push(0);
             first_pair.push(actions.len());
         }
+        rows.push_restart(&start, new);
+        actions.push(0);
+        first_pair.push(actions.len());
+        if rows.spread.iter().all(|c| *c == 0.0) {
+            rows.spread.clear();
+        }
         let kernel = Kernel::from_raw(n, rows.offsets, rows.indices, rows.values, rows.spread);
-        let mut from = vec![0.0; n];
+        let mut from = vec![new / n as f64; n];
         for (i, p) in start {
-            from[i as usize] = p;
+            from[i as usize] += p;
         }
         Estimate {
             model: Mdp::from_parts(first_pair, actions, kernel, from),
             known,
             untried: never,
+            lump: has_lump,
         }
     }
 
     /// The lump's number.
-    pub(crate) fn lump(&self) -> usize {
-        self.known.len()
+    pub(crate) fn lump(&self) -> Option<usize> {
+        self.lump.then_some(self.known.len())
+    }
+
+    /// The restart's number.
+    pub(crate) fn restart(&self) -> usize {
+        self.model.n_states() - 1
     }
 
     /// A plan for the estimate as a policy of the environment: uniform where it has never been.
@@ -194,6 +193,47 @@ impl Estimate {
     }
 }
 
+/// Where episodes begin, and the share of starts that were never seen: that of the starts seen only once (Good 1953).
+fn starts(counts: &Counts, known: &[u32]) -> (Vec<(u32, f64)>, f64) {
+    let begun: u64 = counts.starts().iter().sum();
+    let once = counts.starts().iter().filter(|n| **n == 1).count();
+    let new = if begun > 1 {
+        once as f64 / begun as f64
+    } else {
+        0.0
+    };
+    let start = known
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| counts.starts()[**s as usize] > 0)
+        .map(|(i, s)| {
+            let share = counts.starts()[*s as usize] as f64 / begun as f64;
+            (i as u32, (1.0 - new) * share)
+        })
+        .collect();
+    (start, new)
+}
+
+/// The average row of the pairs of a state that were tried; empty if none was.
+fn siblings(counts: &Counts, s: usize, place: &[u32], average: &mut Vec<(u32, f64)>) {
+    let tried = || counts.pairs(s).filter(|p| counts.pair_totals()[*p] > 0);
+    let share = 1.0 / tried().count() as f64;
+    for pair in tried() {
+        let total = counts.pair_totals()[pair] as f64;
+        for &(t, c) in counts.seen(pair) {
+            average.push((place[t as usize], share * c as f64 / total));
+        }
+    }
+    average.sort_by_key(|entry| entry.0);
+    average.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 += next.1;
+        }
+        same
+    });
+}
+
 /// States that occurred.
 fn known(counts: &Counts) -> Vec<u32> {
     let mut seen: Vec<bool> = (0..counts.n_states())
@@ -231,7 +271,7 @@ pub(crate) fn fitted(policy: &Policy, counts: &Counts) -> Policy {
 struct Rows {
     /// $1 - \rho$.
     stay: f64,
-    restart: Option<u32>,
+    restart: u32,
     offsets: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<f64>,
@@ -241,24 +281,27 @@ struct Rows {
 impl Rows {
     /// A row as it would be without cuts.
     fn push(&mut self, entries: impl IntoIterator<Item = (u32, f64)>, spread: f64) {
+        let mut cut = 1.0 - self.stay;
         for (t, p) in entries {
-            self.indices.push(t);
-            self.values.push(self.stay * p);
+            if t == self.restart {
+                cut += self.stay * p;
+            } else {
+                self.indices.push(t);
+                self.values.push(self.stay * p);
+            }
         }
-        if let Some(restart) = self.restart {
-            self.indices.push(restart);
-            self.values.push(1.0 - self.stay);
-        }
+        self.indices.push(self.restart);
+        self.values.push(cut);
         self.offsets.push(self.indices.len());
         self.spread.push(self.stay * spread);
     }
 
-    fn push_whole(&mut self, entries: &[(u32, f64)]) {
-        for &(t, p) in entries {
+    fn push_restart(&mut self, start: &[(u32, f64)], new: f64) {
+        for &(t, p) in start {
             self.indices.push(t);
             self.values.push(p);
         }
         self.offsets.push(self.indices.len());
-        self.spread.push(0.0);
+        self.spread.push(new);
     }
 }

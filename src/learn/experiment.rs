@@ -34,12 +34,10 @@ pub struct Experiment {
     pub paper: bool,
     /// Weight of the prior, for the recommended IDE³AL.
     pub prior: f64,
-    /// As how many states what was never seen counts, for the recommended IDE³AL.
+    /// As how many states each pair never tried counts, for the recommended IDE³AL.
     pub unseen: f64,
     /// Weight of uneven visits so far, for the recommended IDE³AL.
     pub catch_up: f64,
-    /// tuning
-    pub tuning: [f64; 8],
     /// Least probability of every action, for IDE³AL.
     pub xi: f64,
     /// Largest entry of the target, for IDE³AL with Infinity or Frobenius.
@@ -83,9 +81,8 @@ impl Default for Experiment {
             formulation: Formulation::Frobenius.name().into(),
             paper: true,
             prior: 0.05,
-            unseen: 10.0,
-            catch_up: 1.0,
-            tuning: [0.0, 0.0, 0.0, 0.0, 0.01, 0.0, 1.0, 0.0],
+            unseen: 1.0,
+            catch_up: 0.5,
             xi: 0.1,
             zeta: 0.7,
             epsilon: 0.1,
@@ -291,7 +288,6 @@ impl Experiment {
                     prior: self.prior,
                     unseen: self.unseen,
                     catch_up: self.catch_up,
-                    tuning: self.tuning,
                 },
                 Arc::clone(planner),
             )),

@@ -4,14 +4,15 @@
 //! *Gathering.* Data are even when the visits so far and those to come are. With $n_s$ visits so far the next batch
 //! follows the plan that maximises
 //!
-//! $$H(d) - \beta \sum_s d_s \ln (n_s + 1) + d_\bullet \ln m ,$$
+//! $$H(d) - \beta \sum_s d_s \ln (n_s + 1) + d_\bullet \ln m + \tau \sum_s d_s H(\pi_s) ,$$
 //!
 //! a step of mirror ascent on the entropy of all visits: $-\ln n_s$ is its gradient, $H(d)$ keeps the step short. Where visits are
-//! as even as they can be, the plan for evenness is its own fixed point. The lump $\bullet$ of what was never seen counts
-//! as $m$ states.
+//! as even as they can be, the plan for evenness is its own fixed point. The lump $\bullet$ of what was never seen counts as
+//! one state for every pair never tried, and one more: each of them may lead to a new one. A little weight $\tau$ of the entropy of
+//! actions keeps all of them in use where they matter little, and the problem smooth.
 //!
-//! *Handing over.* What is learned is the plan for evenness alone, on the estimate, with hardly a prior: nothing is left to be
-//! found out then.
+//! *Handing over.* What is learned is the plan for evenness alone. Nothing is left to be found out then, so that pairs never
+//! tried promise nothing: they count as the average of their state's others.
 //!
 //! An interrupted lesson leaves everything as it was.
 
@@ -28,6 +29,12 @@ use crate::formulation::entropy::Target;
 use crate::model::{Counts, Policy};
 use crate::solve::{Certificate, Solution, Status};
 
+/// $\tau$: weight of the entropy of actions while gathering, and in what is learned.
+const ACTIONS: f64 = 0.1;
+const ACTIONS_LEARNED: f64 = 0.02;
+/// Visits of every action after which a state that was never left is said to absorb.
+const ABSORBING: u64 = 10;
+
 /// How it explores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Manner {
@@ -35,19 +42,16 @@ pub struct Manner {
     pub problem: Problem,
     /// $\lambda$: a pair tried $N$ times leads to the unknown with probability $\lambda / (N + \lambda)$.
     pub prior: f64,
-    /// $m$: as how many states the unknown counts.
+    /// As how many states each pair never tried counts.
     pub unseen: f64,
     /// $\beta$: how much uneven visits so far weigh.
     pub catch_up: f64,
-    /// tuning: [pairs, home, actions, last_mode, last_prior, last_actions, last_unseen]
-    pub tuning: [f64; 8],
 }
 
-/// Potentials of the environment's states, of the lump and of the restart: what the next solve starts from.
+/// Potentials of the environment's states and of the restart, less the lump's: what the next solve starts from.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Potentials {
     states: Vec<f64>,
-    lump: f64,
     restart: f64,
 }
 
@@ -56,16 +60,15 @@ impl Potentials {
         if dual.len() != estimate.model.n_states() {
             return Potentials::default();
         }
-        // a constant means nothing; the lump's is zero
-        let lump = dual[estimate.lump()];
+        // a constant means nothing
+        let base = dual[estimate.lump().unwrap_or(estimate.restart())];
         let mut states = vec![f64::NAN; counts.n_states()];
         for (&s, v) in estimate.known.iter().zip(dual) {
-            states[s as usize] = v - lump;
+            states[s as usize] = v - base;
         }
         Potentials {
             states,
-            lump: 0.0,
-            restart: dual.get(estimate.lump() + 1).map_or(0.0, |v| v - lump),
+            restart: dual[estimate.restart()] - base,
         }
     }
 
@@ -74,10 +77,8 @@ impl Potentials {
         if self.states.is_empty() {
             return None;
         }
-        let mut dual = estimate.gather(&self.states, self.lump);
-        if let Some(v) = dual.get_mut(estimate.lump() + 1) {
-            *v = self.restart;
-        }
+        let mut dual = estimate.gather(&self.states, 0.0);
+        dual[estimate.restart()] = self.restart;
         Some(Solution {
             policy: Policy::uniform(&estimate.model),
             certificate: Certificate {
@@ -96,14 +97,12 @@ impl Potentials {
 
     fn save(&self, writer: &mut Writer) {
         writer.reals(&self.states);
-        writer.real(self.lump);
         writer.real(self.restart);
     }
 
     fn load(reader: &mut Reader<'_>) -> std::result::Result<Self, Damage> {
         Ok(Potentials {
             states: reader.reals()?,
-            lump: reader.real()?,
             restart: reader.real()?,
         })
     }
@@ -154,10 +153,12 @@ impl Explorer {
             for (w, &s) in target.log_weights.iter_mut().zip(&estimate.known) {
                 *w = weight(s as usize);
             }
-            // each of the lump's states has as many actions as any other
-            let choice = (model.max_actions() as f64).ln();
-            target.log_weights[estimate.lump()] =
-                lump + target.temperature(problem.formulation) * choice;
+            if let Some(place) = estimate.lump() {
+                // each of the lump's states has as many actions as any other
+                let choice = (model.max_actions() as f64).ln();
+                target.log_weights[place] =
+                    lump + target.temperature(problem.formulation) * choice;
+            }
         }
         let warm = before.start(estimate).filter(|_| entropic);
         let solution = self
@@ -175,42 +176,29 @@ impl Learner for Explorer {
     }
 
     fn update(&mut self, lesson: &Lesson<'_>) -> Result<()> {
-        let visits = lesson.counts.state_totals();
         let manner = &self.manner;
-        let known = visits.iter().filter(|n| **n > 0).count().max(1);
-        let mean = (lesson.counts.total() as f64 / known as f64 + 1.0).ln();
-        let weight = |s: usize| manner.catch_up * (mean - (visits[s] as f64 + 1.0).ln());
-        let estimate = Estimate::new(lesson.counts, Untried::Lump(manner.prior, manner.tuning[1]));
-        let unknown = manner.unseen + manner.tuning[0] * estimate.untried as f64;
-        let (policy, potentials, notes) = self.solve(
-            lesson,
-            &estimate,
-            weight,
-            unknown.ln(),
-            manner.tuning[2],
-            &self.before,
-        )?;
+        let visits = lesson.counts.state_totals();
+        let estimate = Estimate::new(lesson.counts, Untried::Lump(manner.prior));
+        let mean = lesson.counts.total() as f64 / estimate.known.len() as f64;
+        let weight = |s: usize| manner.catch_up * ((mean + 1.0) / (visits[s] as f64 + 1.0)).ln();
+        let lump = (manner.unseen * (estimate.untried as f64 + 1.0)).max(1e-6).ln();
+        let (policy, potentials, mut notes) =
+            self.solve(lesson, &estimate, weight, lump, ACTIONS, &self.before)?;
+        notes.extend(absorbing(lesson.counts, &estimate));
         (self.gathering, self.before, self.notes) = (policy, potentials, notes);
         Ok(())
     }
 
     fn conclude(&mut self, lesson: &Lesson<'_>) -> Result<()> {
-        let manner = &self.manner;
-        let t = &manner.tuning;
-        let untried = match t[3] as usize {
-            0 => Untried::Lump(t[4], t[1]),
-            1 => Untried::Rival(crate::model::Unvisited::SelfLoop),
-            _ => Untried::Siblings,
-        };
-        let estimate = Estimate::new(lesson.counts, untried);
-        let (policy, potentials, _) = self.solve(
-            lesson,
-            &estimate,
-            |_| 0.0,
-            t[6].ln(),
-            t[5],
-            &self.before_learned,
-        )?;
+        let estimate = Estimate::new(lesson.counts, Untried::Siblings);
+        let before = &self.before_learned;
+        let (policy, potentials, notes) =
+            self.solve(lesson, &estimate, |_| 0.0, 0.0, ACTIONS_LEARNED, before)?;
+        for note in notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
         (self.learned, self.before_learned) = (policy, potentials);
         Ok(())
     }
@@ -247,4 +235,28 @@ impl Learner for Explorer {
         self.before_learned = Potentials::load(reader)?;
         Ok(())
     }
+}
+
+/// States that look as if they could not be left: what is planned for goes as if an episode ended there now and then, and the user
+/// should know.
+fn absorbing(counts: &Counts, estimate: &Estimate) -> Option<String> {
+    let stays = |s: usize| {
+        counts.ends()[s] == 0
+            && counts.pairs(s).all(|pair| {
+                counts.pair_totals()[pair] >= ABSORBING
+                    && counts.seen(pair).iter().all(|(t, _)| *t as usize == s)
+            })
+    };
+    let states = estimate.known.iter().map(|s| *s as usize);
+    let absorbing: Vec<usize> = states.filter(|s| stays(*s)).collect();
+    let first = absorbing.first()?;
+    Some(format!(
+        "{} looks absorbing: every action was tried there at least {ABSORBING} times and none left it. Exploration goes on \
+         for the other states as if episodes ended now and then; give the environment a time limit, or mark the state \
+         terminal, so that they do",
+        match absorbing.len() {
+            1 => format!("state {first}"),
+            n => format!("state {first} (one of {n})"),
+        }
+    ))
 }
