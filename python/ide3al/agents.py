@@ -25,8 +25,13 @@ class Agent:
     """What all exploration algorithms have in common.
 
     ``fit`` alternates batches of steps in the environment with learning from everything seen
-    so far. A terminal state belongs to the model: the reset that leaves it counts as a step.
-    A truncated episode is cut without a transition.
+    so far; batches grow with the steps so far (a tenth of them) unless ``batch_size`` is given. A terminal state belongs to the
+    model: the reset that leaves it counts as a step. A truncated episode is cut without a transition; all agents but the
+    paper's (``paper=True``) plan for the restarts that follow.
+
+    Finite observation spaces of up to a million elements are numbered by place. Any other observation that can be told from
+    others (numbers, strings, arrays, tuples and dictionaries of them, whatever is hashable) is numbered when it is first met:
+    ``visits``, ``policy`` and ``model`` then hold the states met so far, and ``states`` lists them.
     """
 
     _algorithm: ClassVar[str]
@@ -126,8 +131,21 @@ class Agent:
 
     @property
     def coverage(self) -> float:
-        """Share of state-action pairs tried at least once."""
+        """Share of state-action pairs tried at least once, of those declared or met."""
         return float((self.visits > 0).mean())
+
+    @property
+    def states(self) -> list[Any]:
+        """What was met, by number, where observations are numbered as they are met; the numbers themselves elsewhere."""
+        agent = self._fitted()
+        if isinstance(self._observations, Found):
+            return list(self._observations.keys)
+        return list(range(agent.n_states))
+
+    @property
+    def notes(self) -> list[str]:
+        """What should be known of what was learned: states that look absorbing, parts that cannot be reached."""
+        return self._fitted().notes()
 
     @property
     def num_timesteps(self) -> int:
@@ -224,11 +242,18 @@ class Agent:
 
 
 class IDE3AL(Agent):
-    """After each batch, solves an exploration objective on the estimated model (unvisited
-    pairs are uniform) and follows the optimal policy: the paper's Algorithm 1.
+    """After each batch, plans on the estimated model for even visits, and follows the plan.
 
-    ``solve_tolerance`` is the relative gap at which each solve ends, 1e-4 unless given: an
-    estimate from few steps deserves no more digits, and large models are solved sooner.
+    Without arguments it is the one recommended for any environment: it knows of the states it has seen and of one
+    lump for the rest, plans for episodes as they end or are cut, weighs what it has visited much less, and hands over
+    the plan for even visits. ``prior``: a pair tried N times leads to the unknown with probability
+    prior / (N + prior). ``unseen``: as how many states each pair never tried counts. ``catch_up``: how much
+    uneven visits so far weigh. All actions keep a probability of at least ``xi``, 0.1 / actions unless given.
+
+    ``paper=True`` is the paper's Algorithm 1 with its parameters: the Frobenius formulation over all declared
+    states, uniform rows for unvisited pairs, one continuing trajectory.
+
+    ``solve_tolerance`` is the relative gap at which each solve ends: an estimate from few steps deserves no more digits.
     """
 
     _algorithm = "ideal"
@@ -241,13 +266,17 @@ class IDE3AL(Agent):
         zeta: float | None = None,
         prior: float | None = None,
         unseen: float | None = None,
-        paper: bool = False,
         catch_up: float | None = None,
         tie_break: bool = False,
         solve_tolerance: float | None = None,
         batch_size: int | None = None,
+        paper: bool = False,
         seed: int = 0,
     ) -> None:
+        if paper:
+            for name, given in (("prior", prior), ("unseen", unseen), ("catch_up", catch_up)):
+                if given is not None:
+                    raise Error(f"{name} = {given}: the paper has none; leave out paper or {name}")
         super().__init__(
             batch_size=batch_size,
             seed=seed,
@@ -256,16 +285,17 @@ class IDE3AL(Agent):
             zeta=zeta,
             prior=prior,
             unseen=unseen,
-            paper=paper,
             catch_up=catch_up,
             tie_break=tie_break,
             solve_tolerance=solve_tolerance,
+            paper=paper,
         )
 
 
 class MaxEnt(Agent):
     """A mixture of policies that climbs the entropy of the state distribution
-    (Hazan et al. 2019)."""
+    (Hazan et al. 2019). What it predicts with is the one policy with the visits of the mixture in the estimated model; with
+    ``paper=True`` a member drawn once."""
 
     _algorithm = "max-ent"
 
@@ -276,10 +306,11 @@ class MaxEnt(Agent):
         eta: float | None = None,
         discount: float | None = None,
         batch_size: int | None = None,
+        paper: bool = False,
         seed: int = 0,
     ) -> None:
         super().__init__(
-            batch_size=batch_size, seed=seed, epsilon=epsilon, eta=eta, discount=discount
+            batch_size=batch_size, seed=seed, epsilon=epsilon, eta=eta, discount=discount, paper=paper
         )
 
 
@@ -294,9 +325,12 @@ class CountBased(Agent):
         epsilon: float | None = None,
         discount: float | None = None,
         batch_size: int | None = None,
+        paper: bool = False,
         seed: int = 0,
     ) -> None:
-        super().__init__(batch_size=batch_size, seed=seed, epsilon=epsilon, discount=discount)
+        super().__init__(
+            batch_size=batch_size, seed=seed, epsilon=epsilon, discount=discount, paper=paper
+        )
 
 
 class Random(Agent):
@@ -304,8 +338,10 @@ class Random(Agent):
 
     _algorithm = "random"
 
-    def __init__(self, *, batch_size: int | None = None, seed: int = 0) -> None:
-        super().__init__(batch_size=batch_size, seed=seed)
+    def __init__(
+        self, *, batch_size: int | None = None, paper: bool = False, seed: int = 0
+    ) -> None:
+        super().__init__(batch_size=batch_size, seed=seed, paper=paper)
 
 
 def _show_progress(done: int, total: int, agent: Agent) -> None:

@@ -71,6 +71,12 @@ class Found:
         """The number of an observation, if it was met."""
         return self._numbers.get(frozen(observation))
 
+    def copy(self) -> Found:
+        """One that goes on by itself."""
+        other = Found(self.space)
+        other._numbers = dict(self._numbers)
+        return other
+
     def save(self) -> str:
         """All that was met, as text."""
         text = repr(self.keys)

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use ide3al::formulation::Problem;
 use ide3al::formulation::entropy::Target;
 use ide3al::learn::{
-    Algorithm, Experiment, Exploration, Judge, Learner, Lesson, Planner, PolicySampler, Trajectory,
+    Algorithm, Experiment, Exploration, Judge, Learner, Lesson, Planner, PolicySampler, Solver, Trajectory,
     generator, growing_batch, judge_as_lived,
 };
 use ide3al::model::{Counts, Mdp, Policy, Unvisited};
@@ -24,7 +24,7 @@ use crate::signals::{Pending, Signals};
 
 /// The library's planner, with Ctrl-C.
 struct InterruptiblePlanner {
-    options: Options,
+    solver: Solver,
     pending: Arc<Pending>,
 }
 
@@ -38,9 +38,9 @@ impl Planner for InterruptiblePlanner {
         _: &AtomicBool,
     ) -> ide3al::Result<Solution> {
         let mut signals = Signals::new();
-        let options = &self.options;
+        let options = self.solver.options_for(target);
         let solution =
-            solve::solve_towards(model, problem, target, options, warm, &mut signals)?;
+            solve::solve_towards(model, problem, target, &options, warm, &mut signals)?;
         if let Err(raised) = signals.finish() {
             self.pending.put(raised);
             return Err(ide3al::Error::Interrupted);
@@ -128,6 +128,32 @@ impl Agent {
     }
 }
 
+/// Fewest steps from which an environment is called hopeless.
+const HOPELESS: u64 = 20;
+
+/// Why no policy can change what is visited, where that is so.
+fn nothing_to_explore(counts: &Counts) -> Option<String> {
+    let steps = counts.total();
+    if steps < HOPELESS {
+        return None;
+    }
+    if counts.cuts() == steps {
+        return Some(format!(
+            "every one of {steps} steps was cut short (truncated): each episode is one step long, and no policy can change \
+             what is visited; give the environment a longer time limit"
+        ));
+    }
+    let ends: u64 = counts.ends().iter().sum();
+    let places = counts.ends().iter().filter(|n| **n > 0).count();
+    // the reset that leaves a terminal state counts as a step
+    (2 * ends + 1 >= steps && places == 1).then(|| {
+        format!(
+            "every step ended its episode in the same state ({ends} episodes so far): no policy can change what is \
+             visited; check what the environment returns as terminated"
+        )
+    })
+}
+
 /// A model with the pairs of the environment and nothing else of interest.
 fn shape(n_states: usize, n_actions: usize) -> Mdp {
     let mut start = vec![0.0; n_states];
@@ -185,7 +211,11 @@ impl Agent {
                 "epsilon" => experiment.epsilon = value.extract()?,
                 "eta" => experiment.eta = value.extract()?,
                 "discount" => experiment.discount = value.extract()?,
-                "solve_tolerance" => experiment.solve_tolerance = value.extract()?,
+                "solve_tolerance" => {
+                    experiment.solve_tolerance = value.extract()?;
+                    experiment.rough_tolerance = experiment.solve_tolerance;
+                }
+                "rough_tolerance" => experiment.rough_tolerance = value.extract()?,
                 "tie_break" => experiment.tie_break = value.extract()?,
                 "batch_size" => {
                     experiment.batch = value.extract()?;
@@ -201,14 +231,17 @@ impl Agent {
         experiment.validate(&shape).map_err(exception)?;
         let pending = Arc::new(Pending::default());
         let planner: Arc<dyn Planner> = Arc::new(InterruptiblePlanner {
-            options: Options {
-                tie_break: if experiment.tie_break {
-                    TieBreak::Uniform
-                } else {
-                    TieBreak::None
+            solver: Solver {
+                options: Options {
+                    tie_break: if experiment.tie_break {
+                        TieBreak::Uniform
+                    } else {
+                        TieBreak::None
+                    },
+                    relative_tolerance: experiment.solve_tolerance,
+                    ..Options::default()
                 },
-                relative_tolerance: experiment.solve_tolerance,
-                ..Options::default()
+                rough: experiment.rough_tolerance,
             },
             pending: Arc::clone(&pending),
         });
@@ -289,6 +322,9 @@ impl Agent {
             )
             .map_err(|e| self.raise(e))?;
         state.trajectory = Some(trajectory);
+        if let Some(problem) = nothing_to_explore(&state.counts) {
+            return Err(error(problem));
+        }
         let start = self.start(state);
         let (learner, counts) = (&mut state.learner, &state.counts);
         let learned = py.detach(|| {
@@ -527,6 +563,7 @@ impl Agent {
         parameters.set_item("eta", experiment.eta)?;
         parameters.set_item("discount", experiment.discount)?;
         parameters.set_item("solve_tolerance", experiment.solve_tolerance)?;
+        parameters.set_item("rough_tolerance", experiment.rough_tolerance)?;
         parameters.set_item("tie_break", experiment.tie_break)?;
         let (open, growing) = (flag("open")?, flag("growing")?);
         if !growing {

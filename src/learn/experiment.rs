@@ -19,6 +19,8 @@ use crate::solve::{Options, SolverChoice, TieBreak};
 
 /// Share of random actions of all agents, as recommended.
 const LEAST_SHARE: f64 = 0.1;
+/// Models with more states than this are compared without the paper's IDE³AL and MaxEnt, which take their time there.
+const LARGE: usize = 500;
 
 /// The parameters of a set of runs. Two sets with equal parameters on equal models have
 /// equal results, whatever the number of threads and interruptions.
@@ -52,6 +54,8 @@ pub struct Experiment {
     pub value_tolerance: f64,
     /// Relative gap at which a solve inside the loop ends.
     pub solve_tolerance: f64,
+    /// The same for the plans of the recommended IDE³AL, each of which is one of many steps.
+    pub rough_tolerance: f64,
     /// Whether the solves inside the loop choose the optimal policy nearest to uniform.
     pub tie_break: bool,
     /// Number of batches.
@@ -90,6 +94,7 @@ impl Default for Experiment {
             discount: method.discount,
             value_tolerance: method.tolerance,
             solve_tolerance: 1e-4,
+            rough_tolerance: 2e-3,
             tie_break: false,
             iterations: 300,
             batch: 10,
@@ -124,12 +129,23 @@ impl Experiment {
     pub fn recommended(spec: &str, mdp: &Mdp) -> Self {
         let base = Experiment::for_model(spec, mdp);
         let epsilon = LEAST_SHARE;
+        let mut algorithms = vec![Kind::Ideal];
+        if mdp.n_states() <= LARGE {
+            algorithms.extend([Kind::Paper, Kind::MaxEnt]);
+        }
+        algorithms.extend([Kind::CountBased, Kind::Random]);
         Experiment {
             paper: false,
             formulation: Formulation::StateEntropy.name().into(),
             xi: epsilon / mdp.max_actions().max(1) as f64,
             epsilon,
-            solve_tolerance: 2e-3,
+            algorithms: algorithms.iter().map(|kind| Algorithm::new(*kind)).collect(),
+            // two spectral gaps are all that a large model is given the time for
+            gap_every: if mdp.n_states() > LARGE {
+                base.iterations
+            } else {
+                base.gap_every
+            },
             ..base
         }
     }
@@ -210,6 +226,7 @@ impl Experiment {
         for (name, value) in [
             ("value tolerance", self.value_tolerance),
             ("solve tolerance", self.solve_tolerance),
+            ("rough tolerance", self.rough_tolerance),
         ] {
             if !(value > 0.0 && value < 1.0) {
                 return bad(name, value.to_string(), "must be a number between 0 and 1");
@@ -231,6 +248,8 @@ impl Experiment {
     pub fn problem(&self, algorithm: &Algorithm) -> Result<Problem> {
         let formulation = match algorithm.formulation {
             Some(formulation) => formulation,
+            // in company of the recommended one it stands for what the paper recommends
+            None if algorithm.kind == Kind::Paper && !self.paper => Formulation::Frobenius,
             None => Formulation::from_name(&self.formulation)?,
         };
         Ok(Problem {
@@ -266,6 +285,7 @@ impl Experiment {
                 relative_tolerance: self.solve_tolerance,
                 ..Options::default()
             },
+            rough: self.rough_tolerance,
         })
     }
 
@@ -297,7 +317,7 @@ impl Experiment {
             Kind::CountBased if lived => {
                 Box::new(CountBased::new(uniform, n, self.epsilon, method).as_lived())
             }
-            Kind::Ideal => Box::new(Ideal::new(
+            Kind::Ideal | Kind::Paper => Box::new(Ideal::new(
                 uniform,
                 self.problem(algorithm)?,
                 Arc::clone(planner),

@@ -156,11 +156,24 @@ pub trait Planner: Send + Sync {
     ) -> Result<Solution>;
 }
 
-/// The real planner: [`solve::solve`] with fixed options.
+/// The real planner: [`solve::solve_towards`] with fixed options.
 #[derive(Debug, Clone, Default)]
 pub struct Solver {
     /// How to solve.
     pub options: Options,
+    /// Relative gap of plans towards a target of one's own.
+    pub rough: f64,
+}
+
+impl Solver {
+    /// The options for a target.
+    pub fn options_for(&self, target: &Target) -> Options {
+        let mut options = self.options.clone();
+        if !target.is_plain() {
+            options.relative_tolerance = self.rough;
+        }
+        options
+    }
 }
 
 impl Planner for Solver {
@@ -182,8 +195,8 @@ impl Planner for Solver {
                 }
             }
         }
-        let (options, watch) = (&self.options, &mut Watch(stop));
-        let solution = solve::solve_towards(model, problem, target, options, warm, watch)?;
+        let (options, watch) = (self.options_for(target), &mut Watch(stop));
+        let solution = solve::solve_towards(model, problem, target, &options, warm, watch)?;
         if solution.certificate.status == Status::Interrupted {
             return Err(Error::Interrupted);
         }
