@@ -1,4 +1,4 @@
-.PHONY: test test-rust test-python bench lint lint-python lint-dependencies docs soak fuzz coverage determinism
+.PHONY: test test-rust test-python bench worlds lint lint-python lint-dependencies docs soak fuzz coverage determinism
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -50,6 +50,11 @@ bench:
 	cargo bench --bench parts
 	cargo bench --bench scale
 	$(PYTHON) bench/peers/quantecon_stationary.py
+
+# The agents on environments of Gymnasium and MiniGrid, 10 runs each: table, figures, picture. Some twenty minutes.
+worlds: $(VENV)/built
+	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[toy-text,classic-control]>=1.3' 'minigrid>=3.0' matplotlib
+	$(VENV)/bin/python bench/worlds.py --picture python/examples/worlds.png
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps

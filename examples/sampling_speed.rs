@@ -48,7 +48,7 @@ fn main() -> ide3al::Result<()> {
         let mut counts = Counts::new(&actions);
         let mut trajectory = Trajectory::start(&mut simulator, &mut rng)?;
         let begun = Instant::now();
-        trajectory.collect(&mut simulator, &sampler, steps, &mut counts, &mut rng)?;
+        trajectory.collect(&mut simulator, &mut sampler, steps, &mut counts, &mut rng)?;
         let counting = steps as f64 / begun.elapsed().as_secs_f64() / 1e6;
         assert_eq!(counts.total(), steps as u64);
         println!("{model:<24}{stepping:>10.1}{counting:>14.1}");

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _ide3al
 from ._ide3al import Error
-from .spaces import Index
+from .spaces import Index, frozen
 
 Key = Callable[[Any, Any], Hashable]
 
@@ -116,20 +116,5 @@ def _default_key(env: Any, observation: Any) -> Hashable:
         carried = getattr(env, "carrying", None)
         thing = None if carried is None else (str(carried.type), str(carried.color))
         place = tuple(int(x) for x in at), int(env.agent_dir)
-        return _frozen(encode()), place, thing, str(getattr(env, "mission", ""))
-    return _frozen(observation)
-
-
-def _frozen(observation: Any) -> Hashable:
-    if isinstance(observation, np.ndarray):
-        return observation.shape, observation.tobytes()
-    if isinstance(observation, dict):
-        return tuple((name, _frozen(part)) for name, part in observation.items())
-    if isinstance(observation, (tuple, list)):
-        return tuple(_frozen(part) for part in observation)
-    if isinstance(observation, np.generic):
-        number: Hashable = observation.item()
-        return number
-    if isinstance(observation, Hashable):
-        return observation
-    raise Error(f"an observation of type {type(observation).__name__} is no key; give key=...")
+        return frozen(encode()), place, thing, str(getattr(env, "mission", ""))
+    return frozen(observation)

@@ -16,7 +16,7 @@ import numpy as np
 from . import _ide3al
 from ._ide3al import Error
 from .mdp import MDP, Floats, Integers
-from .spaces import Index
+from .spaces import Found, Index, states_of
 
 Callback = Callable[["Agent"], Any]
 
@@ -25,8 +25,13 @@ class Agent:
     """What all exploration algorithms have in common.
 
     ``fit`` alternates batches of steps in the environment with learning from everything seen
-    so far. A terminal state belongs to the model: the reset that leaves it counts as a step.
-    A truncated episode is cut without a transition.
+    so far; batches grow with the steps so far (a tenth of them) unless ``batch_size`` is given. A terminal state belongs to the
+    model: the reset that leaves it counts as a step. A truncated episode is cut without a transition; all agents but the
+    paper's (``paper=True``) plan for the restarts that follow.
+
+    Finite observation spaces of up to a million elements are numbered by place. Any other observation that can be told from
+    others (numbers, strings, arrays, tuples and dictionaries of them, whatever is hashable) is numbered when it is first met:
+    ``visits``, ``policy`` and ``model`` then hold the states met so far, and ``states`` lists them.
     """
 
     _algorithm: ClassVar[str]
@@ -41,7 +46,7 @@ class Agent:
         self.seed = int(seed)
         self._parameters = {**parameters, "batch_size": batch_size}
         self._agent: _ide3al.Agent | None = None
-        self._observations: Index | None = None
+        self._observations: Index | Found | None = None
         self._actions: Index | None = None
 
     def fit(
@@ -71,7 +76,7 @@ class Agent:
 
         done = 0
         while done < total_timesteps:
-            steps = min(agent.batch_size, total_timesteps - done)
+            steps = min(agent.batch_size(total_timesteps), total_timesteps - done)
             last = done + steps == total_timesteps
             agent.iterate(reset, step, steps, last)
             done += steps
@@ -86,8 +91,16 @@ class Agent:
     def predict(self, observation: Any, deterministic: bool = False) -> Any:
         """An action for an observation, drawn from the policy learned, or its likeliest."""
         agent = self._fitted()
-        assert self._observations is not None and self._actions is not None
-        state = self._observations.number(observation)
+        if self._observations is None or self._actions is None:
+            raise Error("give env=... to load, or fit, before predicting")
+        if isinstance(self._observations, Index):
+            state = self._observations.number(observation)
+        else:
+            found = self._observations.find(observation)
+            if found is None or found >= agent.n_states:
+                # never met: every action is as good as any other
+                return self._actions.element(agent.draw_any())
+            state = found
         if deterministic:
             return self._actions.element(int(np.argmax(self.policy[state])))
         return self._actions.element(agent.draw(state))
@@ -97,7 +110,7 @@ class Agent:
         """The policy learned, (S, A). For MaxEnt, whose result is a mixture of policies, the
         one policy with the same state-action visits in the estimated model."""
         agent = self._fitted()
-        return agent.judge()[0].reshape(agent.n_states, agent.n_actions)
+        return agent.policy().reshape(agent.n_states, agent.n_actions)
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -118,8 +131,21 @@ class Agent:
 
     @property
     def coverage(self) -> float:
-        """Share of state-action pairs tried at least once."""
+        """Share of state-action pairs tried at least once, of those declared or met."""
         return float((self.visits > 0).mean())
+
+    @property
+    def states(self) -> list[Any]:
+        """What was met, by number, where observations are numbered as they are met; the numbers themselves elsewhere."""
+        agent = self._fitted()
+        if isinstance(self._observations, Found):
+            return list(self._observations.keys)
+        return list(range(agent.n_states))
+
+    @property
+    def notes(self) -> list[str]:
+        """What should be known of what was learned: states that look absorbing, parts that cannot be reached."""
+        return self._fitted().notes()
 
     @property
     def num_timesteps(self) -> int:
@@ -139,6 +165,8 @@ class Agent:
             archive.writestr("ide3al.json", json.dumps(document))
             archive.writestr("agent.json", text)
             archive.writestr("learner.bin", learner)
+            if isinstance(self._observations, Found):
+                archive.writestr("observations.txt", self._observations.save())
         _ide3al.write_file(path, buffer.getvalue())
 
     @classmethod
@@ -150,6 +178,9 @@ class Agent:
                 document = json.loads(archive.read("ide3al.json"))
                 text = archive.read("agent.json").decode()
                 learner = archive.read("learner.bin")
+                met = None
+                if "observations.txt" in archive.namelist():
+                    met = Found.load(archive.read("observations.txt").decode())
             written_by = str(document["class"])
             agent = cls.__new__(cls)
             Agent.__init__(
@@ -159,7 +190,7 @@ class Agent:
             raise Error(f"{name}: cannot read: {problem}") from None
         except (
             zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError,
-            TypeError, ValueError,
+            SyntaxError, TypeError, ValueError,
         ) as problem:  # fmt: skip
             raise Error(
                 f"{name}: this is no agent saved by ide3al, or it is damaged: {problem}"
@@ -167,24 +198,34 @@ class Agent:
         if written_by != cls.__name__:
             raise Error(f"{name}: holds a {written_by}; load it with ide3al.{written_by}.load")
         agent._agent = _ide3al.Agent.load(text, learner)
+        if agent._agent.open and (met is None or met.size < agent._agent.n_states):
+            raise Error(f"{name}: this is no agent saved by ide3al, or it is damaged: observations.txt")
+        agent._observations = met
         if env is not None:
             agent._attach(env)
         return agent
 
-    def _attach(self, env: Any) -> tuple[_ide3al.Agent, Index, Index]:
+    def _attach(self, env: Any) -> tuple[_ide3al.Agent, Index | Found, Index]:
         for kind in ("observation_space", "action_space"):
             if not hasattr(env, kind):
                 raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
-        observations, actions = Index(env.observation_space), Index(env.action_space)
-        sizes = observations.size, actions.size
+        observations, actions = states_of(env.observation_space), Index(env.action_space)
+        found = isinstance(observations, Found)
         if self._agent is None:
+            states = 1 if found else observations.size
             self._agent = _ide3al.Agent(
-                self._algorithm, *sizes, self.seed, self._parameters
+                self._algorithm, states, actions.size, self.seed, self._parameters, found
             )
-        elif sizes != (self._agent.n_states, self._agent.n_actions):
+        elif found and isinstance(self._observations, Found):
+            # goes on with what was met before
+            observations = self._observations
+        known = self._agent.n_states, self._agent.n_actions
+        same = found == self._agent.open and (found or observations.size == known[0])
+        if not same or actions.size != known[1]:
+            size = "any number of" if found else observations.size
             raise Error(
-                f"this agent has learned {self._agent.n_states} states and "
-                f"{self._agent.n_actions} actions; the environment has {sizes[0]} and {sizes[1]}"
+                f"this agent has learned {known[0]} states and {known[1]} actions; the environment has "
+                f"{size} and {actions.size}"
             )
         self._observations, self._actions = observations, actions
         return self._agent, observations, actions
@@ -201,11 +242,18 @@ class Agent:
 
 
 class IDE3AL(Agent):
-    """After each batch, solves an exploration objective on the estimated model (unvisited
-    pairs are uniform) and follows the optimal policy: the paper's Algorithm 1.
+    """After each batch, plans on the estimated model for even visits, and follows the plan.
 
-    ``solve_tolerance`` is the relative gap at which each solve ends, 1e-4 unless given: an
-    estimate from few steps deserves no more digits, and large models are solved sooner.
+    Without arguments it is the one recommended for any environment: it knows of the states it has seen and of one
+    lump for the rest, plans for episodes as they end or are cut, weighs what it has visited much less, and hands over
+    the plan for even visits. ``prior``: a pair tried N times leads to the unknown with probability
+    prior / (N + prior). ``unseen``: as how many states each pair never tried counts. ``catch_up``: how much
+    uneven visits so far weigh. All actions keep a probability of at least ``xi``, 0.1 / actions unless given.
+
+    ``paper=True`` is the paper's Algorithm 1 with its parameters: the Frobenius formulation over all declared
+    states, uniform rows for unvisited pairs, one continuing trajectory.
+
+    ``solve_tolerance`` is the relative gap at which each solve ends: an estimate from few steps deserves no more digits.
     """
 
     _algorithm = "ideal"
@@ -213,28 +261,41 @@ class IDE3AL(Agent):
     def __init__(
         self,
         *,
-        formulation: str = "frobenius",
+        formulation: str | None = None,
         xi: float | None = None,
         zeta: float | None = None,
+        prior: float | None = None,
+        unseen: float | None = None,
+        catch_up: float | None = None,
         tie_break: bool = False,
         solve_tolerance: float | None = None,
         batch_size: int | None = None,
+        paper: bool = False,
         seed: int = 0,
     ) -> None:
+        if paper:
+            for name, given in (("prior", prior), ("unseen", unseen), ("catch_up", catch_up)):
+                if given is not None:
+                    raise Error(f"{name} = {given}: the paper has none; leave out paper or {name}")
         super().__init__(
             batch_size=batch_size,
             seed=seed,
             formulation=formulation,
             xi=xi,
             zeta=zeta,
+            prior=prior,
+            unseen=unseen,
+            catch_up=catch_up,
             tie_break=tie_break,
             solve_tolerance=solve_tolerance,
+            paper=paper,
         )
 
 
 class MaxEnt(Agent):
     """A mixture of policies that climbs the entropy of the state distribution
-    (Hazan et al. 2019)."""
+    (Hazan et al. 2019). What it predicts with is the one policy with the visits of the mixture in the estimated model; with
+    ``paper=True`` a member drawn once."""
 
     _algorithm = "max-ent"
 
@@ -245,10 +306,11 @@ class MaxEnt(Agent):
         eta: float | None = None,
         discount: float | None = None,
         batch_size: int | None = None,
+        paper: bool = False,
         seed: int = 0,
     ) -> None:
         super().__init__(
-            batch_size=batch_size, seed=seed, epsilon=epsilon, eta=eta, discount=discount
+            batch_size=batch_size, seed=seed, epsilon=epsilon, eta=eta, discount=discount, paper=paper
         )
 
 
@@ -263,9 +325,12 @@ class CountBased(Agent):
         epsilon: float | None = None,
         discount: float | None = None,
         batch_size: int | None = None,
+        paper: bool = False,
         seed: int = 0,
     ) -> None:
-        super().__init__(batch_size=batch_size, seed=seed, epsilon=epsilon, discount=discount)
+        super().__init__(
+            batch_size=batch_size, seed=seed, epsilon=epsilon, discount=discount, paper=paper
+        )
 
 
 class Random(Agent):
@@ -273,8 +338,10 @@ class Random(Agent):
 
     _algorithm = "random"
 
-    def __init__(self, *, batch_size: int | None = None, seed: int = 0) -> None:
-        super().__init__(batch_size=batch_size, seed=seed)
+    def __init__(
+        self, *, batch_size: int | None = None, paper: bool = False, seed: int = 0
+    ) -> None:
+        super().__init__(batch_size=batch_size, seed=seed, paper=paper)
 
 
 def _show_progress(done: int, total: int, agent: Agent) -> None:

@@ -15,7 +15,7 @@ from ._ide3al import Error
 from ._table import html_table, nats, text_table
 from .agents import Agent
 from .mdp import Floats, Integers
-from .spaces import Index
+from .spaces import Found, Index, states_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,6 +121,7 @@ def collect(
 
 def _episodes(data: Data, env: Any, buffer: Any) -> list[Any]:
     """One Minari buffer per episode."""
+    # states that were found one by one have no element to write
     states, actions = Index(env.observation_space), Index(env.action_space)
     ended = np.flatnonzero(data.terminations | data.truncations) + 1
     bounds = np.unique(np.concatenate([[0], ended, [len(data)]]))
@@ -170,7 +171,7 @@ class _Recorder:
         self.env = env
         self.observation_space = env.observation_space
         self.action_space = env.action_space
-        self.states, self.actions = Index(env.observation_space), Index(env.action_space)
+        self.states, self.actions = states_of(env.observation_space), Index(env.action_space)
         self.steps: list[tuple[int, int, int, float, bool, bool]] = []
         self._at = 0
 
@@ -206,26 +207,31 @@ class _Recorder:
 
 
 def _collect(env: Any, policy: Agent | Any, steps: int, seed: int) -> Data:
-    states, actions = Index(env.observation_space), Index(env.action_space)
+    states, actions = states_of(env.observation_space), Index(env.action_space)
     rng = np.random.default_rng(seed)
     if isinstance(policy, Agent):
+        if isinstance(states, Found) and isinstance(policy._observations, Found):
+            states = policy._observations.copy()
         policy = policy.policy
     table = np.asarray(policy, dtype=np.float64)
-    if table.shape != (states.size, actions.size):
+    size = table.shape[0] if isinstance(states, Found) and table.ndim == 2 else states.size
+    if table.shape != (size, actions.size):
         raise Error(
-            f"policy: expected shape ({states.size}, {actions.size}), found {table.shape}"
+            f"policy: expected shape ({size}, {actions.size}), found {table.shape}"
         )
     if not (table >= 0).all() or not np.allclose(table.sum(axis=1), 1, atol=1e-6):
         raise Error("policy: every row must be a distribution over actions")
     sums = np.cumsum(table, axis=1)
+    even = np.arange(1.0, actions.size + 1)
     columns = np.zeros((3, steps), dtype=np.int64)
     rewards = np.zeros(steps)
     ends = np.zeros((2, steps), dtype=np.bool_)
     observation, _ = env.reset(seed=seed)
     state = states.number(observation)
     for k in range(steps):
-        draw = rng.random() * sums[state, -1]
-        action = min(int(np.searchsorted(sums[state], draw, side="right")), actions.size - 1)
+        row = sums[state] if state < len(sums) else even
+        draw = rng.random() * row[-1]
+        action = min(int(np.searchsorted(row, draw, side="right")), actions.size - 1)
         observation, reward, terminated, truncated, _ = env.step(actions.element(action))
         following = states.number(observation)
         columns[:, k] = state, action, following

@@ -229,6 +229,9 @@ def experiment(
     tie_break: bool | None = None,
     converge: float | None = None,
     goal: bool | None = None,
+    paper: bool = False,
+    prior: float | None = None,
+    unseen: float | None = None,
     engine: str = "threads",
     threads: int | None = None,
     retries: int = 3,
@@ -241,8 +244,8 @@ def experiment(
     """Compares algorithms on a known model that they do not know: the runs behind
     ``ide3al learn``, with the same defaults, the same seeds and the same bytes.
 
-    ``model`` is an :class:`MDP` or a domain (``"double-chain"``). ``algorithms``: ideal,
-    max-ent, count-based, random, non-iterative, ``ideal:FORMULATION``. ``engine="threads"``
+    ``model`` is an :class:`MDP` or a domain (``"double-chain"``). ``algorithms``: ideal (as recommended, with
+    ``paper=True`` the paper's), paper, max-ent, count-based, random, non-iterative, ``ideal:FORMULATION``. ``engine="threads"``
     uses ``threads`` threads of this process (all cores), ``engine="ray"`` makes every run a
     task of the Ray cluster one is connected to (or a local one); a task that dies with its
     worker or node is done again, up to ``retries`` times. With ``out`` the results are written
@@ -269,6 +272,7 @@ def experiment(
         "seed": _whole("seed", seed), "formulation": formulation, "xi": xi, "zeta": zeta,
         "epsilon": epsilon, "eta": eta, "solve_tolerance": solve_tolerance,
         "tie_break": tie_break, "converge": converge, "goal": goal,
+        "paper": paper, "prior": prior, "unseen": unseen,
     }  # fmt: skip
     name = mdp._model.spec or "model"
     job = _ide3al.Experiment(mdp._model, name, given)

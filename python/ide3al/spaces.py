@@ -1,9 +1,10 @@
-"""Finite Gymnasium spaces as numbers from 0."""
+"""Observations as numbers from 0: those of finite Gymnasium spaces by place, all others as they are met."""
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from ._ide3al import Error
 
 #: Most elements of a space that is explored as a table.
-MOST = 100_000_000
+MOST = 1_000_000
 
 
 class Index:
@@ -43,6 +44,109 @@ class Index:
         if not 0 <= number < self.size:
             raise Error(f"{number} is out of range: {self.space} has {self.size} elements")
         return self._element(number)
+
+
+class Found:
+    """Numbers observations in the order in which they are met, for spaces that are not finite or too large for a
+    table: ``size``, ``number(observation)``, ``find(observation)``."""
+
+    def __init__(self, space: Any = None) -> None:
+        self.space = space
+        self._numbers: dict[Hashable, int] = {}
+
+    @property
+    def size(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def keys(self) -> list[Hashable]:
+        """What was met, by number."""
+        return list(self._numbers)
+
+    def number(self, observation: Any) -> int:
+        """The number of an observation, a new one if it was never met."""
+        return self._numbers.setdefault(frozen(observation), len(self._numbers))
+
+    def find(self, observation: Any) -> int | None:
+        """The number of an observation, if it was met."""
+        return self._numbers.get(frozen(observation))
+
+    def copy(self) -> Found:
+        """One that goes on by itself."""
+        other = Found(self.space)
+        other._numbers = dict(self._numbers)
+        return other
+
+    def save(self) -> str:
+        """All that was met, as text."""
+        text = repr(self.keys)
+        try:
+            same = ast.literal_eval(text) == self.keys
+        except (ValueError, SyntaxError):
+            same = False
+        if not same:
+            raise Error(
+                "observations that are no numbers, strings, arrays or tuples of them cannot be written to a "
+                "file; wrap the environment so that it returns such"
+            )
+        return text
+
+    @classmethod
+    def load(cls, text: str) -> Found:
+        found = cls()
+        for k, key in enumerate(ast.literal_eval(text)):
+            if found._numbers.setdefault(key, k) != k:
+                raise ValueError("an observation is listed twice")
+        return found
+
+
+def frozen(observation: Any) -> Hashable:
+    """An observation as a key: equal observations have equal keys."""
+    if isinstance(observation, np.ndarray):
+        if observation.dtype.kind == "f" and np.isnan(observation).any():
+            raise Error(f"observation {observation} is not a number (NaN): no two of them are equal")
+        if observation.dtype.kind not in "biufSU":
+            return tuple(frozen(part) for part in observation.tolist())
+        return observation.shape, observation.dtype.str, observation.tobytes()
+    if isinstance(observation, np.generic):
+        observation = observation.item()
+    if isinstance(observation, float) and math.isnan(observation):
+        raise Error("an observation is not a number (NaN): no two of them are equal")
+    if isinstance(observation, Mapping):
+        return tuple((name, frozen(part)) for name, part in observation.items())
+    if isinstance(observation, tuple | list):
+        return tuple(frozen(part) for part in observation)
+    try:
+        hash(observation)
+    except TypeError:
+        raise Error(
+            f"an observation of type {type(observation).__name__} cannot be told from others (it is not hashable); "
+            "return a number, a string, an array, or a tuple or dictionary of them, for example with "
+            "gymnasium.wrappers.TransformObservation"
+        ) from None
+    return observation
+
+
+def states_of(space: Any) -> Index | Found:
+    """Numbers of observations: by place in a finite space of sensible size, else as they are met."""
+    if _continuous(space):
+        raise Error(
+            f"{space} is not finite; sort it into bins first: "
+            "ide3al.wrappers.Discretize(env, {name: edges, ...})"
+        )
+    try:
+        return Index(space)
+    except Error:
+        return Found(space)
+
+
+def _continuous(space: Any) -> bool:
+    """Whether some part holds real numbers: hardly any observation would be met twice."""
+    parts = getattr(space, "spaces", None)
+    if parts is not None:
+        return any(_continuous(part) for part in (parts.values() if isinstance(parts, Mapping) else parts))
+    dtype = getattr(space, "dtype", None)
+    return type(space).__name__ == "Box" and dtype is not None and np.dtype(dtype).kind == "f"
 
 
 _Functions = tuple[int, Callable[[Any], int], Callable[[int], Any]]

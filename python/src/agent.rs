@@ -4,9 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use ide3al::formulation::Problem;
+use ide3al::formulation::entropy::Target;
 use ide3al::learn::{
-    Algorithm, Experiment, Exploration, Judge, Learner, Lesson, Planner, PolicySampler, Trajectory,
-    generator,
+    Algorithm, Experiment, Exploration, Judge, Learner, Lesson, Planner, PolicySampler, Solver, Trajectory,
+    generator, growing_batch, judge_as_lived,
 };
 use ide3al::model::{Counts, Mdp, Policy, Unvisited};
 use ide3al::solve::{self, Options, Solution, Status, TieBreak};
@@ -23,7 +24,7 @@ use crate::signals::{Pending, Signals};
 
 /// The library's planner, with Ctrl-C.
 struct InterruptiblePlanner {
-    options: Options,
+    solver: Solver,
     pending: Arc<Pending>,
 }
 
@@ -32,11 +33,14 @@ impl Planner for InterruptiblePlanner {
         &self,
         model: &Mdp,
         problem: &Problem,
+        target: &Target,
         warm: Option<&Solution>,
         _: &AtomicBool,
     ) -> ide3al::Result<Solution> {
         let mut signals = Signals::new();
-        let solution = solve::solve(model, problem, &self.options, warm, &mut signals)?;
+        let options = self.solver.options_for(target);
+        let solution =
+            solve::solve_towards(model, problem, target, &options, warm, &mut signals)?;
         if let Err(raised) = signals.finish() {
             self.pending.put(raised);
             return Err(ide3al::Error::Interrupted);
@@ -60,15 +64,20 @@ struct State {
     /// `None` before the first batch and after loading: the next batch begins with a reset.
     trajectory: Option<Trajectory>,
     batches: u64,
+    /// Whether the learner has made up its mind since it last learned.
+    concluded: bool,
 }
 
-/// An exploration algorithm in an environment of `n_states` states and `n_actions` actions.
+/// An exploration algorithm in an environment of `n_actions` actions and of declared states, or of states that are
+/// found one by one (`open`).
 #[pyclass(frozen, module = "ide3al._ide3al")]
 pub(crate) struct Agent {
     experiment: Experiment,
     algorithm: Algorithm,
-    n_states: usize,
     n_actions: usize,
+    open: bool,
+    /// Without a fixed size batches grow with the steps so far.
+    growing: bool,
     pending: Arc<Pending>,
     state: Mutex<State>,
 }
@@ -92,10 +101,57 @@ impl Agent {
     }
 
     fn start(&self, state: &State) -> Vec<f64> {
-        let mut start = vec![0.0; self.n_states];
+        let mut start = vec![0.0; state.counts.n_states()];
         start[state.start.unwrap_or(0)] = 1.0;
         start
     }
+
+    /// Lets the learner make up its mind, once.
+    fn conclude(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
+        if state.concluded || state.counts.total() == 0 {
+            return Ok(());
+        }
+        let start = self.start(state);
+        let (learner, counts) = (&mut state.learner, &state.counts);
+        let concluded = py.detach(|| {
+            learner.conclude(&Lesson {
+                counts,
+                start: &start,
+                last: true,
+                open: self.open,
+                stop: &AtomicBool::new(false),
+            })
+        });
+        concluded.map_err(|e| self.raise(e))?;
+        state.concluded = true;
+        Ok(())
+    }
+}
+
+/// Fewest steps from which an environment is called hopeless.
+const HOPELESS: u64 = 20;
+
+/// Why no policy can change what is visited, where that is so.
+fn nothing_to_explore(counts: &Counts) -> Option<String> {
+    let steps = counts.total();
+    if steps < HOPELESS {
+        return None;
+    }
+    if counts.cuts() == steps {
+        return Some(format!(
+            "every one of {steps} steps was cut short (truncated): each episode is one step long, and no policy can change \
+             what is visited; give the environment a longer time limit"
+        ));
+    }
+    let ends: u64 = counts.ends().iter().sum();
+    let places = counts.ends().iter().filter(|n| **n > 0).count();
+    // the reset that leaves a terminal state counts as a step
+    (2 * ends + 1 >= steps && places == 1).then(|| {
+        format!(
+            "every step ended its episode in the same state ({ends} episodes so far): no policy can change what is \
+             visited; check what the environment returns as terminated"
+        )
+    })
 }
 
 /// A model with the pairs of the environment and nothing else of interest.
@@ -116,17 +172,33 @@ impl Agent {
         n_actions: usize,
         seed: u64,
         parameters: &Bound<'_, PyDict>,
+        open: bool,
     ) -> PyResult<Self> {
         if n_states == 0 || n_actions == 0 {
             return Err(exception(ide3al::Error::Empty));
         }
         let algorithm = Algorithm::from_name(algorithm).map_err(exception)?;
         let shape = shape(n_states, n_actions);
+        let paper = match parameters.get_item("paper")? {
+            Some(paper) if !paper.is_none() => paper.extract()?,
+            _ => false,
+        };
+        if paper && open {
+            return Err(error(
+                "paper: the paper's algorithms need to know all states beforehand; this environment does not \
+                 declare a finite observation space",
+            ));
+        }
         let mut experiment = Experiment {
             algorithms: vec![algorithm],
             seed,
-            ..Experiment::for_model("", &shape)
+            ..if paper {
+                Experiment::for_model("", &shape)
+            } else {
+                Experiment::recommended("", &shape)
+            }
         };
+        let mut growing = !paper;
         for (name, value) in parameters.iter() {
             if value.is_none() {
                 continue;
@@ -139,23 +211,37 @@ impl Agent {
                 "epsilon" => experiment.epsilon = value.extract()?,
                 "eta" => experiment.eta = value.extract()?,
                 "discount" => experiment.discount = value.extract()?,
-                "solve_tolerance" => experiment.solve_tolerance = value.extract()?,
+                "solve_tolerance" => {
+                    experiment.solve_tolerance = value.extract()?;
+                    experiment.rough_tolerance = experiment.solve_tolerance;
+                }
+                "rough_tolerance" => experiment.rough_tolerance = value.extract()?,
                 "tie_break" => experiment.tie_break = value.extract()?,
-                "batch_size" => experiment.batch = value.extract()?,
+                "batch_size" => {
+                    experiment.batch = value.extract()?;
+                    growing = false;
+                }
+                "paper" => {}
+                "prior" => experiment.prior = value.extract()?,
+                "unseen" => experiment.unseen = value.extract()?,
+                "catch_up" => experiment.catch_up = value.extract()?,
                 other => return Err(error(format!("unknown parameter '{other}'"))),
             }
         }
         experiment.validate(&shape).map_err(exception)?;
         let pending = Arc::new(Pending::default());
         let planner: Arc<dyn Planner> = Arc::new(InterruptiblePlanner {
-            options: Options {
-                tie_break: if experiment.tie_break {
-                    TieBreak::Uniform
-                } else {
-                    TieBreak::None
+            solver: Solver {
+                options: Options {
+                    tie_break: if experiment.tie_break {
+                        TieBreak::Uniform
+                    } else {
+                        TieBreak::None
+                    },
+                    relative_tolerance: experiment.solve_tolerance,
+                    ..Options::default()
                 },
-                relative_tolerance: experiment.solve_tolerance,
-                ..Options::default()
+                rough: experiment.rough_tolerance,
             },
             pending: Arc::clone(&pending),
         });
@@ -171,12 +257,14 @@ impl Agent {
             start: None,
             trajectory: None,
             batches: 0,
+            concluded: false,
         };
         Ok(Agent {
             experiment,
             algorithm,
-            n_states,
             n_actions,
+            open,
+            growing,
             pending,
             state: Mutex::new(state),
         })
@@ -196,17 +284,29 @@ impl Agent {
         let mut environment = Callbacks {
             reset,
             step,
-            n_states: self.n_states,
+            n_states: if self.open {
+                u32::MAX as usize
+            } else {
+                state.counts.n_states()
+            },
             n_actions: self.n_actions,
             pending: &self.pending,
         };
         let behaviour = state.learner.behaviour(&mut state.rng);
-        state.sampler.set(behaviour).map_err(exception)?;
+        state
+            .sampler
+            .set_grown(behaviour, &state.counts)
+            .map_err(exception)?;
         let mut trajectory = match state.trajectory.take() {
             Some(trajectory) => trajectory,
             None => {
                 let begun = Trajectory::start(&mut environment, &mut state.rng)
                     .map_err(|e| self.raise(e))?;
+                while state.counts.n_states() <= begun.state {
+                    state.counts.add_state(self.n_actions);
+                    state.sampler.add_state(self.n_actions);
+                }
+                state.counts.record_start(begun.state);
                 state.start.get_or_insert(begun.state);
                 begun
             }
@@ -215,13 +315,16 @@ impl Agent {
         trajectory
             .collect(
                 &mut environment,
-                &state.sampler,
+                &mut state.sampler,
                 steps,
                 &mut state.counts,
                 &mut state.rng,
             )
             .map_err(|e| self.raise(e))?;
         state.trajectory = Some(trajectory);
+        if let Some(problem) = nothing_to_explore(&state.counts) {
+            return Err(error(problem));
+        }
         let start = self.start(state);
         let (learner, counts) = (&mut state.learner, &state.counts);
         let learned = py.detach(|| {
@@ -229,11 +332,13 @@ impl Agent {
                 counts,
                 start: &start,
                 last,
+                open: self.open,
                 stop: &AtomicBool::new(false),
             })
         });
         learned.map_err(|e| self.raise(e))?;
         state.batches += 1;
+        state.concluded = false;
         state.prediction = None;
         py.check_signals()
     }
@@ -245,28 +350,41 @@ impl Agent {
     }
 
     /// An action in a state, drawn from what has been learned; a mixture draws one member.
-    fn draw(&self, observed: usize) -> PyResult<usize> {
-        if observed >= self.n_states {
-            return Err(error(format!(
-                "state {observed} is out of range: there are {}, numbered from 0",
-                self.n_states
-            )));
-        }
+    fn draw(&self, py: Python<'_>, observed: usize) -> PyResult<usize> {
         let mut guard = self.state()?;
         let state = &mut *guard;
+        let n_states = state.counts.n_states();
+        if observed >= n_states {
+            return Err(error(format!(
+                "state {observed} is out of range: there are {n_states}, numbered from 0"
+            )));
+        }
         if state.prediction.is_none() {
-            let mut sampler = PolicySampler::new(&vec![self.n_actions; self.n_states]);
+            self.conclude(py, state)?;
+            let mut sampler = PolicySampler::new(&vec![self.n_actions; n_states]);
+            let lived = state.learner.plans_as_lived();
             let policy = match state.learner.exploration() {
                 Exploration::Policy(policy) => policy,
+                // an episode is over before a member's long run sets in: the one policy with the visits of all
+                exploration if lived => {
+                    &judge_as_lived(exploration, &state.counts, false).policy
+                }
                 Exploration::Mixture(mixture) => &mixture.members[mixture.draw(&mut state.rng)],
             };
-            sampler.set(policy).map_err(exception)?;
+            sampler.set_grown(policy, &state.counts).map_err(exception)?;
             state.prediction = Some(sampler);
         }
         match &state.prediction {
             Some(sampler) => Ok(sampler.draw(observed, &mut state.rng)),
             None => Err(error("no policy")),
         }
+    }
+
+    /// Any action, all equally likely: for what was never seen.
+    fn draw_any(&self) -> PyResult<usize> {
+        let mut sampler = PolicySampler::new(&[]);
+        sampler.add_state(self.n_actions);
+        Ok(sampler.draw(0, &mut self.state()?.rng))
     }
 
     /// The policy learned; for a mixture, the one policy with the same visits (judged on the
@@ -277,11 +395,18 @@ impl Agent {
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyDict>)> {
         let mut guard = self.state()?;
         let state = &mut *guard;
+        self.conclude(py, state)?;
         let start = self.start(state);
         // a learner may move to another thread, but not be looked at from two
         let (learner, counts) = (&mut state.learner, &state.counts);
+        let n_states = counts.n_states();
         let (policy, distribution, metrics) = py.detach(move || {
-            let uniform = Policy::uniform(&shape(self.n_states, self.n_actions));
+            if learner.plans_as_lived() {
+                let judged = judge_as_lived(learner.exploration(), counts, true);
+                let policy = judged.policy.probabilities().to_vec();
+                return (policy, judged.distribution, judged.metrics);
+            }
+            let uniform = Policy::uniform(&shape(n_states, self.n_actions));
             let mut judge = Judge::new(None, uniform);
             let metrics = judge.judge(
                 learner.exploration(),
@@ -309,7 +434,8 @@ impl Agent {
     fn estimate(&self) -> PyResult<Model> {
         let state = self.state()?;
         let start = self.start(&state);
-        let model = state.counts.estimate(state.learner.unvisited(), &start);
+        let (unvisited, prior) = (state.learner.unvisited(), state.learner.prior());
+        let model = state.counts.estimate_with_prior(unvisited, prior, &start);
         Ok(Model::new(model, ""))
     }
 
@@ -322,8 +448,14 @@ impl Agent {
     }
 
     #[getter]
-    fn n_states(&self) -> usize {
-        self.n_states
+    fn n_states(&self) -> PyResult<usize> {
+        Ok(self.state()?.counts.n_states())
+    }
+
+    /// Whether states are found one by one.
+    #[getter]
+    fn open(&self) -> bool {
+        self.open
     }
 
     #[getter]
@@ -336,14 +468,39 @@ impl Agent {
         Ok(self.state()?.counts.total())
     }
 
+    /// What the user should know of what was learned.
+    fn notes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let mut guard = self.state()?;
+        self.conclude(py, &mut guard)?;
+        Ok(guard.learner.notes())
+    }
+
+    /// The policy learned; for a mixture, see `judge`.
+    fn policy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let mut guard = self.state()?;
+        let state = &mut *guard;
+        self.conclude(py, state)?;
+        if let Exploration::Policy(policy) = state.learner.exploration() {
+            let given = policy.probabilities();
+            let mut whole = given.to_vec();
+            whole.resize(state.counts.n_pairs(), 1.0 / self.n_actions as f64);
+            return Ok(whole.into_pyarray(py));
+        }
+        drop(guard);
+        Ok(self.judge(py)?.0)
+    }
+
     #[getter]
     fn batches(&self) -> PyResult<u64> {
         Ok(self.state()?.batches)
     }
 
-    #[getter]
-    fn batch_size(&self) -> u64 {
-        self.experiment.batch
+    /// Steps of the next batch of a fit of `budget` steps in all.
+    fn batch_size(&self, budget: u64) -> PyResult<u64> {
+        if !self.growing {
+            return Ok(self.experiment.batch);
+        }
+        Ok(growing_batch(self.state()?.counts.total(), budget))
     }
 
     /// Everything needed to go on: a JSON text and the learner's bytes.
@@ -356,10 +513,15 @@ impl Agent {
             }
         }
         let text = json!({
-            "format": 1,
+            "format": 2,
             "experiment": self.experiment,
             "algorithm": self.algorithm.label(),
-            "n_states": self.n_states,
+            "n_states": state.counts.n_states(),
+            "open": self.open,
+            "growing": self.growing,
+            "starts": state.counts.starts(),
+            "ends": state.counts.ends(),
+            "cuts": state.counts.cuts(),
             "n_actions": self.n_actions,
             "generator": state.rng,
             "start": state.start,
@@ -375,12 +537,13 @@ impl Agent {
         let damaged = |what: &str| error(format!("the agent's file is damaged: {what}"));
         let value: Value =
             serde_json::from_str(text).map_err(|e| damaged(&format!("agent.json: {e}")))?;
-        if value["format"] != json!(1) {
+        if value["format"] != json!(2) {
             return Err(error(format!(
-                "the agent's file has format {}, this version of ide3al reads format 1",
+                "the agent's file has format {}, this version of ide3al reads format 2",
                 value["format"]
             )));
         }
+        let flag = |key: &str| value[key].as_bool().ok_or_else(|| damaged(key));
         let number = |key: &str| value[key].as_u64().ok_or_else(|| damaged(key));
         let experiment: Experiment = serde_json::from_value(value["experiment"].clone())
             .map_err(|e| damaged(&e.to_string()))?;
@@ -400,8 +563,16 @@ impl Agent {
         parameters.set_item("eta", experiment.eta)?;
         parameters.set_item("discount", experiment.discount)?;
         parameters.set_item("solve_tolerance", experiment.solve_tolerance)?;
+        parameters.set_item("rough_tolerance", experiment.rough_tolerance)?;
         parameters.set_item("tie_break", experiment.tie_break)?;
-        parameters.set_item("batch_size", experiment.batch)?;
+        let (open, growing) = (flag("open")?, flag("growing")?);
+        if !growing {
+            parameters.set_item("batch_size", experiment.batch)?;
+        }
+        parameters.set_item("paper", experiment.paper)?;
+        parameters.set_item("prior", experiment.prior)?;
+        parameters.set_item("unseen", experiment.unseen)?;
+        parameters.set_item("catch_up", experiment.catch_up)?;
         let agent = Agent::new(
             value["algorithm"]
                 .as_str()
@@ -410,6 +581,7 @@ impl Agent {
             n_actions as usize,
             experiment.seed,
             &parameters,
+            open,
         )?;
         {
             let mut guard = agent.state()?;
@@ -429,6 +601,17 @@ impl Agent {
                 }
                 state.counts.add(pair, next, count).map_err(exception)?;
             }
+            let episodes = |key: &str| {
+                let read: Vec<u64> = serde_json::from_value(value[key].clone())
+                    .map_err(|e| damaged(&e.to_string()))?;
+                if read.len() as u64 != n_states || read.iter().any(|n| *n > u64::MAX >> 16) {
+                    return Err(damaged(key));
+                }
+                Ok(read)
+            };
+            let (starts, ends) = (episodes("starts")?, episodes("ends")?);
+            let cuts = number("cuts")?;
+            state.counts.set_episodes(starts, ends, cuts).map_err(exception)?;
             state.learner.restore(learner).map_err(exception)?;
         }
         Ok(agent)

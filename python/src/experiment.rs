@@ -101,9 +101,18 @@ impl Experiment {
 
 /// Everything given, on top of the defaults of `ide3al learn`.
 fn parameters(spec: &str, mdp: &Mdp, given: &Bound<'_, PyDict>) -> PyResult<learn::Experiment> {
-    let mut e = learn::Experiment::for_model(spec, mdp);
-    let mut epsilon = None;
-    let mut xi = None;
+    let paper = match given.get_item("paper")? {
+        Some(paper) if !paper.is_none() => paper.extract()?,
+        _ => false,
+    };
+    let mut e = if paper {
+        learn::Experiment::for_model(spec, mdp)
+    } else {
+        learn::Experiment::recommended(spec, mdp)
+    };
+    let ends_only = !paper && e.gap_every == e.iterations;
+    let mut epsilon: Option<f64> = None;
+    let mut xi: Option<f64> = None;
     for (name, value) in given.iter() {
         if value.is_none() {
             continue;
@@ -128,7 +137,16 @@ fn parameters(spec: &str, mdp: &Mdp, given: &Bound<'_, PyDict>) -> PyResult<lear
             "epsilon" => epsilon = Some(value.extract()?),
             "eta" => e.eta = value.extract()?,
             "discount" => e.discount = value.extract()?,
-            "solve_tolerance" => e.solve_tolerance = value.extract()?,
+            "solve_tolerance" => {
+                e.solve_tolerance = value.extract()?;
+                e.rough_tolerance = e.solve_tolerance;
+            }
+            "paper" => {}
+            "prior" | "unseen" if paper => {
+                return Err(error(format!("{name}: the paper has none; leave out paper or {name}")));
+            }
+            "prior" => e.prior = value.extract()?,
+            "unseen" => e.unseen = value.extract()?,
             "tie_break" => e.tie_break = value.extract()?,
             "iterations" => e.iterations = value.extract()?,
             "batch" => e.batch = value.extract()?,
@@ -144,9 +162,17 @@ fn parameters(spec: &str, mdp: &Mdp, given: &Bound<'_, PyDict>) -> PyResult<lear
             other => return Err(error(format!("unknown parameter '{other}'"))),
         }
     }
-    // the paper takes epsilon = xi throughout, and so does the command line
-    e.epsilon = epsilon.or(xi).unwrap_or(e.epsilon);
+    // as on the command line: the paper takes epsilon = xi, otherwise every agent has the same least probability
+    let actions = mdp.max_actions().max(1) as f64;
+    let shared = xi.map(|xi| if paper { xi } else { (xi * actions).min(1.0) });
+    if let (None, Some(epsilon), false) = (xi, epsilon, paper) {
+        e.xi = epsilon / actions;
+    }
+    e.epsilon = epsilon.or(shared).unwrap_or(e.epsilon);
     e.xi = xi.unwrap_or(e.xi);
+    if ends_only {
+        e.gap_every = e.iterations.max(1);
+    }
     Ok(e)
 }
 

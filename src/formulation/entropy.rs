@@ -8,11 +8,59 @@
 //! with $\tau = 1$ for Dual and $\tau = 0$ for State Entropy. (Write $\omega = d \cdot p$; the
 //! multiplier of the flow constraint at $t$ is $V_t$; maximise over $p$ state by state, then
 //! over $d$ on the simplex.)
+//!
+//! *Weights.* A state may stand for $q_s$ equal ones (what was never seen, lumped together), or be wanted $q_s$
+//! times as often. Then $H(d) + \sum_s d_s \ln q_s = -\sum_s d_s \ln (d_s / q_s)$ is maximised, and the bound
+//! becomes $\ln \sum_s q_s \exp(\psi_s - V_s)$. And between Dual and State Entropy lie all
+//! $H(d) + \tau \sum_s d_s H(p_s)$ with $0 < \tau < 1$. See [`Target`].
 
 use super::{Formulation, simplex};
+use crate::chain::classes::Classes;
 use crate::chain::stationary::long_run;
 use crate::chain::{Chain, entropy};
 use crate::model::{Mdp, Policy};
+
+/// What the entropies are measured against; the default is the plain formulation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Target {
+    /// $\ln q$ per state; empty: all alike.
+    pub log_weights: Vec<f64>,
+    /// $\tau$ of State Entropy: weight of the entropy of actions.
+    pub actions: f64,
+}
+
+impl Target {
+    /// Whether it is the plain formulation.
+    pub fn is_plain(&self) -> bool {
+        self.log_weights.is_empty() && self.actions == 0.0
+    }
+
+    /// $\ln q_s$.
+    pub fn log_weight(&self, s: usize) -> f64 {
+        self.log_weights.get(s).copied().unwrap_or(0.0)
+    }
+
+    /// Weights of some of the states.
+    pub(crate) fn of_states(&self, states: &[usize]) -> Vec<f64> {
+        let some = states.iter().filter_map(|s| self.log_weights.get(*s));
+        some.copied().collect()
+    }
+
+    /// Weight of the entropy of actions.
+    pub fn temperature(&self, formulation: Formulation) -> f64 {
+        match formulation {
+            Formulation::Dual => 1.0,
+            _ => self.actions,
+        }
+    }
+
+    /// What could be reached if every distribution were stationary.
+    pub fn most(&self, mdp: &Mdp, formulation: Formulation) -> f64 {
+        let tau = self.temperature(formulation);
+        let of = |s: usize| self.log_weight(s) + tau * (mdp.n_actions(s) as f64).ln();
+        log_sum_exp((0..mdp.n_states()).map(of))
+    }
+}
 
 /// $\ln \sum_i e^{x_i}$ without overflow.
 pub fn log_sum_exp(x: impl Iterator<Item = f64> + Clone) -> f64 {
@@ -26,6 +74,18 @@ pub fn log_sum_exp(x: impl Iterator<Item = f64> + Clone) -> f64 {
 /// The upper bound that potentials `v` prove. A constant in `v` means nothing and may be large,
 /// so only differences are formed.
 pub fn bound(mdp: &Mdp, formulation: Formulation, xi: f64, v: &[f64]) -> f64 {
+    bound_towards(mdp, formulation, &Target::default(), xi, v)
+}
+
+/// [`bound`] for a target.
+pub fn bound_towards(
+    mdp: &Mdp,
+    formulation: Formulation,
+    target: &Target,
+    xi: f64,
+    v: &[f64],
+) -> f64 {
+    let tau = target.temperature(formulation);
     let mut q = vec![0.0; mdp.n_pairs()];
     let mut state_of = vec![0u32; mdp.n_pairs()];
     for s in 0..mdp.n_states() {
@@ -37,10 +97,12 @@ pub fn bound(mdp: &Mdp, formulation: Formulation, xi: f64, v: &[f64]) -> f64 {
     let theta: Vec<f64> = (0..mdp.n_states())
         .map(|s| {
             let row = &q[mdp.pairs(s)];
-            match formulation {
-                Formulation::Dual => simplex::soft_maximum(row, xi, 1.0, &mut p[..row.len()]),
-                _ => simplex::support(row.iter().copied(), xi),
-            }
+            let psi = if tau > 0.0 {
+                simplex::soft_maximum(row, xi, tau, &mut p[..row.len()])
+            } else {
+                simplex::support(row.iter().copied(), xi)
+            };
+            psi + target.log_weight(s)
         })
         .collect();
     log_sum_exp(theta.iter().copied())
@@ -50,6 +112,45 @@ pub fn bound(mdp: &Mdp, formulation: Formulation, xi: f64, v: &[f64]) -> f64 {
 /// several recurrent classes every mixture of them is stationary, and the best one counts:
 /// $\ln \sum_c e^{H_c}$. Also returns the number of recurrent classes.
 pub fn value(mdp: &Mdp, formulation: Formulation, policy: &Policy) -> (f64, usize) {
+    value_towards(mdp, formulation, &Target::default(), policy)
+}
+
+/// What a stationary distribution `d` of a policy is worth.
+pub fn worth(
+    mdp: &Mdp,
+    formulation: Formulation,
+    target: &Target,
+    policy: &Policy,
+    d: &[f64],
+) -> f64 {
+    let tau = target.temperature(formulation);
+    let mut worth = if tau == 1.0 {
+        entropy::state_action_entropy(mdp, policy, d)
+    } else {
+        entropy::entropy(d)
+    };
+    if tau > 0.0 && tau < 1.0 {
+        let rows = policy.probabilities();
+        let within = |s: usize| d[s] * entropy::entropy(&rows[mdp.pairs(s)]);
+        worth += tau * (0..mdp.n_states()).map(within).sum::<f64>();
+    }
+    let along: f64 = target.log_weights.iter().zip(d).map(|(w, p)| w * p).sum();
+    worth + along
+}
+
+/// Number of recurrent classes of a policy's chain.
+pub fn classes(mdp: &Mdp, probabilities: &[f64]) -> usize {
+    let classes = Classes::of_kernel(&mdp.mix(probabilities));
+    classes.recurrent.len()
+}
+
+/// [`value`] for a target.
+pub fn value_towards(
+    mdp: &Mdp,
+    formulation: Formulation,
+    target: &Target,
+    policy: &Policy,
+) -> (f64, usize) {
     let n = mdp.n_states();
     // started everywhere, so that every recurrent class shows
     let chain = Chain::from_parts(mdp.mix(policy.probabilities()), vec![1.0 / n as f64; n]);
@@ -63,10 +164,7 @@ pub fn value(mdp: &Mdp, formulation: Formulation, policy: &Policy) -> (f64, usiz
         for s in states() {
             d[s] = run.distribution[s] / total;
         }
-        class_entropies.push(match formulation {
-            Formulation::Dual => entropy::state_action_entropy(mdp, policy, &d),
-            _ => entropy::entropy(&d),
-        });
+        class_entropies.push(worth(mdp, formulation, target, policy, &d));
     }
     (
         log_sum_exp(class_entropies.iter().copied()),

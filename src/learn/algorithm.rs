@@ -8,7 +8,7 @@ use crate::formulation::Formulation;
 /// Which algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// [`Ideal`](super::Ideal).
+    /// [`Explorer`](super::Explorer), or in an experiment in paper mode [`Ideal`](super::Ideal).
     Ideal,
     /// [`MaxEnt`](super::MaxEnt).
     MaxEnt,
@@ -18,16 +18,19 @@ pub enum Kind {
     Random,
     /// [`Ideal::non_iterative`](super::Ideal::non_iterative).
     NonIterative,
+    /// [`Ideal`](super::Ideal): IDE³AL as the paper has it, in any experiment.
+    Paper,
 }
 
 impl Kind {
     /// All of them. The order fixes the random streams: append, never reorder.
-    pub const ALL: [Kind; 5] = [
+    pub const ALL: [Kind; 6] = [
         Kind::Ideal,
         Kind::MaxEnt,
         Kind::CountBased,
         Kind::Random,
         Kind::NonIterative,
+        Kind::Paper,
     ];
 
     /// Name on the command line and in files.
@@ -38,6 +41,7 @@ impl Kind {
             Kind::CountBased => "count-based",
             Kind::Random => "random",
             Kind::NonIterative => "non-iterative",
+            Kind::Paper => "paper",
         }
     }
 
@@ -49,12 +53,13 @@ impl Kind {
             Kind::CountBased => 2,
             Kind::Random => 3,
             Kind::NonIterative => 4,
+            Kind::Paper => 5,
         }
     }
 
     /// Whether it solves a formulation.
     pub fn takes_formulation(self) -> bool {
-        matches!(self, Kind::Ideal | Kind::NonIterative)
+        matches!(self, Kind::Ideal | Kind::NonIterative | Kind::Paper)
     }
 }
 
@@ -102,7 +107,7 @@ impl Algorithm {
                 name: "algorithm".into(),
                 value: name.into(),
                 problem: format!(
-                    "{} solves no formulation; only ideal and non-iterative do",
+                    "{} solves no formulation; only ideal, paper and non-iterative do",
                     kind.name()
                 ),
             });
@@ -145,6 +150,7 @@ mod tests {
             "random",
             "non-iterative",
             "ideal:column-sum",
+            "paper:dual",
         ] {
             assert_eq!(Algorithm::from_name(name).unwrap().label(), name);
         }

@@ -48,6 +48,11 @@ impl Writer {
                 self.number(count);
             }
         }
+        for s in 0..counts.n_states() {
+            self.number(counts.starts()[s]);
+            self.number(counts.ends()[s]);
+        }
+        self.number(counts.cuts());
     }
 }
 
@@ -124,6 +129,13 @@ impl<'a> Reader<'a> {
         Policy::restored(n_pairs, probabilities).ok_or_else(|| "it holds no sound policy".into())
     }
 
+    /// A policy of an environment whose states are found one by one: as long as it was.
+    pub(crate) fn any_policy(&mut self) -> Result<Policy, Damage> {
+        let probabilities = self.reals()?;
+        let n = probabilities.len();
+        Policy::restored(n, probabilities).ok_or_else(|| "it holds no sound policy".into())
+    }
+
     /// Reads into counts that hold nothing yet.
     pub(crate) fn counts(&mut self, counts: &mut Counts) -> Result<(), Damage> {
         for pair in 0..counts.n_pairs() {
@@ -138,7 +150,18 @@ impl<'a> Reader<'a> {
                     .map_err(|error| error.to_string())?;
             }
         }
-        Ok(())
+        let (mut starts, mut ends) = (Vec::new(), Vec::new());
+        for _ in 0..counts.n_states() {
+            starts.push(self.number()?);
+            ends.push(self.number()?);
+        }
+        let cuts = self.number()?;
+        if starts.iter().chain(&ends).chain([&cuts]).any(|n| *n > u64::MAX >> 16) {
+            return Err("it holds more episodes than can be".into());
+        }
+        counts
+            .set_episodes(starts, ends, cuts)
+            .map_err(|error| error.to_string())
     }
 
     /// Refuses bytes that nobody asked for.
@@ -195,6 +218,9 @@ mod tests {
         counts.record(0, 1, 1);
         counts.record(0, 1, 1);
         counts.record(1, 0, 0);
+        counts.record_start(1);
+        counts.record_end(0);
+        counts.record_cut();
         let mut writer = Writer::default();
         writer.byte(3);
         writer.reals(&[0.1, f64::NAN, -0.0]);

@@ -10,12 +10,17 @@ use super::convergence::Convergence;
 use super::goal::Goal;
 use super::learner::{Learner, Planner, Solver};
 use super::value_iteration::ValueIteration;
-use super::{CountBased, Ideal, MaxEnt, Random};
+use super::{CountBased, Explorer, Ideal, Manner, MaxEnt, Random};
 use crate::domains::default_parameters;
 use crate::error::{Error, Result};
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
 use crate::solve::{Options, SolverChoice, TieBreak};
+
+/// Share of random actions of all agents, as recommended.
+const LEAST_SHARE: f64 = 0.1;
+/// Models with more states than this are compared without the paper's IDE³AL and MaxEnt, which take their time there.
+const LARGE: usize = 500;
 
 /// The parameters of a set of runs. Two sets with equal parameters on equal models have
 /// equal results, whatever the number of threads and interruptions.
@@ -25,6 +30,16 @@ pub struct Experiment {
     pub algorithms: Vec<Algorithm>,
     /// Formulation of IDE³AL, by name.
     pub formulation: String,
+    /// Whether everything is done as the paper does it: IDE³AL and its rivals plan for one continuing trajectory over all
+    /// declared states, without a prior. Otherwise they plan for the states seen and the episodes lived, and `ideal` is the
+    /// [recommended](super::Explorer) one.
+    pub paper: bool,
+    /// Weight of the prior, for the recommended IDE³AL.
+    pub prior: f64,
+    /// As how many states each pair never tried counts, for the recommended IDE³AL.
+    pub unseen: f64,
+    /// Weight of uneven visits so far, for the recommended IDE³AL.
+    pub catch_up: f64,
     /// Least probability of every action, for IDE³AL.
     pub xi: f64,
     /// Largest entry of the target, for IDE³AL with Infinity or Frobenius.
@@ -39,6 +54,8 @@ pub struct Experiment {
     pub value_tolerance: f64,
     /// Relative gap at which a solve inside the loop ends.
     pub solve_tolerance: f64,
+    /// The same for the plans of the recommended IDE³AL, each of which is one of many steps.
+    pub rough_tolerance: f64,
     /// Whether the solves inside the loop choose the optimal policy nearest to uniform.
     pub tie_break: bool,
     /// Number of batches.
@@ -66,6 +83,10 @@ impl Default for Experiment {
                 .map(Algorithm::new)
                 .to_vec(),
             formulation: Formulation::Frobenius.name().into(),
+            paper: true,
+            prior: 0.05,
+            unseen: 1.0,
+            catch_up: 0.5,
             xi: 0.1,
             zeta: 0.7,
             epsilon: 0.1,
@@ -73,6 +94,7 @@ impl Default for Experiment {
             discount: method.discount,
             value_tolerance: method.tolerance,
             solve_tolerance: 1e-4,
+            rough_tolerance: 2e-3,
             tie_break: false,
             iterations: 300,
             batch: 10,
@@ -99,6 +121,32 @@ impl Experiment {
             // the eigenvalue problem of a large chain would cost more than the learning
             gap_every: if mdp.n_states() <= 64 { 1 } else { 20 },
             ..Experiment::default()
+        }
+    }
+
+    /// What is recommended for any model and any environment: IDE³AL [as lived](super::Explorer) and rivals with the
+    /// same least probability of every action. Iterations and batch are the paper's, for the domains it names.
+    pub fn recommended(spec: &str, mdp: &Mdp) -> Self {
+        let base = Experiment::for_model(spec, mdp);
+        let epsilon = LEAST_SHARE;
+        let mut algorithms = vec![Kind::Ideal];
+        if mdp.n_states() <= LARGE {
+            algorithms.extend([Kind::Paper, Kind::MaxEnt]);
+        }
+        algorithms.extend([Kind::CountBased, Kind::Random]);
+        Experiment {
+            paper: false,
+            formulation: Formulation::StateEntropy.name().into(),
+            xi: epsilon / mdp.max_actions().max(1) as f64,
+            epsilon,
+            algorithms: algorithms.iter().map(|kind| Algorithm::new(*kind)).collect(),
+            // two spectral gaps are all that a large model is given the time for
+            gap_every: if mdp.n_states() > LARGE {
+                base.iterations
+            } else {
+                base.gap_every
+            },
+            ..base
         }
     }
 
@@ -151,6 +199,18 @@ impl Experiment {
                  smaller batches",
             );
         }
+        if !(self.prior >= 0.0 && self.prior.is_finite()) {
+            return bad(
+                "prior",
+                self.prior.to_string(),
+                "must be a number from 0 (none) on",
+            );
+        }
+        for (name, value) in [("unseen", self.unseen), ("catch-up", self.catch_up)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return bad(name, value.to_string(), "must be a number from 0 on");
+            }
+        }
         for (name, value) in [("epsilon", self.epsilon), ("eta", self.eta)] {
             if !(0.0..=1.0).contains(&value) {
                 return bad(name, value.to_string(), "must be a number from 0 to 1");
@@ -166,6 +226,7 @@ impl Experiment {
         for (name, value) in [
             ("value tolerance", self.value_tolerance),
             ("solve tolerance", self.solve_tolerance),
+            ("rough tolerance", self.rough_tolerance),
         ] {
             if !(value > 0.0 && value < 1.0) {
                 return bad(name, value.to_string(), "must be a number between 0 and 1");
@@ -187,6 +248,8 @@ impl Experiment {
     pub fn problem(&self, algorithm: &Algorithm) -> Result<Problem> {
         let formulation = match algorithm.formulation {
             Some(formulation) => formulation,
+            // in company of the recommended one it stands for what the paper recommends
+            None if algorithm.kind == Kind::Paper && !self.paper => Formulation::Frobenius,
             None => Formulation::from_name(&self.formulation)?,
         };
         Ok(Problem {
@@ -222,6 +285,7 @@ impl Experiment {
                 relative_tolerance: self.solve_tolerance,
                 ..Options::default()
             },
+            rough: self.rough_tolerance,
         })
     }
 
@@ -235,8 +299,25 @@ impl Experiment {
         let uniform = Policy::uniform(shape);
         let n = shape.n_states();
         let method = self.value_iteration();
+        let lived = !self.paper;
         Ok(match algorithm.kind {
-            Kind::Ideal => Box::new(Ideal::new(
+            Kind::Ideal if lived => Box::new(Explorer::new(
+                uniform,
+                Manner {
+                    problem: self.problem(algorithm)?,
+                    prior: self.prior,
+                    unseen: self.unseen,
+                    catch_up: self.catch_up,
+                },
+                Arc::clone(planner),
+            )),
+            Kind::MaxEnt if lived => Box::new(
+                MaxEnt::new(uniform, n, self.epsilon, self.eta, method).as_lived(),
+            ),
+            Kind::CountBased if lived => {
+                Box::new(CountBased::new(uniform, n, self.epsilon, method).as_lived())
+            }
+            Kind::Ideal | Kind::Paper => Box::new(Ideal::new(
                 uniform,
                 self.problem(algorithm)?,
                 Arc::clone(planner),

@@ -9,6 +9,7 @@ use super::codec::Damage;
 use super::learner::{Exploration, Learner, Lesson, Loader, Planner, Saver};
 use crate::error::Result;
 use crate::formulation::Problem;
+use crate::formulation::entropy::Target;
 use crate::model::{Policy, Unvisited};
 use crate::solve::{Certificate, Solution, Status};
 
@@ -64,7 +65,7 @@ impl Learner for Ideal {
         let model = lesson.counts.estimate(Unvisited::Uniform, lesson.start);
         let solution = self
             .planner
-            .plan(&model, &self.problem, self.warm.as_ref(), lesson.stop)?;
+            .plan(&model, &self.problem, &Target::default(), self.warm.as_ref(), lesson.stop)?;
         self.policy = solution.policy.clone();
         self.warm = Some(solution);
         Ok(())
@@ -72,6 +73,10 @@ impl Learner for Ideal {
 
     fn exploration(&self) -> Exploration<'_> {
         Exploration::Policy(&self.policy)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.warm.as_ref().map_or(Vec::new(), |s| s.notes.clone())
     }
 
     fn save(&self, checkpoint: &mut Saver<'_>) {

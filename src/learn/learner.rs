@@ -9,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use super::codec::{Damage, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::formulation::Problem;
+use crate::formulation::entropy::Target;
 use crate::model::{Counts, Mdp, Policy, Unvisited};
 use crate::solve::{self, Observer, Options, Progress, Solution, Status};
 
@@ -21,6 +22,8 @@ pub struct Lesson<'a> {
     pub start: &'a [f64],
     /// Whether the budget ends here.
     pub last: bool,
+    /// Whether states beyond those counted may exist: the environment did not say how many there are.
+    pub open: bool,
     /// Set from outside when the work should stop: return [`Error::Interrupted`] with the
     /// learner unchanged, and the same lesson will be given again on resuming.
     pub stop: &'a AtomicBool,
@@ -70,8 +73,31 @@ pub trait Learner: Send {
     /// Learns from all observations so far.
     fn update(&mut self, lesson: &Lesson<'_>) -> Result<()>;
 
+    /// Makes up its mind on what to explore with once the samples are spent, where that is not what it
+    /// samples with: to be called after [`update`](Self::update) and before [`exploration`](Self::exploration).
+    fn conclude(&mut self, lesson: &Lesson<'_>) -> Result<()> {
+        let _ = lesson;
+        Ok(())
+    }
+
     /// What has been learned, to be judged.
     fn exploration(&self) -> Exploration<'_>;
+
+    /// What the user should know of what was learned.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether it plans for the states seen, ends and cuts of episodes included; otherwise for one continuing
+    /// trajectory over all declared states, as the paper does.
+    fn plans_as_lived(&self) -> bool {
+        false
+    }
+
+    /// Weight of the prior in its model.
+    fn prior(&self) -> f64 {
+        0.0
+    }
 
     /// How this learner's model fills pairs it never tried.
     fn unvisited(&self) -> Unvisited {
@@ -118,22 +144,36 @@ pub struct Loader<'a, 'b>(pub(crate) &'a mut Reader<'b>);
 /// Solves a formulation on an estimated model: a seam, so that the loop can be tested apart
 /// from the solvers.
 pub trait Planner: Send + Sync {
-    /// Solves `problem` on `model`, warm-started where possible. May give up with
-    /// [`Error::Interrupted`] when `stop` is set.
+    /// Solves `problem` on `model` for a target, warm-started where
+    /// possible. May give up with [`Error::Interrupted`] when `stop` is set.
     fn plan(
         &self,
         model: &Mdp,
         problem: &Problem,
+        target: &Target,
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution>;
 }
 
-/// The real planner: [`solve::solve`] with fixed options.
+/// The real planner: [`solve::solve_towards`] with fixed options.
 #[derive(Debug, Clone, Default)]
 pub struct Solver {
     /// How to solve.
     pub options: Options,
+    /// Relative gap of plans towards a target of one's own.
+    pub rough: f64,
+}
+
+impl Solver {
+    /// The options for a target.
+    pub fn options_for(&self, target: &Target) -> Options {
+        let mut options = self.options.clone();
+        if !target.is_plain() {
+            options.relative_tolerance = self.rough;
+        }
+        options
+    }
 }
 
 impl Planner for Solver {
@@ -141,6 +181,7 @@ impl Planner for Solver {
         &self,
         model: &Mdp,
         problem: &Problem,
+        target: &Target,
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution> {
@@ -154,7 +195,8 @@ impl Planner for Solver {
                 }
             }
         }
-        let solution = solve::solve(model, problem, &self.options, warm, &mut Watch(stop))?;
+        let (options, watch) = (self.options_for(target), &mut Watch(stop));
+        let solution = solve::solve_towards(model, problem, target, &options, warm, watch)?;
         if solution.certificate.status == Status::Interrupted {
             return Err(Error::Interrupted);
         }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
+use super::estimate::{Estimate, Untried, fitted};
 use super::learner::{Exploration, Learner, Lesson, Loader, Mixture, Saver};
 use super::value_iteration::ValueIteration;
 use crate::chain::stationary;
@@ -39,6 +40,7 @@ pub struct MaxEnt {
     distributions: Vec<Vec<f64>>,
     values: Vec<f64>,
     drawn: usize,
+    lived: bool,
 }
 
 impl MaxEnt {
@@ -61,6 +63,76 @@ impl MaxEnt {
             distributions: vec![Vec::new()],
             values: vec![0.0; n_states],
             drawn: 0,
+            lived: false,
+        }
+    }
+
+    /// Plans for the states seen and the episodes lived.
+    #[must_use]
+    pub fn as_lived(self) -> Self {
+        MaxEnt {
+            lived: true,
+            ..self
+        }
+    }
+
+    /// Visits of the mixture, then the greedy policy for their gradient, all of it on the estimate as lived.
+    fn update_as_lived(&mut self, lesson: &Lesson<'_>) -> Result<()> {
+        let counts = lesson.counts;
+        let estimate = Estimate::new(counts, Untried::Rival(Unvisited::SelfLoop));
+        let model = &estimate.model;
+        let mut d = vec![0.0; counts.n_states()];
+        for (k, member) in self.mixture.members.iter_mut().enumerate() {
+            if member.probabilities().len() < counts.n_pairs() {
+                *member = fitted(member, counts);
+            }
+            let weight = self.mixture.weights[k];
+            if self.distributions[k].is_empty() || weight >= REFRESH_WEIGHT {
+                if lesson.stop.load(Ordering::Relaxed) {
+                    return Err(Error::Interrupted);
+                }
+                let plan = Policy::of_rows(estimate.plan(counts, member));
+                let visited = stationary::long_run(&model.chain(&plan)).distribution;
+                self.distributions[k] = estimate.visits(counts, &visited);
+            }
+            for (sum, p) in d.iter_mut().zip(&self.distributions[k]) {
+                *sum += weight * p;
+            }
+        }
+        let floor = 1.0 / counts.total().max(1) as f64;
+        let most = (counts.n_states() as f64).ln();
+        let reward: Vec<f64> = d
+            .iter()
+            .zip(counts.state_totals())
+            .map(|(p, &visits)| match visits {
+                0 => most,
+                _ => -(p.max(floor).ln() + 1.0),
+            })
+            .collect();
+        let reward = estimate.gather(&reward, 0.0);
+        let mut values = estimate.gather(&self.values, 0.0);
+        self.method.run(model, &reward, &mut values);
+        let greedy = self.method.greedy(model, &reward, &values, self.epsilon);
+        self.add(estimate.policy(counts, greedy.probabilities()));
+        self.values = vec![0.0; counts.n_states()];
+        for (&s, v) in estimate.known.iter().zip(values) {
+            self.values[s as usize] = v;
+        }
+        Ok(())
+    }
+
+    /// A new member of weight $\eta$.
+    fn add(&mut self, policy: Policy) {
+        for weight in &mut self.mixture.weights {
+            *weight *= 1.0 - self.eta;
+        }
+        match self.mixture.members.iter().position(|m| *m == policy) {
+            Some(k) => self.mixture.weights[k] += self.eta,
+            None => {
+                self.mixture.members.push(policy);
+                self.mixture.weights.push(self.eta);
+                self.distributions.push(Vec::new());
+            }
         }
     }
 }
@@ -72,6 +144,9 @@ impl Learner for MaxEnt {
     }
 
     fn update(&mut self, lesson: &Lesson<'_>) -> Result<()> {
+        if self.lived {
+            return self.update_as_lived(lesson);
+        }
         let counts = lesson.counts;
         let n_states = counts.n_states();
         let model = counts.estimate(Unvisited::SelfLoop, lesson.start);
@@ -104,17 +179,7 @@ impl Learner for MaxEnt {
         let policy = self
             .method
             .greedy(&model, &reward, &self.values, self.epsilon);
-        for weight in &mut self.mixture.weights {
-            *weight *= 1.0 - self.eta;
-        }
-        match self.mixture.members.iter().position(|m| *m == policy) {
-            Some(k) => self.mixture.weights[k] += self.eta,
-            None => {
-                self.mixture.members.push(policy);
-                self.mixture.weights.push(self.eta);
-                self.distributions.push(Vec::new());
-            }
-        }
+        self.add(policy);
         Ok(())
     }
 
@@ -124,6 +189,10 @@ impl Learner for MaxEnt {
 
     fn unvisited(&self) -> Unvisited {
         Unvisited::SelfLoop
+    }
+
+    fn plans_as_lived(&self) -> bool {
+        self.lived
     }
 
     fn save(&self, checkpoint: &mut Saver<'_>) {
@@ -145,15 +214,19 @@ impl Learner for MaxEnt {
         let mut members = Vec::new();
         let mut distributions = Vec::new();
         for _ in &weights {
-            members.push(reader.policy(pairs)?);
+            members.push(if self.lived {
+                reader.any_policy()?
+            } else {
+                reader.policy(pairs)?
+            });
             let distribution = reader.reals()?;
-            if !distribution.is_empty() && distribution.len() != n_states {
+            if !distribution.is_empty() && distribution.len() != n_states && !self.lived {
                 return Err("a distribution is of another size".into());
             }
             distributions.push(distribution);
         }
         let values = reader.reals()?;
-        if values.len() != n_states || members.is_empty() {
+        if (values.len() != n_states && !self.lived) || members.is_empty() {
             return Err("its values are of another size".into());
         }
         let drawn = reader.index(members.len(), "member")?;

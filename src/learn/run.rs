@@ -72,7 +72,8 @@ impl<'a, E: Environment> Run<'a, E> {
         // the agent knows no start distribution but the state it found itself in
         let mut start = vec![0.0; actions.len()];
         start[trajectory.state] = 1.0;
-        let counts = Counts::new(&actions);
+        let mut counts = Counts::new(&actions);
+        counts.record_start(trajectory.state);
         let uniform = Policy::uniform(&counts.estimate(learner.unvisited(), &start));
         let mut run = Run {
             judge: Judge::new(truth, uniform),
@@ -153,19 +154,22 @@ impl<'a, E: Environment> Run<'a, E> {
             self.sampler.set(policy)?;
             self.trajectory.collect(
                 &mut self.environment,
-                &self.sampler,
+                &mut self.sampler,
                 self.plan.batch as usize,
                 &mut self.counts,
                 &mut self.rng,
             )?;
             self.collected += 1;
         }
-        self.learner.update(&Lesson {
+        let lesson = Lesson {
             counts: &self.counts,
             start: &self.start,
             last: self.collected == self.plan.iterations,
+            open: false,
             stop,
-        })?;
+        };
+        self.learner.update(&lesson)?;
+        self.learner.conclude(&lesson)?;
         self.judge_now();
         Ok(())
     }

@@ -3,6 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::alias::{self, Slot};
+use super::estimate::fitted;
 use super::environment::{End, Environment, check_state};
 use crate::error::{Error, Result};
 use crate::model::{Counts, Policy};
@@ -52,6 +53,23 @@ impl PolicySampler {
         Ok(())
     }
 
+    /// [`set`](Self::set) for a policy that may have been made before the last states were found: these
+    /// are played uniformly.
+    pub fn set_grown(&mut self, policy: &Policy, counts: &Counts) -> Result<()> {
+        if policy.probabilities().len() == counts.n_pairs() {
+            return self.set(policy);
+        }
+        self.set(&fitted(policy, counts))
+    }
+
+    /// Adds a state that nobody knew of, after all others, with every action equally likely.
+    pub fn add_state(&mut self, n_actions: usize) {
+        let first = self.first_pair.last().copied().unwrap_or(0);
+        self.first_pair.push(first + n_actions);
+        let row = (0..n_actions as u32).map(|a| (a, 1.0));
+        self.builder.append(row, &mut self.slots);
+    }
+
     /// An action in `state`.
     #[inline]
     pub fn draw(&self, state: usize, rng: &mut ChaCha8Rng) -> usize {
@@ -94,28 +112,38 @@ impl Trajectory {
     pub fn collect<E: Environment + ?Sized>(
         &mut self,
         environment: &mut E,
-        sampler: &PolicySampler,
+        sampler: &mut PolicySampler,
         steps: usize,
         counts: &mut Counts,
         rng: &mut ChaCha8Rng,
     ) -> Result<()> {
-        let n_states = environment.n_states();
         for _ in 0..steps {
             let state = self.state;
             let action = sampler.draw(state, rng);
             if self.terminal {
                 *self = Trajectory::start(environment, rng)?;
+                discover(environment, self.state, sampler, counts);
                 counts.record(state, action, self.state);
+                counts.record_end(state);
+                counts.record_start(self.state);
                 continue;
             }
             let step = environment.step(action, rng)?;
+            let n_states = environment.n_states();
             if step.next >= n_states {
                 let place = format!("the step from state {state} with action {action}");
                 check_state(step.next, n_states, &place)?;
             }
+            discover(environment, step.next, sampler, counts);
             counts.record(state, action, step.next);
             *self = match step.end {
-                End::Truncated => Trajectory::start(environment, rng)?,
+                End::Truncated => {
+                    let begun = Trajectory::start(environment, rng)?;
+                    discover(environment, begun.state, sampler, counts);
+                    counts.record_cut();
+                    counts.record_start(begun.state);
+                    begun
+                }
                 end => Trajectory {
                     state: step.next,
                     terminal: end == End::Terminal,
@@ -123,6 +151,20 @@ impl Trajectory {
             };
         }
         Ok(())
+    }
+}
+
+/// Makes room for a state that the environment has only just found.
+pub(crate) fn discover<E: Environment + ?Sized>(
+    environment: &E,
+    state: usize,
+    sampler: &mut PolicySampler,
+    counts: &mut Counts,
+) {
+    while counts.n_states() <= state {
+        let n_actions = environment.n_actions(counts.n_states());
+        counts.add_state(n_actions);
+        sampler.add_state(n_actions);
     }
 }
 
@@ -157,7 +199,7 @@ mod tests {
         let mut counts = Counts::new(&[1, 1, 1]);
         let mut trajectory = Trajectory::start(&mut environment, &mut rng).unwrap();
         trajectory
-            .collect(&mut environment, &sampler(&mdp), 9, &mut counts, &mut rng)
+            .collect(&mut environment, &mut sampler(&mdp), 9, &mut counts, &mut rng)
             .unwrap();
         assert_eq!(counts.pair_totals(), [3, 3, 3]);
         let estimate = counts.estimate(Unvisited::Uniform, mdp.start());
@@ -192,7 +234,7 @@ mod tests {
         let mut counts = Counts::new(&[1, 1, 1]);
         let mut trajectory = Trajectory::start(&mut environment, &mut rng).unwrap();
         trajectory
-            .collect(&mut environment, &sampler(&mdp), 5, &mut counts, &mut rng)
+            .collect(&mut environment, &mut sampler(&mdp), 5, &mut counts, &mut rng)
             .unwrap();
         assert_eq!(counts.pair_totals(), [5, 0, 0]);
         assert_eq!(counts.seen(0), [(1, 5)]);
@@ -222,7 +264,7 @@ mod tests {
         let mut counts = Counts::new(&[1, 1, 1]);
         let mut trajectory = Trajectory::start(&mut Wild, &mut rng).unwrap();
         let error = trajectory
-            .collect(&mut Wild, &sampler(&line()), 1, &mut counts, &mut rng)
+            .collect(&mut Wild, &mut sampler(&line()), 1, &mut counts, &mut rng)
             .unwrap_err()
             .to_string();
         assert!(

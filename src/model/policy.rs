@@ -109,6 +109,11 @@ impl Policy {
         sound.then_some(Policy { probabilities })
     }
 
+    /// Takes rows that were put together from policies' own rows.
+    pub(crate) fn of_rows(probabilities: Vec<f64>) -> Self {
+        Policy { probabilities }
+    }
+
     /// One probability per pair.
     pub fn probabilities(&self) -> &[f64] {
         &self.probabilities

@@ -170,7 +170,7 @@ fn name(algorithm: &Algorithm, experiment: &Experiment) -> String {
         Err(_) => "",
     };
     match algorithm.kind {
-        Kind::Ideal => format!("IDE3AL ({formulation})"),
+        Kind::Ideal | Kind::Paper => format!("IDE3AL ({formulation})"),
         Kind::NonIterative => format!("Non-iterative ({formulation})"),
         Kind::MaxEnt => "MaxEnt".into(),
         Kind::CountBased => "CountBased".into(),
@@ -180,8 +180,8 @@ fn name(algorithm: &Algorithm, experiment: &Experiment) -> String {
 
 fn role(algorithm: &Algorithm, place: usize) -> Role {
     match (algorithm.kind, algorithm.formulation) {
-        (Kind::Ideal, None) => Role::Ideal,
-        (Kind::Ideal, Some(f)) => Role::from_name(f.name()).unwrap_or(Role::Other(place)),
+        (Kind::Ideal | Kind::Paper, None) => Role::Ideal,
+        (Kind::Ideal | Kind::Paper, Some(f)) => Role::from_name(f.name()).unwrap_or(Role::Other(place)),
         (Kind::MaxEnt, _) => Role::MaxEnt,
         (Kind::CountBased, _) => Role::CountBased,
         (Kind::Random, _) => Role::Random,

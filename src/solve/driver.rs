@@ -162,23 +162,6 @@ impl<'a> Driver<'a> {
         self.stopped.is_none()
     }
 
-    /// [`offer`](Self::offer), and whether to stop.
-    pub(super) fn reached(&mut self, outcome: &super::Outcome) -> bool {
-        let candidate = Candidate {
-            policy: outcome.policy.clone(),
-            objective: outcome.objective,
-            bound: outcome.bound,
-            dual: outcome.dual.clone(),
-        };
-        self.iterations = self.iterations.max(outcome.iterations);
-        self.offer(candidate, "newton") || !self.alive()
-    }
-
-    /// Whether to stop.
-    pub(super) fn expired(&mut self) -> bool {
-        !self.alive()
-    }
-
     /// The best so far.
     pub(super) fn best(&self) -> &Candidate {
         &self.best

@@ -6,11 +6,9 @@ pub mod trial;
 
 mod distance;
 mod driver;
-mod hessian;
 mod large;
 mod methods;
 mod occupancy;
-mod potentials;
 mod programs;
 mod reference;
 
@@ -18,9 +16,10 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::formulation::entropy::Target;
 use crate::formulation::{Formulation, Problem, simplex};
 use crate::model::{Mdp, Policy};
-use driver::{Candidate, Driver, Driver as Limits, Kind};
+use driver::{Candidate, Driver, Kind};
 
 /// How a solve ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,6 +136,27 @@ pub struct Solution {
     pub notes: Vec<String>,
 }
 
+impl Solution {
+    /// A warm start made from parts that were kept of an earlier solution.
+    pub fn start(formulation: Formulation, policy: Policy, dual: Vec<f64>) -> Self {
+        Solution {
+            formulation,
+            policy,
+            certificate: Certificate {
+                objective: f64::NAN,
+                bound: f64::NAN,
+                gap: f64::INFINITY,
+                status: Status::Interrupted,
+                iterations: 0,
+                seconds: 0.0,
+            },
+            dual,
+            solver: "none",
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// A sign of life from a running solve.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
@@ -170,7 +190,21 @@ pub fn solve(
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
+    solve_towards(mdp, problem, &Target::default(), options, warm, observer)
+}
+
+/// [`solve`] for Dual and State Entropy with a [`Target`]: weights of states, and of the entropy of actions. The plain
+/// target will do for any formulation.
+pub fn solve_towards(
+    mdp: &Mdp,
+    problem: &Problem,
+    target: &Target,
+    options: &Options,
+    warm: Option<&Solution>,
+    observer: &mut dyn Observer,
+) -> Result<Solution> {
     problem.validate(mdp)?;
+    check_target(mdp, problem, target)?;
     check_warm(mdp, problem, warm)?;
     let kind = Kind {
         maximises: problem.formulation.maximises(),
@@ -179,7 +213,7 @@ pub fn solve(
             Formulation::ColumnSum | Formulation::Infinity
         ),
     };
-    let first = known(mdp, problem, warm);
+    let first = known(mdp, problem, target, warm);
     let mut driver = Driver::new(kind, options, first, observer);
     let mut notes = match problem.formulation {
         Formulation::ColumnSum => {
@@ -192,7 +226,7 @@ pub fn solve(
             distance::frobenius::solve(mdp, problem, options, warm, &mut driver)?
         }
         Formulation::Dual | Formulation::StateEntropy => {
-            occupancy::solve(mdp, problem, options, warm, &mut driver)?
+            occupancy::solve(mdp, problem, target, options, warm, &mut driver)?
         }
     };
     let best = driver.best().clone();
@@ -222,15 +256,19 @@ pub fn solve(
 }
 
 /// What is known before any step: a policy, and values that no policy exceeds on either side.
-fn known(mdp: &Mdp, problem: &Problem, warm: Option<&Solution>) -> Candidate {
+fn known(mdp: &Mdp, problem: &Problem, target: &Target, warm: Option<&Solution>) -> Candidate {
     let states = mdp.n_states() as f64;
     let (objective, bound) = match problem.formulation {
         Formulation::Infinity => (2.0, 0.0),
         // all mass in one column; entries of two rows that have nothing in common
         Formulation::ColumnSum => (2.0 * states, 0.0),
         Formulation::Frobenius => ((2.0 * states).sqrt(), 0.0),
-        Formulation::Dual => (0.0, (mdp.n_pairs() as f64).ln()),
-        Formulation::StateEntropy => (0.0, states.ln()),
+        // a policy that ends in the state that weighs least
+        Formulation::Dual | Formulation::StateEntropy => {
+            let least = (0..mdp.n_states()).map(|s| target.log_weight(s));
+            let least = least.fold(0.0, f64::min);
+            (least, target.most(mdp, problem.formulation))
+        }
     };
     let start = warm.map_or_else(|| Policy::uniform(mdp), |w| w.policy.clone());
     Candidate {
@@ -238,6 +276,40 @@ fn known(mdp: &Mdp, problem: &Problem, warm: Option<&Solution>) -> Candidate {
         objective,
         bound,
         dual: Vec::new(),
+    }
+}
+
+fn check_target(mdp: &Mdp, problem: &Problem, target: &Target) -> Result<()> {
+    if target.is_plain() {
+        return Ok(());
+    }
+    let log_weights = &target.log_weights;
+    let bad = |value: String, problem: String| {
+        Err(Error::Parameter {
+            name: "weights of states".into(),
+            value,
+            problem,
+        })
+    };
+    if !problem.formulation.maximises() {
+        let name = problem.formulation.name();
+        return bad(name.into(), "only dual and state-entropy take them".into());
+    }
+    if !(0.0..=1.0).contains(&target.actions) {
+        return bad(
+            target.actions.to_string(),
+            "that of actions lies between 0 and 1".into(),
+        );
+    }
+    if !log_weights.is_empty() && log_weights.len() != mdp.n_states() {
+        return bad(
+            log_weights.len().to_string(),
+            format!("{}, one per state, are needed", mdp.n_states()),
+        );
+    }
+    match log_weights.iter().find(|w| !w.is_finite()) {
+        Some(weight) => bad(weight.to_string(), "must be positive and finite".into()),
+        None => Ok(()),
     }
 }
 
@@ -265,14 +337,4 @@ fn check_warm(mdp: &Mdp, problem: &Problem, warm: Option<&Solution>) -> Result<(
         );
     }
     Ok(())
-}
-
-/// What a solver of the entropies hands back.
-#[derive(Debug, Clone)]
-struct Outcome {
-    policy: Vec<f64>,
-    objective: f64,
-    bound: f64,
-    dual: Vec<f64>,
-    iterations: usize,
 }

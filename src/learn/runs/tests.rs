@@ -1,6 +1,7 @@
 use super::*;
 use crate::domains;
 use crate::formulation::Problem;
+use crate::formulation::entropy::Target;
 use crate::learn::{Algorithm, Convergence, Kind};
 use crate::solve::{Certificate, Solution, Status};
 
@@ -16,6 +17,7 @@ impl Planner for Double {
         &self,
         model: &Mdp,
         problem: &Problem,
+        _: &Target,
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution> {

@@ -2,20 +2,28 @@
 
 use super::program::Program;
 use crate::error::Result;
-use crate::formulation::{Formulation, Problem};
+use crate::formulation::entropy::Target;
+use crate::formulation::Problem;
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
 
-/// Maximises $H(\omega)$ or $H(d)$, plus `weight` times the conditional entropy
-/// $H(\omega) - H(d)$ in the latter case. Returns the policy of $\omega$, the potentials $V$ and the iterations.
+/// Maximises $H(\omega)$ or $H(d)$, for a [`Target`]: weights of states, and $\tau$ times the conditional entropy
+/// $H(\omega) - H(d)$ in the latter case. Returns the policy of $\omega$ and the
+/// potentials $V$.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
+    target: &Target,
     driver: &mut Driver<'_>,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
     let n = mdp.n_states();
     let mut program = Program::default();
     let flow = program.variables(mdp.n_pairs(), 0.0);
+    for s in 0..n {
+        for pair in mdp.pairs(s) {
+            program.cost(flow + pair, -target.log_weight(s));
+        }
+    }
     let spread = super::spread_variable(&mut program, mdp, flow);
     let arrivals = super::column_terms(mdp, flow, spread);
     let mut first = 0;
@@ -33,21 +41,21 @@ pub(in crate::solve) fn solve(
             program.at_most(share.chain([(flow + pair, -1.0)]), 0.0);
         }
     }
-    match problem.formulation {
-        Formulation::Dual => {
-            for pair in 0..mdp.n_pairs() {
-                let height = program.variables(1, -1.0);
-                program.entropy(height, flow + pair);
-            }
+    // H(d) + tau (H(omega) - H(d))
+    let tau = target.temperature(problem.formulation);
+    if tau > 0.0 {
+        for pair in 0..mdp.n_pairs() {
+            let height = program.variables(1, -tau);
+            program.entropy(height, flow + pair);
         }
-        _ => {
-            for s in 0..n {
-                let visits = program.variables(1, 0.0);
-                let terms = mdp.pairs(s).map(|pair| (flow + pair, -1.0));
-                program.equal(terms.chain([(visits, 1.0)]), 0.0);
-                let height = program.variables(1, -1.0);
-                program.entropy(height, visits);
-            }
+    }
+    if tau < 1.0 {
+        for s in 0..n {
+            let visits = program.variables(1, 0.0);
+            let terms = mdp.pairs(s).map(|pair| (flow + pair, -1.0));
+            program.equal(terms.chain([(visits, 1.0)]), 0.0);
+            let height = program.variables(1, tau - 1.0);
+            program.entropy(height, visits);
         }
     }
     let answer = program.solve(driver)?;

@@ -57,6 +57,11 @@ impl Program {
         first
     }
 
+    /// Sets a variable's cost.
+    pub(super) fn cost(&mut self, variable: usize, cost: f64) {
+        self.linear[variable] = cost;
+    }
+
     /// `terms . x = right`.
     pub(super) fn equal(
         &mut self,

@@ -23,25 +23,37 @@ use crate::output;
 ///
 /// Runs IDE3AL and its rivals on the model as an environment whose transitions they do not
 /// know, many times with different random numbers, and judges every iteration against the
-/// truth. Without options it uses the parameters of the paper.
+/// truth. Without options it compares IDE3AL as recommended with the paper's and with its rivals,
+/// all with the same least probability of every action; --paper gives the paper's comparison.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The environment
     model: String,
-    /// Algorithms: ideal, max-ent, count-based, random, non-iterative; ideal:FORMULATION for
-    /// one with a formulation of its own [default: the first four]
+    /// Everything as in the paper: its IDE3AL, its parameters, no prior
+    #[arg(long)]
+    paper: bool,
+    /// Algorithms: ideal (as recommended, or with --paper the paper's), paper, max-ent, count-based, random,
+    /// non-iterative; ideal:FORMULATION for one with a formulation of its own [default: the first
+    /// five; beyond 500 states without paper and max-ent]
     #[arg(long = "algorithm", value_name = "NAME", value_delimiter = ',')]
     algorithms: Vec<String>,
-    /// What IDE3AL optimises: infinity, frobenius, column-sum, dual, state-entropy
-    #[arg(long, value_name = "NAME", default_value = "frobenius")]
-    formulation: String,
-    /// Least probability of every action (IDE3AL) [default: by model]
+    /// What IDE3AL optimises: infinity, frobenius, column-sum, dual, state-entropy [default:
+    /// state-entropy, with --paper frobenius]
+    #[arg(long, value_name = "NAME")]
+    formulation: Option<String>,
+    /// Weight of the prior: a pair tried N times leads to the unknown with probability PRIOR / (N + PRIOR)
+    #[arg(long, allow_negative_numbers = true)]
+    prior: Option<f64>,
+    /// As how many states each action never tried counts
+    #[arg(long, allow_negative_numbers = true)]
+    unseen: Option<f64>,
+    /// Least probability of every action (IDE3AL) [default: epsilon / actions, with --paper by model]
     #[arg(long, allow_negative_numbers = true)]
     xi: Option<f64>,
     /// Largest entry of the doubly stochastic target (IDE3AL) [default: by model]
     #[arg(long, allow_negative_numbers = true)]
     zeta: Option<f64>,
-    /// Share of random actions (MaxEnt, CountBased) [default: by model]
+    /// Share of random actions (MaxEnt, CountBased) [default: 0.1, with --paper by model]
     #[arg(long, allow_negative_numbers = true)]
     epsilon: Option<f64>,
     /// Step size of MaxEnt: weight of each new policy in its mixture
@@ -192,7 +204,17 @@ fn finished_before(arguments: &Arguments, folder: &Folder) -> anyhow::Result<()>
 }
 
 fn experiment(arguments: &Arguments, mdp: &Mdp) -> anyhow::Result<Experiment> {
-    let base = Experiment::for_model(&arguments.model, mdp);
+    let base = if arguments.paper {
+        for (name, given) in [("--prior", arguments.prior), ("--unseen", arguments.unseen)] {
+            if given.is_some() {
+                bail!("{name}: the paper has none; leave out --paper or {name}");
+            }
+        }
+        Experiment::for_model(&arguments.model, mdp)
+    } else {
+        Experiment::recommended(&arguments.model, mdp)
+    };
+    let most_actions = mdp.max_actions().max(1) as f64;
     let algorithms = if arguments.algorithms.is_empty() {
         base.algorithms.clone()
     } else {
@@ -210,17 +232,34 @@ fn experiment(arguments: &Arguments, mdp: &Mdp) -> anyhow::Result<Experiment> {
     };
     Ok(Experiment {
         algorithms,
-        formulation: Formulation::from_name(&arguments.formulation)?
-            .name()
-            .into(),
-        xi: arguments.xi.unwrap_or(base.xi),
+        formulation: match &arguments.formulation {
+            Some(name) => Formulation::from_name(name)?.name().into(),
+            None => base.formulation.clone(),
+        },
+        prior: arguments.prior.unwrap_or(base.prior),
+        unseen: arguments.unseen.unwrap_or(base.unseen),
+        xi: match (arguments.xi, arguments.epsilon) {
+            (Some(xi), _) => xi,
+            (None, Some(epsilon)) if !arguments.paper => epsilon / most_actions,
+            _ => base.xi,
+        },
         zeta: arguments.zeta.unwrap_or(base.zeta),
-        // the paper takes epsilon = xi throughout
-        epsilon: arguments.epsilon.or(arguments.xi).unwrap_or(base.epsilon),
+        // the paper takes epsilon = xi throughout; otherwise every agent has the same least probability
+        epsilon: match (arguments.epsilon, arguments.xi) {
+            (Some(epsilon), _) => epsilon,
+            (None, Some(xi)) if arguments.paper => xi,
+            (None, Some(xi)) => (xi * most_actions).min(1.0),
+            _ => base.epsilon,
+        },
         eta: arguments.eta.unwrap_or(base.eta),
         solve_tolerance: arguments.tolerance.unwrap_or(base.solve_tolerance),
+        rough_tolerance: arguments.tolerance.unwrap_or(base.rough_tolerance),
         tie_break,
         iterations: arguments.iterations.unwrap_or(base.iterations),
+        gap_every: match arguments.iterations {
+            Some(iterations) if base.gap_every == base.iterations => iterations.max(1),
+            _ => base.gap_every,
+        },
         batch: arguments.batch.unwrap_or(base.batch),
         runs: arguments.runs,
         seed: arguments.seed,

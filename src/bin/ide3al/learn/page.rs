@@ -83,6 +83,7 @@ fn name(algorithm: &Algorithm, experiment: &Experiment) -> String {
         .map_or("", |problem| title(problem.formulation));
     match algorithm.kind {
         Kind::Ideal => format!("IDE3AL ({formulation})"),
+        Kind::Paper => format!("IDE3AL, as in the paper ({formulation})"),
         Kind::NonIterative => format!("Non-iterative ({formulation})"),
         Kind::MaxEnt => "MaxEnt".into(),
         Kind::CountBased => "CountBased".into(),
@@ -109,7 +110,7 @@ fn role(algorithm: &Algorithm, place: usize) -> Role {
         (Kind::MaxEnt, _) => Role::MaxEnt,
         (Kind::CountBased, _) => Role::CountBased,
         (Kind::Random, _) => Role::Random,
-        (Kind::NonIterative, _) => Role::Other(4 + place),
+        (Kind::NonIterative | Kind::Paper, _) => Role::Other(4 + place),
     }
 }
 
@@ -150,7 +151,17 @@ fn mean_distribution(n_states: usize, runs: &[RunResult]) -> Vec<f64> {
 }
 
 fn parameters(experiment: &Experiment) -> Vec<(String, String)> {
-    [
+    let mut all = Vec::new();
+    if !experiment.paper {
+        all.extend([
+            ("prior of IDE3AL".to_owned(), experiment.prior.to_string()),
+            (
+                "states that a pair never tried counts as".to_owned(),
+                experiment.unseen.to_string(),
+            ),
+        ]);
+    }
+    let rest = [
         ("iterations", experiment.iterations.to_string()),
         ("steps per iteration", experiment.batch.to_string()),
         ("formulation of IDE3AL", experiment.formulation.clone()),
@@ -170,15 +181,16 @@ fn parameters(experiment: &Experiment) -> Vec<(String, String)> {
             experiment.solve_tolerance.to_string(),
         ),
     ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .to_vec()
+    .map(|(name, value)| (name.to_owned(), value));
+    all.extend(rest);
+    all
 }
 
 /// The least probability of an action that the algorithms compared may go down to.
 fn floor(mdp: &Mdp, experiment: &Experiment) -> f64 {
     let even = 1.0 / mdp.max_actions() as f64;
     let of = |algorithm: &Algorithm| match algorithm.kind {
-        Kind::Ideal | Kind::NonIterative => experiment.xi,
+        Kind::Ideal | Kind::Paper | Kind::NonIterative => experiment.xi,
         Kind::MaxEnt | Kind::CountBased => experiment.epsilon * even,
         Kind::Random => even,
     };

@@ -1,178 +1,48 @@
-//! Dual and State Entropy by Newton's method on the unconstrained dual.
+//! Newton's method on the entropies' dual function (see [`potentials`](super::potentials)): value,
+//! gradient and steps.
 //!
-//! $F_\tau(V) = \ln \sum_s e^{\psi_s(V) - V_s}$ with $\psi_s = \max_{p \in \Delta_\xi} p \cdot
-//! (PV)_s + \tau H(p)$ is convex and smooth for $\tau > 0$. With $d$ the softmax of
-//! $\psi - V$, $p_s$ the maximisers, $g_s = p_s P_s - e_s$ and $J_s$ the derivative of $p_s$,
-//!
-//! $$\nabla F = \sum_s d_s g_s, \qquad \nabla^2 F = \sum_s d_s \Big( \tfrac1\tau P_s^\top J_s P_s
-//!   + g_s g_s^\top \Big) - \nabla F \nabla F^\top .$$
-//!
-//! The gradient is the violation of the flow constraint by $\omega = d \cdot p$. Dual is
-//! $\tau = 1$. State Entropy is the limit $\tau \to 0$, followed along a falling sequence of
-//! $\tau$; the limit policy is, of all that reach the optimal $d$, the one with the highest
-//! entropy of actions. Where the Hessian's factor is sparse
-//! enough it is factored, otherwise applied without being formed (two products with $P$) inside
-//! conjugate gradients.
+//! Where the Hessian's factor is sparse enough it is factored, otherwise applied without being formed
+//! (two products with $P$) inside conjugate gradients.
 
 use faer::Mat;
 use faer::linalg::solvers::Solve;
 
 use super::hessian::{Hessian, Point};
-use super::{Limits, Outcome};
-use crate::formulation::{Formulation, Problem, entropy, simplex};
-use crate::model::{Kernel, Mdp, Policy};
+use crate::formulation::entropy::{self, Target};
+use crate::formulation::simplex;
+use crate::model::{Kernel, Mdp};
 
 /// Up to this many states a Hessian with too many entries is factored densely.
 const DENSE_LIMIT: usize = 1_500;
-/// Newton needs some ten steps; where it has not converged after this many, floating point
-/// has given out (chains that hardly hang together) and the certificate says how far it got.
-const MOST_STEPS: usize = 500;
-/// Each smoothing step divides $\tau$ by this at most.
-const SHRINK: f64 = 0.2;
+/// Below this many states factoring is always cheap.
+const FACTOR_FIRST: usize = 200;
+/// Conjugate gradient steps after which a factor is tried instead.
+const PATIENCE: usize = 150;
+/// Multiplications that one factorisation may take where conjugate gradients are the other road.
+const MOST_WORK: f64 = 3e9;
+/// Conjugate gradient steps between two questions whether to stop.
+const ASK_EVERY: usize = 16;
 
-/// Solves on a model that is one component. `dual` of the outcome holds $V$.
-pub(super) fn solve(
-    mdp: &Mdp,
-    problem: &Problem,
-    limits: &mut Limits<'_>,
-    start: Option<&[f64]>,
-) -> Outcome {
-    let n = mdp.n_states();
-    let mut newton = Newton::new(mdp, problem.xi);
-    let dual = problem.formulation == Formulation::Dual;
-    // a warm start is near the limit already, but its tau is not known: begin lower
-    newton.tau = if dual { 1.0 } else { 1e-3 };
-    let warm = start
-        .filter(|v| v.len() == n && v.iter().all(|x| x.is_finite()))
-        .is_some_and(|v| {
-            newton.v.copy_from_slice(v);
-            newton.evaluate();
-            // V = 0 is worth ln S at tau = 0; a start above that has been overtaken by what
-            // was learnt since, and Newton's method takes long to come back from there
-            newton.value < (n as f64).ln() + newton.tau * (mdp.max_actions() as f64).ln()
-        });
-    if !warm {
-        newton.v.fill(0.0);
-        newton.tau = if dual { 1.0 } else { 0.5 };
-        newton.evaluate();
-    }
-    let mut best = None;
-    let mut iterations = 0;
-    if dual {
-        // the gap is about the square of the violation; a certificate costs a stationary
-        // distribution, so ask for one when it can be expected to do
-        let near = (0.3 * limits.wanted(1.0).sqrt()).clamp(1e-9, 1e-3);
-        loop {
-            let before = newton.violation();
-            let mut improved = newton.step();
-            iterations += 1;
-            if newton.violation() < near && newton.factors() {
-                // convergence is quadratic here: one or two steps more give the policy the
-                // digits that its value already has
-                for _ in 0..2 {
-                    if !improved || newton.violation() < 1e-12 {
-                        break;
-                    }
-                    improved = newton.step();
-                    iterations += 1;
-                }
-            }
-            if (newton.violation() < near || !improved || iterations % 20 == 0)
-                && certify(problem, &newton, iterations, &mut best, limits)
-            {
-                break;
-            }
-            if !improved
-                || (newton.violation() >= before && before < 1e-13)
-                || iterations >= MOST_STEPS
-            {
-                break;
-            }
-        }
-    } else {
-        let mut previous: Option<(f64, Vec<f64>)> = None;
-        'smoothing: loop {
-            for inner in 0..60 {
-                let improved = newton.step();
-                iterations += 1;
-                if newton.violation() <= (0.1 * newton.tau).clamp(1e-13, 1e-3) {
-                    break;
-                }
-                if !improved || inner == 59 {
-                    break;
-                }
-            }
-            if newton.tau < 1e-2 && certify(problem, &newton, iterations, &mut best, limits) {
-                // one more small step sharpens the policy towards the limit
-                break 'smoothing;
-            }
-            if newton.tau <= 1e-12 || iterations >= MOST_STEPS {
-                break;
-            }
-            // V is smooth in tau: extrapolate to the next value
-            let next = newton.tau * SHRINK;
-            let here = newton.v.clone();
-            if let Some((tau, v)) = previous.as_ref() {
-                let share = (next - newton.tau) / (newton.tau - tau);
-                for (x, old) in newton.v.iter_mut().zip(v) {
-                    *x += share * (*x - old);
-                }
-            }
-            previous = Some((newton.tau, here));
-            newton.tau = next;
-            newton.evaluate();
-        }
-    }
-    if best.is_none() {
-        certify(problem, &newton, iterations, &mut best, limits);
-    }
-    best.unwrap_or_else(|| unreachable!("certify always stores an outcome"))
-}
+/// Says whether to stop; asked between steps and now and then within one.
+pub(super) type Expired<'e> = &'e mut dyn FnMut() -> bool;
 
-/// Values the policy at hand, keeps it if it is the best so far, and says whether to stop.
-fn certify(
-    problem: &Problem,
-    newton: &Newton<'_>,
-    iterations: usize,
-    best: &mut Option<Outcome>,
-    limits: &mut Limits<'_>,
-) -> bool {
-    let policy = Policy::cleaned(newton.mdp, newton.p.clone());
-    let (objective, _) = entropy::value(newton.mdp, problem.formulation, &policy);
-    let bound = entropy::bound(newton.mdp, problem.formulation, problem.xi, &newton.v);
-    let least = best.as_ref().map_or(bound, |b| b.bound.min(bound));
-    match best {
-        Some(best) if best.objective > objective + 1e-12 => {
-            best.bound = least;
-            best.iterations = iterations;
-        }
-        _ => {
-            *best = Some(Outcome {
-                policy: policy.probabilities().to_vec(),
-                objective,
-                bound: least,
-                dual: newton.v.clone(),
-                iterations,
-            });
-        }
-    }
-    best.as_ref().is_some_and(|b| limits.reached(b))
-}
-
-struct Newton<'a> {
-    mdp: &'a Mdp,
+pub(super) struct Newton<'a> {
+    pub(super) mdp: &'a Mdp,
+    target: &'a Target,
     transposed: Kernel,
     xi: f64,
-    tau: f64,
-    v: Vec<f64>,
+    pub(super) tau: f64,
+    pub(super) v: Vec<f64>,
     /// $PV$.
     q: Vec<f64>,
     /// Maximisers $p$.
-    p: Vec<f64>,
-    d: Vec<f64>,
+    pub(super) p: Vec<f64>,
+    pub(super) d: Vec<f64>,
     gradient: Vec<f64>,
-    value: f64,
+    pub(super) value: f64,
     sparse: Option<Hessian>,
+    /// Conjugate gradients come first; whether a sparse factor has still to be tried where they are slow.
+    factor_later: bool,
     dense: Option<Mat<f64>>,
     direction: Vec<f64>,
     saved: Vec<f64>,
@@ -181,12 +51,18 @@ struct Newton<'a> {
 }
 
 impl<'a> Newton<'a> {
-    fn new(mdp: &'a Mdp, xi: f64) -> Self {
+    /// `loose`: a rough answer will do, so that a few products with $P$ may be all it takes; the
+    /// Hessian's pattern is analysed only where they are not.
+    pub(super) fn new(mdp: &'a Mdp, xi: f64, target: &'a Target, loose: bool) -> Self {
         let n = mdp.n_states();
-        let sparse = Hessian::new(mdp);
-        let dense = sparse.is_none() && n <= DENSE_LIMIT && !mdp.kernel().has_spread();
+        let factor_later = loose && n >= FACTOR_FIRST;
+        let sparse = if factor_later { None } else { Hessian::new(mdp) };
+        let dense =
+            !factor_later && sparse.is_none() && n <= DENSE_LIMIT && !mdp.kernel().has_spread();
         Newton {
             mdp,
+            target,
+            factor_later,
             transposed: mdp.kernel().transpose(),
             xi,
             tau: 1.0,
@@ -206,12 +82,12 @@ impl<'a> Newton<'a> {
     }
 
     /// Whether steps are exact.
-    fn factors(&self) -> bool {
+    pub(super) fn factors(&self) -> bool {
         self.sparse.is_some() || self.dense.is_some()
     }
 
     /// $F$, $d$, $p$ and the gradient at $V$.
-    fn evaluate(&mut self) {
+    pub(super) fn evaluate(&mut self) {
         let mdp = self.mdp;
         mdp.kernel().times(&self.v, &mut self.q);
         for s in 0..mdp.n_states() {
@@ -222,7 +98,7 @@ impl<'a> Newton<'a> {
                 self.tau,
                 &mut self.p[pairs],
             );
-            self.d[s] = psi - self.v[s];
+            self.d[s] = psi - self.v[s] + self.target.log_weight(s);
         }
         self.value = entropy::log_sum_exp(self.d.iter().copied());
         for s in 0..mdp.n_states() {
@@ -231,20 +107,25 @@ impl<'a> Newton<'a> {
                 self.weights[pair] = self.d[s] * self.p[pair];
             }
         }
-        mdp.kernel()
-            .arrivals(&self.transposed, &self.weights, &mut self.gradient);
+        mdp.kernel().arrivals(&self.transposed, &self.weights, &mut self.gradient);
         for (g, d) in self.gradient.iter_mut().zip(&self.d) {
             *g -= d;
         }
     }
 
     /// $\sum_t |\nabla F_t|$: how far $\omega$ is from being stationary.
-    fn violation(&self) -> f64 {
+    pub(super) fn violation(&self) -> f64 {
         self.gradient.iter().map(|g| g.abs()).sum()
     }
 
     /// One damped Newton step. Returns whether it made progress.
-    fn step(&mut self) -> bool {
+    pub(super) fn step(&mut self, expired: Expired<'_>) -> bool {
+        if self.sparse.is_none() && self.dense.is_none() {
+            let done = self.iterative_direction(expired);
+            if !done && std::mem::take(&mut self.factor_later) && !expired() {
+                self.sparse = Hessian::new(self.mdp).filter(|h| h.work() <= MOST_WORK);
+            }
+        }
         if let Some(hessian) = self.sparse.as_mut() {
             let point = Point {
                 p: &self.p,
@@ -257,8 +138,6 @@ impl<'a> Newton<'a> {
             }
         } else if self.dense.is_some() {
             self.dense_direction();
-        } else {
-            self.iterative_direction();
         }
         let slope: f64 = self
             .gradient
@@ -377,8 +256,9 @@ impl<'a> Newton<'a> {
         }
     }
 
-    /// Conjugate gradients with the diagonal as preconditioner.
-    fn iterative_direction(&mut self) {
+    /// Conjugate gradients with the diagonal as preconditioner. Returns whether they came as close
+    /// as wanted.
+    fn iterative_direction(&mut self, expired: Expired<'_>) -> bool {
         let mdp = self.mdp;
         let n = mdp.n_states();
         let violation = self.violation();
@@ -390,8 +270,12 @@ impl<'a> Newton<'a> {
         let mut product = vec![0.0; n];
         let mut rho: f64 = residual.iter().zip(&conjugate).map(|(r, z)| r * z).sum();
         let first = rho;
-        for _ in 0..500 {
+        let patience = if self.factor_later { PATIENCE } else { 500 };
+        for round in 0..patience {
             if !(rho > forcing * forcing * first) {
+                return true;
+            }
+            if round % ASK_EVERY == ASK_EVERY - 1 && expired() {
                 break;
             }
             self.apply(&conjugate, &mut product);
@@ -412,6 +296,34 @@ impl<'a> Newton<'a> {
                 conjugate[t] = residual[t] / diagonal[t] + momentum * conjugate[t];
             }
         }
+        false
+    }
+
+    /// The stationary distribution of the policy at hand by lazy steps from $d$, which is nearly stationary
+    /// near the optimum; nothing where `patience` steps do not do. Mass that several classes hold stays with them:
+    /// whatever comes out is stationary.
+    pub(super) fn settle(&mut self, patience: usize, wanted: f64) -> Option<Vec<f64>> {
+        let mdp = self.mdp;
+        let mut d = self.d.clone();
+        for _ in 0..patience {
+            for s in 0..mdp.n_states() {
+                for pair in mdp.pairs(s) {
+                    self.weights[pair] = d[s] * self.p[pair];
+                }
+            }
+            mdp.kernel().arrivals(&self.transposed, &self.weights, &mut self.work[0]);
+            let (mut change, mut sum) = (0.0, 0.0);
+            for (d, next) in d.iter_mut().zip(&self.work[0]) {
+                change += (*next - *d).abs();
+                *d = 0.5 * (*d + next);
+                sum += *d;
+            }
+            d.iter_mut().for_each(|d| *d /= sum);
+            if change <= wanted {
+                return Some(d);
+            }
+        }
+        None
     }
 
     /// Diagonal of $\nabla^2 F$ without its last term, kept away from zero.

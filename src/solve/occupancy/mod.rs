@@ -1,33 +1,50 @@
 //! Dual and State Entropy: which method solves them, and on which parts of the model.
 
+mod hessian;
+mod newton;
+mod potentials;
+
 use super::driver::{Candidate, Driver, Kind};
-use super::{Options, Solution, SolverChoice, potentials, reference};
+use super::{Options, Solution, SolverChoice, reference};
 use crate::error::Result;
 use crate::formulation::components::components;
+use crate::formulation::entropy::Target;
 use crate::formulation::{Problem, entropy, simplex};
 use crate::model::{Mdp, Policy};
+use potentials::Potentials;
 
 /// Dual and State Entropy, component by component.
 pub(super) fn solve(
     mdp: &Mdp,
     problem: &Problem,
+    target: &Target,
     options: &Options,
     warm: Option<&Solution>,
     driver: &mut Driver<'_>,
 ) -> Result<Vec<String>> {
     let conic = options.solver == SolverChoice::Conic;
     let name = if conic { "conic" } else { "newton" };
-    let run = |mdp: &Mdp, start: Option<&[f64]>, driver: &mut Driver<'_>| -> Result<()> {
+    let run = |mdp: &Mdp,
+               target: &Target,
+               start: Option<&[f64]>,
+               driver: &mut Driver<'_>|
+     -> Result<()> {
         if !conic {
-            potentials::solve(mdp, problem, driver, start);
+            let mut method = Potentials::new(mdp, problem, target, start, driver);
+            driver.run(&mut method);
+            if method.silent() {
+                // stopped before the first certificate: what is at hand is better than nothing
+                let candidate = method.certified(driver);
+                driver.offer(candidate, name);
+            }
             return Ok(());
         }
-        let (omega, v) = reference::entropy(mdp, problem, driver)?;
+        let (omega, v) = reference::entropy(mdp, problem, target, driver)?;
         let policy = Policy::cleaned(mdp, omega).probabilities().to_vec();
         let policy = Policy::cleaned(mdp, simplex::feasible(mdp, problem.xi, policy));
         let candidate = Candidate {
-            objective: entropy::value(mdp, problem.formulation, &policy).0,
-            bound: entropy::bound(mdp, problem.formulation, problem.xi, &v),
+            objective: entropy::value_towards(mdp, problem.formulation, target, &policy).0,
+            bound: entropy::bound_towards(mdp, problem.formulation, target, problem.xi, &v),
             policy: policy.probabilities().to_vec(),
             dual: v,
         };
@@ -35,9 +52,8 @@ pub(super) fn solve(
         Ok(())
     };
     let Some(parts) = components(mdp, problem.xi) else {
-        run(mdp, warm.map(|w| w.dual.as_slice()), driver)?;
-        let policy = Policy::cleaned(mdp, driver.best().policy.clone());
-        let (_, classes) = entropy::value(mdp, problem.formulation, &policy);
+        run(mdp, target, warm.map(|w| w.dual.as_slice()), driver)?;
+        let classes = entropy::classes(mdp, &driver.best().policy);
         let mut notes = Vec::new();
         if classes > 1 {
             notes.push(format!(
@@ -52,14 +68,18 @@ pub(super) fn solve(
     let mut dual = vec![0.0; mdp.n_states()];
     let (mut values, mut bounds) = (Vec::new(), Vec::new());
     for part in &parts {
-        let first = super::known(&part.mdp, problem, None);
+        let of_part = Target {
+            log_weights: target.of_states(&part.states),
+            ..*target
+        };
+        let first = super::known(&part.mdp, problem, &of_part, None);
         let kind = Kind {
             maximises: true,
             dual_follows_policy: true,
         };
         let gaps = (driver.absolute, driver.relative);
         let found = driver.helping(kind, gaps, first, |inner| {
-            run(&part.mdp, None, inner).map(|()| inner.best().clone())
+            run(&part.mdp, &of_part, None, inner).map(|()| inner.best().clone())
         })?;
         values.push(found.objective);
         bounds.push(found.bound);

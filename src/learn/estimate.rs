@@ -1,0 +1,307 @@
+//! The model that experience suggests, as it is lived in.
+//!
+//! Three things set it apart from the maximum-likelihood model on all declared states:
+//!
+//! *What was seen, and one lump for the rest.* Only states that occurred are states of the estimate. All others are one
+//! more, the lump; it leads evenly to all states of the estimate. A pair tried $N$ times leads to the lump with probability
+//! $\lambda / (N + \lambda)$: for sure where $N = 0$, less and less likely as it becomes known. So no pair ever looks
+//! absorbing by mere chance, and what is little known stays worth a try.
+//!
+//! *Ends.* A state in which every episode that came there ended leads to the start distribution $\mu$ as observed,
+//! whatever the action. Of the starts that were seen only once there are as many as of those still to be seen (Good and
+//! Turing): that share of $\mu$ goes to all states alike.
+//!
+//! *Cuts.* If a share $\rho$ of the steps was cut short, then what is lived is the long run of
+//! $(1 - \rho) P + \rho \mu$. Every row leads with probability $\rho$ to one more state, the restart, which leads to $\mu$:
+//! $\mu$ is written once instead of once per row. The restart is visited equally often under every policy (up to the lump's
+//! way back), so that it moves no optimum.
+
+use crate::model::{Counts, Kernel, Mdp, Policy, Unvisited};
+
+/// What is assumed of pairs that were never tried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Untried {
+    /// They lead to the lump; pairs tried $N$ times with probability $\lambda / (N + \lambda)$.
+    Lump(f64),
+    /// They do what the tried pairs of their state do on average: nothing is to be hoped for or feared from them. Where none was
+    /// tried the episode starts over. There is no lump.
+    Siblings,
+    /// As the rivals assume: uniform over all declared states (those never seen are alike, so the lump stands for them), or a
+    /// self-loop.
+    Rival(Unvisited),
+}
+
+/// A model of the states seen, the lump where there is one, and the restart.
+#[derive(Debug, Clone)]
+pub(crate) struct Estimate {
+    pub(crate) model: Mdp,
+    /// The environment's number of each state seen, ascending.
+    pub(crate) known: Vec<u32>,
+    /// Pairs of states seen that were never tried.
+    pub(crate) untried: usize,
+    lump: bool,
+}
+
+impl Estimate {
+    /// Costs $O(\text{distinct transitions} + \text{pairs})$.
+    pub(crate) fn new(counts: &Counts, untried: Untried) -> Self {
+        let known = known(counts);
+        let mut place = vec![u32::MAX; counts.n_states()];
+        for (i, &s) in known.iter().enumerate() {
+            place[s as usize] = i as u32;
+        }
+        let has_lump = untried != Untried::Siblings;
+        let lump = known.len() as u32;
+        let restart = lump + u32::from(has_lump);
+        let n = restart as usize + 1;
+        let (start, new) = starts(counts, &known);
+        let mut rows = Rows {
+            // the trajectory at hand will end as well, and may do so now
+            stay: 1.0 - (counts.cuts() as f64 + 1.0) / (counts.total() as f64 + 1.0),
+            restart,
+            offsets: vec![0],
+            ..Rows::default()
+        };
+        let (mut first_pair, mut actions) = (vec![0], Vec::new());
+        let mut never = 0;
+        let mut average: Vec<(u32, f64)> = Vec::new();
+        for (i, &s) in known.iter().enumerate() {
+            let s = s as usize;
+            let over = counts.ends()[s] > 0 && counts.ends()[s] == counts.state_totals()[s];
+            average.clear();
+            for (action, pair) in counts.pairs(s).enumerate() {
+                actions.push(action as u32);
+                let total = counts.pair_totals()[pair] as f64;
+                if over {
+                    rows.push(start.iter().copied(), new);
+                    continue;
+                }
+                if total > 0.0 {
+                    let prior = match untried {
+                        Untried::Lump(prior) => prior,
+                        _ => 0.0,
+                    };
+                    let whole = total + prior;
+                    let seen = counts.seen(pair).iter();
+                    let seen = seen.map(|&(t, c)| (place[t as usize], c as f64 / whole));
+                    rows.push(seen.chain((prior > 0.0).then_some((lump, prior / whole))), 0.0);
+                    continue;
+                }
+                never += 1;
+                match untried {
+                    Untried::Lump(_) => rows.push([(lump, 1.0)], 0.0),
+                    Untried::Siblings => {
+                        if average.is_empty() {
+                            siblings(counts, s, &place, &mut average);
+                        }
+                        match average.is_empty() {
+                            true => rows.push([(restart, 1.0)], 0.0),
+                            false => rows.push(average.iter().copied(), 0.0),
+                        }
+                    }
+                    Untried::Rival(Unvisited::SelfLoop) => rows.push([(i as u32, 1.0)], 0.0),
+                    Untried::Rival(Unvisited::Uniform) => {
+                        // one share per declared state, all unseen ones together in the lump
+                        let share = (n as f64 / counts.n_states() as f64).min(1.0);
+                        rows.push((share < 1.0).then_some((lump, 1.0 - share)), share);
+                    }
+                }
+            }
+            first_pair.push(actions.len());
+        }
+        if has_lump {
+            rows.push([], 1.0);
+            actions.push(0);
+            first_pair.push(actions.len());
+        }
+        rows.push_restart(&start, new);
+        actions.push(0);
+        first_pair.push(actions.len());
+        if rows.spread.iter().all(|c| *c == 0.0) {
+            rows.spread.clear();
+        }
+        let kernel = Kernel::from_raw(n, rows.offsets, rows.indices, rows.values, rows.spread);
+        let mut from = vec![new / n as f64; n];
+        for (i, p) in start {
+            from[i as usize] += p;
+        }
+        Estimate {
+            model: Mdp::from_parts(first_pair, actions, kernel, from),
+            known,
+            untried: never,
+            lump: has_lump,
+        }
+    }
+
+    /// The lump's number.
+    pub(crate) fn lump(&self) -> Option<usize> {
+        self.lump.then_some(self.known.len())
+    }
+
+    /// The restart's number.
+    pub(crate) fn restart(&self) -> usize {
+        self.model.n_states() - 1
+    }
+
+    /// A plan for the estimate as a policy of the environment: uniform where it has never been.
+    pub(crate) fn policy(&self, counts: &Counts, plan: &[f64]) -> Policy {
+        let mut whole = uniform(counts);
+        for (i, &s) in self.known.iter().enumerate() {
+            let pairs = counts.pairs(s as usize);
+            whole[pairs].copy_from_slice(&plan[self.model.pairs(i)]);
+        }
+        Policy::of_rows(whole)
+    }
+
+    /// A policy of the environment as a plan for the estimate. States found since are played uniformly.
+    pub(crate) fn plan(&self, counts: &Counts, policy: &Policy) -> Vec<f64> {
+        let given = policy.probabilities();
+        let mut plan = vec![1.0; self.model.n_pairs()];
+        for (i, &s) in self.known.iter().enumerate() {
+            let (from, to) = (counts.pairs(s as usize), self.model.pairs(i));
+            match given.get(from) {
+                Some(row) => plan[to].copy_from_slice(row),
+                None => {
+                    let even = 1.0 / to.len() as f64;
+                    plan[to].fill(even);
+                }
+            }
+        }
+        plan
+    }
+
+    /// One number per state of the estimate from numbers per state of the environment, `other` for the lump, the
+    /// restart, and states that have none yet.
+    pub(crate) fn gather(&self, values: &[f64], other: f64) -> Vec<f64> {
+        let mut gathered = vec![other; self.model.n_states()];
+        for (x, &s) in gathered.iter_mut().zip(&self.known) {
+            if let Some(value) = values.get(s as usize).filter(|v| v.is_finite()) {
+                *x = *value;
+            }
+        }
+        gathered
+    }
+
+    /// A distribution over the estimate's states as one over the environment's: lump and restart left out.
+    pub(crate) fn visits(&self, counts: &Counts, d: &[f64]) -> Vec<f64> {
+        let mut visits = vec![0.0; counts.n_states()];
+        let total: f64 = d[..self.known.len()].iter().sum();
+        for (&s, p) in self.known.iter().zip(d) {
+            visits[s as usize] = p / total;
+        }
+        visits
+    }
+}
+
+/// Where episodes begin, and the share of starts that were never seen: that of the starts seen only once (Good 1953).
+fn starts(counts: &Counts, known: &[u32]) -> (Vec<(u32, f64)>, f64) {
+    let begun: u64 = counts.starts().iter().sum();
+    let once = counts.starts().iter().filter(|n| **n == 1).count();
+    let new = if begun > 1 {
+        once as f64 / begun as f64
+    } else {
+        0.0
+    };
+    let start = known
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| counts.starts()[**s as usize] > 0)
+        .map(|(i, s)| {
+            let share = counts.starts()[*s as usize] as f64 / begun as f64;
+            (i as u32, (1.0 - new) * share)
+        })
+        .collect();
+    (start, new)
+}
+
+/// The average row of the pairs of a state that were tried; empty if none was.
+fn siblings(counts: &Counts, s: usize, place: &[u32], average: &mut Vec<(u32, f64)>) {
+    let tried = || counts.pairs(s).filter(|p| counts.pair_totals()[*p] > 0);
+    let share = 1.0 / tried().count() as f64;
+    for pair in tried() {
+        let total = counts.pair_totals()[pair] as f64;
+        for &(t, c) in counts.seen(pair) {
+            average.push((place[t as usize], share * c as f64 / total));
+        }
+    }
+    average.sort_by_key(|entry| entry.0);
+    average.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 += next.1;
+        }
+        same
+    });
+}
+
+/// States that occurred.
+fn known(counts: &Counts) -> Vec<u32> {
+    let mut seen: Vec<bool> = (0..counts.n_states())
+        .map(|s| counts.state_totals()[s] > 0 || counts.starts()[s] > 0)
+        .collect();
+    for pair in 0..counts.n_pairs() {
+        for &(next, _) in counts.seen(pair) {
+            seen[next as usize] = true;
+        }
+    }
+    let numbers = (0..counts.n_states() as u32).filter(|s| seen[*s as usize]);
+    numbers.collect()
+}
+
+/// The uniform policy's probabilities.
+pub(crate) fn uniform(counts: &Counts) -> Vec<f64> {
+    let mut whole = vec![0.0; counts.n_pairs()];
+    for s in 0..counts.n_states() {
+        let pairs = counts.pairs(s);
+        let even = 1.0 / pairs.len() as f64;
+        whole[pairs].fill(even);
+    }
+    whole
+}
+
+/// A policy of the environment, made to fit states found since it was made: uniform there.
+pub(crate) fn fitted(policy: &Policy, counts: &Counts) -> Policy {
+    let mut whole = uniform(counts);
+    let given = policy.probabilities();
+    whole[..given.len()].copy_from_slice(given);
+    Policy::of_rows(whole)
+}
+
+#[derive(Default)]
+struct Rows {
+    /// $1 - \rho$.
+    stay: f64,
+    restart: u32,
+    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f64>,
+    spread: Vec<f64>,
+}
+
+impl Rows {
+    /// A row as it would be without cuts.
+    fn push(&mut self, entries: impl IntoIterator<Item = (u32, f64)>, spread: f64) {
+        let mut cut = 1.0 - self.stay;
+        for (t, p) in entries {
+            if t == self.restart {
+                cut += self.stay * p;
+            } else {
+                self.indices.push(t);
+                self.values.push(self.stay * p);
+            }
+        }
+        self.indices.push(self.restart);
+        self.values.push(cut);
+        self.offsets.push(self.indices.len());
+        self.spread.push(self.stay * spread);
+    }
+
+    fn push_restart(&mut self, start: &[(u32, f64)], new: f64) {
+        for &(t, p) in start {
+            self.indices.push(t);
+            self.values.push(p);
+        }
+        self.offsets.push(self.indices.len());
+        self.spread.push(new);
+    }
+}

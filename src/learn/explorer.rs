@@ -1,0 +1,250 @@
+//! IDE³AL as it is recommended: the paper's loop on the model as lived (see [`estimate`](super::estimate)), with
+//! one plan for gathering data and another for what is handed over in the end.
+//!
+//! *Gathering.* Data are even when the visits so far and those to come are. With $n_s$ visits so far the next batch
+//! follows the plan that maximises
+//!
+//! $$H(d) - \beta \sum_s d_s \ln (n_s + 1) + d_\bullet \ln m + \tau \sum_s d_s H(\pi_s) ,$$
+//!
+//! a step of mirror ascent on the entropy of all visits: $-\ln n_s$ is its gradient, $H(d)$ keeps the step short. Where visits are
+//! as even as they can be, the plan for evenness is its own fixed point. The lump $\bullet$ of what was never seen counts as
+//! one state for every pair never tried, and one more: each of them may lead to a new one. A little weight $\tau$ of the entropy of
+//! actions keeps all of them in use where they matter little, and the problem smooth.
+//!
+//! *Handing over.* What is learned is the plan for evenness alone. Nothing is left to be found out then, so that pairs never
+//! tried promise nothing: they count as the average of their state's others.
+//!
+//! An interrupted lesson leaves everything as it was.
+
+use std::sync::Arc;
+
+use rand_chacha::ChaCha8Rng;
+
+use super::codec::{Damage, Reader, Writer};
+use super::estimate::{Estimate, Untried};
+use super::learner::{Exploration, Learner, Lesson, Loader, Planner, Saver};
+use crate::error::Result;
+use crate::formulation::{Formulation, Problem};
+use crate::formulation::entropy::Target;
+use crate::model::{Counts, Policy};
+use crate::solve::Solution;
+
+/// $\tau$: weight of the entropy of actions while gathering, and in what is learned.
+const ACTIONS: f64 = 0.1;
+const ACTIONS_LEARNED: f64 = 0.02;
+/// Visits of every action after which a state that was never left is said to absorb.
+const ABSORBING: u64 = 10;
+
+/// How it explores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Manner {
+    /// What it maximises, and the least probability of every action.
+    pub problem: Problem,
+    /// $\lambda$: a pair tried $N$ times leads to the unknown with probability $\lambda / (N + \lambda)$.
+    pub prior: f64,
+    /// As how many states each pair never tried counts.
+    pub unseen: f64,
+    /// $\beta$: how much uneven visits so far weigh.
+    pub catch_up: f64,
+}
+
+/// Potentials of the environment's states and of the restart, less the lump's: what the next solve starts from.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Potentials {
+    states: Vec<f64>,
+    restart: f64,
+}
+
+impl Potentials {
+    fn of(estimate: &Estimate, counts: &Counts, dual: &[f64]) -> Self {
+        if dual.len() != estimate.model.n_states() {
+            return Potentials::default();
+        }
+        // a constant means nothing
+        let base = dual[estimate.lump().unwrap_or(estimate.restart())];
+        let mut states = vec![f64::NAN; counts.n_states()];
+        for (&s, v) in estimate.known.iter().zip(dual) {
+            states[s as usize] = v - base;
+        }
+        Potentials {
+            states,
+            restart: dual[estimate.restart()] - base,
+        }
+    }
+
+    /// For another estimate: states new since are taken for the lump they came from.
+    fn start(&self, formulation: Formulation, estimate: &Estimate) -> Option<Solution> {
+        if self.states.is_empty() {
+            return None;
+        }
+        let mut dual = estimate.gather(&self.states, 0.0);
+        dual[estimate.restart()] = self.restart;
+        let policy = Policy::uniform(&estimate.model);
+        Some(Solution::start(formulation, policy, dual))
+    }
+
+    fn save(&self, writer: &mut Writer) {
+        writer.reals(&self.states);
+        writer.real(self.restart);
+    }
+
+    fn load(reader: &mut Reader<'_>) -> std::result::Result<Self, Damage> {
+        Ok(Potentials {
+            states: reader.reals()?,
+            restart: reader.real()?,
+        })
+    }
+}
+
+/// IDE³AL as recommended.
+pub struct Explorer {
+    manner: Manner,
+    planner: Arc<dyn Planner>,
+    gathering: Policy,
+    learned: Policy,
+    before: Potentials,
+    before_learned: Potentials,
+    notes: Vec<String>,
+}
+
+impl Explorer {
+    /// `uniform` is the uniform policy of the environment's shape, which it starts from.
+    pub fn new(uniform: Policy, manner: Manner, planner: Arc<dyn Planner>) -> Self {
+        Explorer {
+            manner,
+            planner,
+            gathering: uniform.clone(),
+            learned: uniform,
+            before: Potentials::default(),
+            before_learned: Potentials::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn solve(
+        &self,
+        lesson: &Lesson<'_>,
+        estimate: &Estimate,
+        weight: impl Fn(usize) -> f64,
+        lump: f64,
+        actions: f64,
+        before: &Potentials,
+    ) -> Result<(Policy, Potentials, Vec<String>)> {
+        let counts = lesson.counts;
+        let problem = &self.manner.problem;
+        let model = &estimate.model;
+        let entropic = problem.formulation.maximises();
+        let mut target = Target::default();
+        if entropic {
+            target.actions = actions;
+            target.log_weights = vec![0.0; model.n_states()];
+            for (w, &s) in target.log_weights.iter_mut().zip(&estimate.known) {
+                *w = weight(s as usize);
+            }
+            if let Some(place) = estimate.lump() {
+                // each of the lump's states has as many actions as any other
+                let choice = (model.max_actions() as f64).ln();
+                target.log_weights[place] =
+                    lump + target.temperature(problem.formulation) * choice;
+            }
+        }
+        let warm = before.start(problem.formulation, estimate).filter(|_| entropic);
+        let solution = self
+            .planner
+            .plan(model, problem, &target, warm.as_ref(), lesson.stop)?;
+        let policy = estimate.policy(counts, solution.policy.probabilities());
+        let potentials = Potentials::of(estimate, counts, &solution.dual);
+        Ok((policy, potentials, solution.notes))
+    }
+}
+
+impl Learner for Explorer {
+    fn behaviour(&mut self, _: &mut ChaCha8Rng) -> &Policy {
+        &self.gathering
+    }
+
+    fn update(&mut self, lesson: &Lesson<'_>) -> Result<()> {
+        let manner = &self.manner;
+        let visits = lesson.counts.state_totals();
+        let estimate = Estimate::new(lesson.counts, Untried::Lump(manner.prior));
+        let mean = lesson.counts.total() as f64 / estimate.known.len() as f64;
+        let weight = |s: usize| manner.catch_up * ((mean + 1.0) / (visits[s] as f64 + 1.0)).ln();
+        let lump = (manner.unseen * (estimate.untried as f64 + 1.0)).max(1e-6).ln();
+        let (policy, potentials, mut notes) =
+            self.solve(lesson, &estimate, weight, lump, ACTIONS, &self.before)?;
+        notes.extend(absorbing(lesson.counts, &estimate));
+        (self.gathering, self.before, self.notes) = (policy, potentials, notes);
+        Ok(())
+    }
+
+    fn conclude(&mut self, lesson: &Lesson<'_>) -> Result<()> {
+        let estimate = Estimate::new(lesson.counts, Untried::Siblings);
+        let before = &self.before_learned;
+        let (policy, potentials, notes) =
+            self.solve(lesson, &estimate, |_| 0.0, 0.0, ACTIONS_LEARNED, before)?;
+        for note in notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        (self.learned, self.before_learned) = (policy, potentials);
+        Ok(())
+    }
+
+    fn exploration(&self) -> Exploration<'_> {
+        Exploration::Policy(&self.learned)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    fn plans_as_lived(&self) -> bool {
+        true
+    }
+
+    fn prior(&self) -> f64 {
+        self.manner.prior
+    }
+
+    fn save(&self, checkpoint: &mut Saver<'_>) {
+        let writer = &mut *checkpoint.0;
+        writer.reals(self.gathering.probabilities());
+        writer.reals(self.learned.probabilities());
+        self.before.save(writer);
+        self.before_learned.save(writer);
+    }
+
+    fn load(&mut self, checkpoint: &mut Loader<'_, '_>) -> std::result::Result<(), Damage> {
+        let reader = &mut *checkpoint.0;
+        self.gathering = reader.any_policy()?;
+        self.learned = reader.any_policy()?;
+        self.before = Potentials::load(reader)?;
+        self.before_learned = Potentials::load(reader)?;
+        Ok(())
+    }
+}
+
+/// States that look as if they could not be left: what is planned for goes as if an episode ended there now and then, and the user
+/// should know.
+fn absorbing(counts: &Counts, estimate: &Estimate) -> Option<String> {
+    let stays = |s: usize| {
+        counts.ends()[s] == 0
+            && counts.pairs(s).all(|pair| {
+                counts.pair_totals()[pair] >= ABSORBING
+                    && counts.seen(pair).iter().all(|(t, _)| *t as usize == s)
+            })
+    };
+    let states = estimate.known.iter().map(|s| *s as usize);
+    let absorbing: Vec<usize> = states.filter(|s| stays(*s)).collect();
+    let first = absorbing.first()?;
+    Some(format!(
+        "{} looks absorbing: every action was tried there at least {ABSORBING} times and none left it. Exploration goes on \
+         for the other states as if episodes ended now and then; give the environment a time limit, or mark the state \
+         terminal, so that they do",
+        match absorbing.len() {
+            1 => format!("state {first}"),
+            n => format!("state {first} (one of {n})"),
+        }
+    ))
+}

@@ -1,0 +1,228 @@
+//! Dual and State Entropy by Newton's method on the unconstrained dual.
+//!
+//! $F_\tau(V) = \ln \sum_s e^{\psi_s(V) - V_s}$ with $\psi_s = \max_{p \in \Delta_\xi} p \cdot
+//! (PV)_s + \tau H(p)$ is convex and smooth for $\tau > 0$. With $d$ the softmax of
+//! $\psi - V$, $p_s$ the maximisers, $g_s = p_s P_s - e_s$ and $J_s$ the derivative of $p_s$,
+//!
+//! $$\nabla F = \sum_s d_s g_s, \qquad \nabla^2 F = \sum_s d_s \Big( \tfrac1\tau P_s^\top J_s P_s
+//!   + g_s g_s^\top \Big) - \nabla F \nabla F^\top .$$
+//!
+//! The gradient is the violation of the flow constraint by $\omega = d \cdot p$. Dual is
+//! $\tau = 1$. State Entropy is the limit $\tau \to 0$, followed along a falling sequence of
+//! $\tau$; the limit policy is, of all that reach the optimal $d$, the one with the highest
+//! entropy of actions. The steps are [`newton`](super::newton)'s.
+//!
+//! A *loose* gap, as learning asks for after each batch, is reached by fewer means: State Entropy stops at the
+//! $\tau$ whose smoothing costs no more than the gap, and a policy is valued by a few steps of its chain from the
+//! $d$ at hand.
+
+use super::newton::Newton;
+use crate::formulation::Problem;
+use crate::formulation::entropy::{self, Target};
+use crate::model::{Mdp, Policy};
+use crate::solve::driver::{Candidate, Driver, Method, Step};
+
+/// Newton needs some ten steps; where it has not converged after this many, floating point
+/// has given out (chains that hardly hang together) and the certificate says how far it got.
+const MOST_STEPS: usize = 500;
+/// Each smoothing step divides $\tau$ by this at most.
+const SHRINK: f64 = 0.2;
+/// Relative gaps from here on are loose.
+const LOOSE: f64 = 5e-4;
+/// Steps of the chain that valuing a policy may take under a loose gap.
+const SETTLE: usize = 400;
+
+/// Newton steps inside one smoothing step.
+const MOST_INNER: usize = 60;
+
+/// The steps on a model that is one component. The dual point is $V$.
+pub(super) struct Potentials<'a> {
+    problem: &'a Problem,
+    target: &'a Target,
+    newton: Newton<'a>,
+    /// Whether there is no path of $\tau$ to follow: the problem is smooth as it is.
+    smooth: bool,
+    loose: bool,
+    /// The violation from which on a certificate is worth its price, along the path the $\tau$.
+    near: f64,
+    /// $\tau$ and $V$ of the last smoothing step.
+    previous: Option<(f64, Vec<f64>)>,
+    steps: usize,
+    offered: bool,
+    ended: bool,
+}
+
+impl<'a> Potentials<'a> {
+    pub(super) fn new(
+        mdp: &'a Mdp,
+        problem: &'a Problem,
+        target: &'a Target,
+        start: Option<&[f64]>,
+        driver: &Driver<'_>,
+    ) -> Self {
+        let n = mdp.n_states();
+        let loose = driver.relative >= LOOSE;
+        let mut newton = Newton::new(mdp, problem.xi, target, loose);
+        let temperature = target.temperature(problem.formulation);
+        let smooth = temperature > 0.0;
+        // what the smoothing may cost: tau H(actions) <= tau ln A
+        let most_actions = (mdp.max_actions() as f64).ln().max(0.1);
+        let rough = 0.3 * driver.wanted((n as f64).ln()) / most_actions;
+        // a warm start is near the limit already, but its tau is not known: begin lower
+        newton.tau = match (smooth, loose) {
+            (true, _) => temperature,
+            (_, true) => rough.clamp(1e-3, 0.1),
+            _ => 1e-3,
+        };
+        let warm = start
+            .filter(|v| v.len() == n && v.iter().all(|x| x.is_finite()))
+            .is_some_and(|v| {
+                newton.v.copy_from_slice(v);
+                newton.evaluate();
+                // V = 0 is worth ln S at tau = 0; a start above that has been overtaken by what
+                // was learnt since, and Newton's method takes long to come back from there
+                let whole = if target.log_weights.is_empty() {
+                    (n as f64).ln()
+                } else {
+                    entropy::log_sum_exp(target.log_weights.iter().copied())
+                };
+                newton.value < whole + newton.tau * (mdp.max_actions() as f64).ln()
+            });
+        if !warm {
+            newton.v.fill(0.0);
+            newton.tau = if smooth { temperature } else { 0.5 };
+            newton.evaluate();
+        }
+        let near = if smooth {
+            // the gap is about the square of the violation; a certificate costs a stationary
+            // distribution, so ask for one when it can be expected to do
+            let most = if loose { 1e-2 } else { 1e-3 };
+            (0.3 * driver.wanted(1.0).sqrt()).clamp(1e-9, most)
+        } else if loose {
+            (4.0 * rough).max(1e-2)
+        } else {
+            1e-2
+        };
+        Potentials {
+            problem,
+            target,
+            newton,
+            smooth,
+            loose,
+            near,
+            previous: None,
+            steps: 0,
+            offered: false,
+            ended: false,
+        }
+    }
+
+    /// The policy at hand, valued, and what the potentials prove.
+    pub(super) fn certified(&mut self, driver: &Driver<'_>) -> Candidate {
+        self.offered = true;
+        let newton = &mut self.newton;
+        let (mdp, formulation) = (newton.mdp, self.problem.formulation);
+        let policy = Policy::cleaned(mdp, newton.p.clone());
+        let settled = if self.loose {
+            newton.settle(SETTLE, 1e-3 * driver.relative)
+        } else {
+            None
+        };
+        let objective = match settled {
+            Some(d) => entropy::worth(mdp, formulation, self.target, &policy, &d),
+            None => entropy::value_towards(mdp, formulation, self.target, &policy).0,
+        };
+        let (target, xi) = (self.target, self.problem.xi);
+        Candidate {
+            policy: policy.probabilities().to_vec(),
+            objective,
+            bound: entropy::bound_towards(mdp, formulation, target, xi, &newton.v),
+            dual: newton.v.clone(),
+        }
+    }
+
+    /// Whether nothing was offered yet.
+    pub(super) fn silent(&self) -> bool {
+        !self.offered
+    }
+
+    /// One Newton step where the problem is smooth.
+    fn smooth_step(&mut self, driver: &mut Driver<'_>) -> Step {
+        let newton = &mut self.newton;
+        let before = newton.violation();
+        let mut improved = newton.step(&mut || !driver.alive());
+        self.steps += 1;
+        if newton.violation() < self.near && newton.factors() && !self.loose {
+            // convergence is quadratic here: one or two steps more give the policy the
+            // digits that its value already has
+            for _ in 0..2 {
+                if !improved || newton.violation() < 1e-12 {
+                    break;
+                }
+                improved = newton.step(&mut || !driver.alive());
+                self.steps += 1;
+            }
+        }
+        self.ended = !improved
+            || (newton.violation() >= before && before < 1e-13)
+            || self.steps >= MOST_STEPS;
+        if newton.violation() < self.near || self.ended || self.steps % 20 == 0 {
+            Step::Offer(self.certified(driver))
+        } else {
+            Step::Going
+        }
+    }
+
+    /// Newton steps for one $\tau$, then on to the next.
+    fn path_step(&mut self, driver: &mut Driver<'_>) -> Step {
+        let nearly = if self.loose { 1e-2 } else { 1e-3 };
+        let newton = &mut self.newton;
+        if let Some((tau, v)) = self.previous.take() {
+            // V is smooth in tau: extrapolate to the next value
+            let next = newton.tau * SHRINK;
+            let here = newton.v.clone();
+            if !v.is_empty() {
+                let share = (next - newton.tau) / (newton.tau - tau);
+                for (x, old) in newton.v.iter_mut().zip(&v) {
+                    *x += share * (*x - old);
+                }
+            }
+            self.previous = Some((newton.tau, here));
+            newton.tau = next;
+            newton.evaluate();
+        } else {
+            self.previous = Some((0.0, Vec::new()));
+        }
+        for _ in 0..MOST_INNER {
+            let improved = newton.step(&mut || !driver.alive());
+            self.steps += 1;
+            let there = newton.violation() <= (0.1 * newton.tau).clamp(1e-13, nearly);
+            if there || !improved || !driver.alive() {
+                break;
+            }
+        }
+        self.ended = newton.tau <= 1e-12 || self.steps >= MOST_STEPS;
+        if newton.tau < self.near || self.ended {
+            Step::Offer(self.certified(driver))
+        } else {
+            Step::Going
+        }
+    }
+}
+
+impl Method for Potentials<'_> {
+    fn name(&self) -> &'static str {
+        "newton"
+    }
+
+    fn step(&mut self, driver: &mut Driver<'_>) -> Step {
+        if self.ended {
+            return Step::End;
+        }
+        if self.smooth {
+            self.smooth_step(driver)
+        } else {
+            self.path_step(driver)
+        }
+    }
+}
