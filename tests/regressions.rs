@@ -164,13 +164,7 @@ fn a_floor_that_rescaling_broke() {
     // rows of 1 + 1e-11 fell below xi when they were rescaled
     let mdp = stored("floor-broken-by-rescaling.json");
     let xi = 0.173_872_448_073_368;
-    let found = solved(
-        &mdp,
-        Formulation::ColumnSum,
-        xi,
-        1.0,
-        SolverChoice::Auto,
-    );
+    let found = solved(&mdp, Formulation::ColumnSum, xi, 1.0, SolverChoice::Auto);
     sound(&mdp, Formulation::ColumnSum, xi, 1.0, &found);
 }
 
@@ -196,13 +190,7 @@ fn permutations_at_distance_zero() {
             true
         })
         .unwrap();
-        let found = solved(
-            &mdp,
-            Formulation::Frobenius,
-            0.04,
-            1.0,
-            SolverChoice::Auto,
-        );
+        let found = solved(&mdp, Formulation::Frobenius, 0.04, 1.0, SolverChoice::Auto);
         assert!(
             found.certificate.objective < 2e-7 && found.certificate.gap < 2e-7,
             "{n}: {:?}",

@@ -84,7 +84,10 @@ impl Estimate {
                     let whole = total + prior;
                     let seen = counts.seen(pair).iter();
                     let seen = seen.map(|&(t, c)| (place[t as usize], c as f64 / whole));
-                    rows.push(seen.chain((prior > 0.0).then_some((lump, prior / whole))), 0.0);
+                    rows.push(
+                        seen.chain((prior > 0.0).then_some((lump, prior / whole))),
+                        0.0,
+                    );
                     continue;
                 }
                 never += 1;

@@ -139,7 +139,10 @@ impl Experiment {
             formulation: Formulation::StateEntropy.name().into(),
             xi: epsilon / mdp.max_actions().max(1) as f64,
             epsilon,
-            algorithms: algorithms.iter().map(|kind| Algorithm::new(*kind)).collect(),
+            algorithms: algorithms
+                .iter()
+                .map(|kind| Algorithm::new(*kind))
+                .collect(),
             // two spectral gaps are all that a large model is given the time for
             gap_every: if mdp.n_states() > LARGE {
                 base.iterations
@@ -311,9 +314,9 @@ impl Experiment {
                 },
                 Arc::clone(planner),
             )),
-            Kind::MaxEnt if lived => Box::new(
-                MaxEnt::new(uniform, n, self.epsilon, self.eta, method).as_lived(),
-            ),
+            Kind::MaxEnt if lived => {
+                Box::new(MaxEnt::new(uniform, n, self.epsilon, self.eta, method).as_lived())
+            }
             Kind::CountBased if lived => {
                 Box::new(CountBased::new(uniform, n, self.epsilon, method).as_lived())
             }

@@ -24,8 +24,8 @@ use super::codec::{Damage, Reader, Writer};
 use super::estimate::{Estimate, Untried};
 use super::learner::{Exploration, Learner, Lesson, Loader, Planner, Saver};
 use crate::error::Result;
-use crate::formulation::{Formulation, Problem};
 use crate::formulation::entropy::Target;
+use crate::formulation::{Formulation, Problem};
 use crate::model::{Counts, Policy};
 use crate::solve::Solution;
 
@@ -144,11 +144,12 @@ impl Explorer {
             if let Some(place) = estimate.lump() {
                 // each of the lump's states has as many actions as any other
                 let choice = (model.max_actions() as f64).ln();
-                target.log_weights[place] =
-                    lump + target.temperature(problem.formulation) * choice;
+                target.log_weights[place] = lump + target.temperature(problem.formulation) * choice;
             }
         }
-        let warm = before.start(problem.formulation, estimate).filter(|_| entropic);
+        let warm = before
+            .start(problem.formulation, estimate)
+            .filter(|_| entropic);
         let solution = self
             .planner
             .plan(model, problem, &target, warm.as_ref(), lesson.stop)?;
@@ -169,7 +170,9 @@ impl Learner for Explorer {
         let estimate = Estimate::new(lesson.counts, Untried::Lump(manner.prior));
         let mean = lesson.counts.total() as f64 / estimate.known.len() as f64;
         let weight = |s: usize| manner.catch_up * ((mean + 1.0) / (visits[s] as f64 + 1.0)).ln();
-        let lump = (manner.unseen * (estimate.untried as f64 + 1.0)).max(1e-6).ln();
+        let lump = (manner.unseen * (estimate.untried as f64 + 1.0))
+            .max(1e-6)
+            .ln();
         let (policy, potentials, mut notes) =
             self.solve(lesson, &estimate, weight, lump, ACTIONS, &self.before)?;
         notes.extend(absorbing(lesson.counts, &estimate));

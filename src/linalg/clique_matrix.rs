@@ -42,10 +42,7 @@ pub(crate) struct CliqueMatrix {
 }
 
 enum Storage {
-    Dense {
-        matrix: Mat<f64>,
-        buffer: MemBuffer,
-    },
+    Dense { matrix: Mat<f64>, buffer: MemBuffer },
     Sparse(Box<Sparse>),
 }
 
@@ -81,11 +78,8 @@ impl CliqueMatrix {
         let storage = match sparse {
             Some(sparse) => Storage::Sparse(Box::new(sparse)),
             None if n <= most_dense => {
-                let scratch = llt::factor::cholesky_in_place_scratch::<f64>(
-                    n,
-                    Par::Seq,
-                    Default::default(),
-                );
+                let scratch =
+                    llt::factor::cholesky_in_place_scratch::<f64>(n, Par::Seq, Default::default());
                 Storage::Dense {
                     matrix: Mat::zeros(n, n),
                     buffer: MemBuffer::try_new(scratch).ok()?,
@@ -252,7 +246,10 @@ impl CliqueMatrix {
                 let (symbolic, values) = sparse.matrix.parts_mut();
                 for j in 0..n {
                     let range = symbolic.col_range(j);
-                    for (x, &i) in values[range.clone()].iter_mut().zip(&symbolic.row_idx()[range]) {
+                    for (x, &i) in values[range.clone()]
+                        .iter_mut()
+                        .zip(&symbolic.row_idx()[range])
+                    {
                         *x *= self.scale[j] * self.scale[i as usize];
                     }
                 }
@@ -437,7 +434,11 @@ mod tests {
             (0..width * width)
                 .map(|k| {
                     let (j, i) = (k / width, k % width);
-                    if i == j { 3.0 + seed as f64 } else { ((i + j + seed) % 3) as f64 * 0.4 }
+                    if i == j {
+                        3.0 + seed as f64
+                    } else {
+                        ((i + j + seed) % 3) as f64 * 0.4
+                    }
                 })
                 .collect()
         };
@@ -456,9 +457,14 @@ mod tests {
             }
         }
         for most_dense in [0, 10] {
-            let mut matrix =
-                CliqueMatrix::new(6, offsets.clone(), members.clone(), most_dense > 0, most_dense)
-                    .unwrap();
+            let mut matrix = CliqueMatrix::new(
+                6,
+                offsets.clone(),
+                members.clone(),
+                most_dense > 0,
+                most_dense,
+            )
+            .unwrap();
             assert_eq!(matrix.is_dense(), most_dense > 0);
             for _ in 0..2 {
                 matrix.clear();

@@ -3,7 +3,6 @@
 #[path = "/tmp/scratch/trial.rs"]
 pub mod trial;
 
-
 mod distance;
 mod driver;
 mod large;
@@ -326,7 +325,10 @@ fn check_warm(mdp: &Mdp, problem: &Problem, warm: Option<&Solution>) -> Result<(
     if warm.formulation != problem.formulation {
         return bad(
             warm.formulation.name().into(),
-            format!("solves another formulation than {}", problem.formulation.name()),
+            format!(
+                "solves another formulation than {}",
+                problem.formulation.name()
+            ),
         );
     }
     let pairs = warm.policy.probabilities().len();

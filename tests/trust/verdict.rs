@@ -66,13 +66,7 @@ pub(crate) fn judge(
         failures: Vec::new(),
     };
     let begun = Instant::now();
-    let solution = match solve(
-        mdp,
-        problem,
-        &options(SolverChoice::Auto),
-        None,
-        &mut (),
-    ) {
+    let solution = match solve(mdp, problem, &options(SolverChoice::Auto), None, &mut ()) {
         Ok(solution) => solution,
         Err(error) => {
             verdict.failures.push(format!("refused: {error}"));

@@ -74,7 +74,14 @@ fn find(
     // where everything can be visited evenly the uniform policy often does it, and at distance zero
     // there is little interior to speak of; a policy learned before may be as good as any
     let known = warm.map_or_else(
-        || certified(mdp, problem, Policy::uniform(mdp).probabilities().to_vec(), None),
+        || {
+            certified(
+                mdp,
+                problem,
+                Policy::uniform(mdp).probabilities().to_vec(),
+                None,
+            )
+        },
         |warm| {
             let policy = warm.policy.probabilities().to_vec();
             certified(mdp, problem, policy, Some(&warm.dual))
@@ -91,7 +98,9 @@ fn find(
             read: |point: &InteriorPoint<Frobenius>| {
                 let (policy, multipliers) = point.program.read(&point.x, &point.y);
                 let mut found = certified(mdp, problem, policy, Some(&multipliers));
-                found.bound = found.bound.max(point.program.bound(mdp, &point.x, &point.y));
+                found.bound = found
+                    .bound
+                    .max(point.program.bound(mdp, &point.x, &point.y));
                 found
             },
             near: |point: &InteriorPoint<Frobenius>, wanted: f64| {

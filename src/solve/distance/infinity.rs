@@ -27,7 +27,11 @@ pub(in crate::solve) fn solve(
     let affordable = |p: &InteriorPoint<Infinity>| p.program.work() <= MOST_WORK;
     // estimating the work takes the pattern alone; nothing S x S is made for a large model
     let small = mdp.n_states() <= MOST_DENSE || !mdp.kernel().has_spread();
-    let mut interior = if small { start(&[]).filter(affordable) } else { None };
+    let mut interior = if small {
+        start(&[]).filter(affordable)
+    } else {
+        None
+    };
     let support = if small {
         Support::filled(mdp)
     } else {
@@ -88,7 +92,14 @@ pub(in crate::solve) fn solve(
     }
     // nothing is nearer to uniform than the uniform policy itself
     let uniform = Policy::uniform(mdp).probabilities().to_vec();
-    let value = judge(&blocks, uniform.clone(), mass_of(mdp, &support, &uniform), &DualPoint::default()).0.objective;
+    let value = judge(
+        &blocks,
+        uniform.clone(),
+        mass_of(mdp, &support, &uniform),
+        &DualPoint::default(),
+    )
+    .0
+    .objective;
     if replace(driver, uniform, value) {
         return Ok(Vec::new());
     }
@@ -146,7 +157,11 @@ fn certified(
     };
     let candidate = Candidate {
         policy,
-        objective: if block.is_some() { f64::INFINITY } else { value },
+        objective: if block.is_some() {
+            f64::INFINITY
+        } else {
+            value
+        },
         bound: proven,
         dual: [&dual.rows[..], &dual.columns].concat(),
     };

@@ -106,10 +106,7 @@ fn replace(driver: &mut Driver<'_>, policy: Vec<f64>, objective: f64) -> bool {
 }
 
 /// Takes the policy nearest to uniform in place of the best one if it is as good; the note says why not.
-fn take_nearest(
-    driver: &mut Driver<'_>,
-    nearest: Option<(Vec<f64>, f64)>,
-) -> Option<String> {
+fn take_nearest(driver: &mut Driver<'_>, nearest: Option<(Vec<f64>, f64)>) -> Option<String> {
     let why = match nearest {
         Some((policy, objective)) => {
             if replace(driver, policy, objective) {

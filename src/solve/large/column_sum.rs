@@ -16,7 +16,6 @@ const BETWEEN_LOOKS: usize = 10;
 /// States from which on evenly filled columns are a better start than the uniform policy.
 const MANY: usize = 500;
 
-
 struct ColumnSum<'a> {
     mdp: &'a Mdp,
     transposed: Kernel,
@@ -108,7 +107,10 @@ impl<'a> PrimalDual<'a> {
         if warm.is_none() && driver.best().bound == 0.0 && n >= MANY {
             let (policy, columns) = evenly_filled(mdp, xi, driver);
             x = policy;
-            y = columns.iter().map(|c| if *c < 1.0 { 1.0 } else { -1.0 }).collect();
+            y = columns
+                .iter()
+                .map(|c| if *c < 1.0 { 1.0 } else { -1.0 })
+                .collect();
         }
         x = simplex::feasible(mdp, xi, x);
         y.resize(n, 0.0);

@@ -6,9 +6,9 @@
 //! have any, then [levels](super::balance) for what cannot be spread.
 
 use super::even_columns::Balance;
+use crate::formulation::Problem;
 use crate::formulation::infinity::{DualPoint, bound, full_mass, objective, repair};
 use crate::formulation::support::Support;
-use crate::formulation::Problem;
 use crate::model::Mdp;
 use crate::solve::distance;
 use crate::solve::driver::{Candidate, Driver, Kind, Method, Step};
@@ -111,7 +111,13 @@ impl<'a> EqualShares<'a> {
         for (k, w) in self.kept.iter_mut().zip(self.balance.dropped()) {
             *k -= w;
         }
-        repair(self.support, &[], self.problem.zeta, &self.mass, &mut self.kept);
+        repair(
+            self.support,
+            &[],
+            self.problem.zeta,
+            &self.mass,
+            &mut self.kept,
+        );
         objective(self.support, self.problem.zeta, &self.kept).0
     }
 }
@@ -153,14 +159,20 @@ impl Method for EqualShares<'_> {
         );
         let (best, proven) = (driver.best().objective, driver.best().bound);
         let gap = best - proven;
-        self.waited = if gap < 0.95 * self.least { 0 } else { self.waited + 1 };
+        self.waited = if gap < 0.95 * self.least {
+            0
+        } else {
+            self.waited + 1
+        };
         self.least = self.least.min(gap);
         let wanted = 0.3 * driver.wanted(best);
         // to be reached a level must be above what is proven
         let final_level = 0.5 * (proven + wanted);
         let balance = &mut self.balance;
         self.stage = match self.stage {
-            Stage::Even if moved < 1e-13 || self.waited >= PATIENCE || self.round >= EVEN_ROUNDS => {
+            Stage::Even
+                if moved < 1e-13 || self.waited >= PATIENCE || self.round >= EVEN_ROUNDS =>
+            {
                 let boundless = vec![f64::INFINITY; support.len()];
                 balance.allow_drops(support, final_level, &boundless);
                 self.waited = 0;
@@ -180,8 +192,8 @@ impl Method for EqualShares<'_> {
             Stage::Levels(_) if self.waited >= PATIENCE => return Step::End,
             Stage::Levels(level) => {
                 let ahead = f64::max(AHEAD * gap, wanted);
-                let decided = 2.0 * level <= proven + 0.5 * ahead
-                    || 2.0 * level >= best - 0.5 * ahead;
+                let decided =
+                    2.0 * level <= proven + 0.5 * ahead || 2.0 * level >= best - 0.5 * ahead;
                 if decided {
                     let next = 0.5 * (proven + ahead);
                     balance.set_budget(next, &self.mass);

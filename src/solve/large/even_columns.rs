@@ -287,7 +287,9 @@ impl<'a> Balance<'a> {
     }
 
     fn sums(&mut self) {
-        self.mdp.kernel().arrivals(&self.transposed, &self.policy, &mut self.columns);
+        self.mdp
+            .kernel()
+            .arrivals(&self.transposed, &self.policy, &mut self.columns);
         if let Some(drops) = &self.drops {
             update(&mut self.columns, |t, c| {
                 let slots = drops.slot[drops.offsets[t]..drops.offsets[t + 1]].iter();

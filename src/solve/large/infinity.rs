@@ -98,7 +98,13 @@ impl<'a> Infinity<'a> {
 
     /// The steps' start from a policy and `[rows, columns]` prices; `mass` and `kept` are left with what the policy
     /// puts on the slots and what can be kept of it.
-    fn begin(&self, policy: Vec<f64>, dual: &[f64], mass: &mut [f64], kept: &mut [f64]) -> Iteration {
+    fn begin(
+        &self,
+        policy: Vec<f64>,
+        dual: &[f64],
+        mass: &mut [f64],
+        kept: &mut [f64],
+    ) -> Iteration {
         let (support, n) = (self.support, self.n());
         full_mass(self.mdp, support, &policy, mass);
         kept.copy_from_slice(mass);
@@ -340,7 +346,13 @@ impl Method for PrimalDual<'_> {
         let (policy, kept) = self.iteration.x.split_at(mdp.n_pairs());
         full_mass(mdp, support, policy, &mut self.mass);
         self.kept.copy_from_slice(kept);
-        repair(support, &saddle.blocks, problem.zeta, &self.mass, &mut self.kept);
+        repair(
+            support,
+            &saddle.blocks,
+            problem.zeta,
+            &self.mass,
+            &mut self.kept,
+        );
         let (columns, caps, first_block) = saddle.places();
         let y = &self.iteration.y;
         let prices = y[first_block..].iter().copied();

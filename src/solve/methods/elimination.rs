@@ -86,8 +86,7 @@ impl Elimination {
             let others = (rows.first[s + 1] - rows.first[s]).saturating_sub(1);
             lower_offsets.push(lower_offsets[s] + others * others);
         }
-        let matrix =
-            CliqueMatrix::new(rows.n_columns, clique_offsets, members, wide, most_dense)?;
+        let matrix = CliqueMatrix::new(rows.n_columns, clique_offsets, members, wide, most_dense)?;
         Some(Elimination {
             matrix,
             keeps_rows,
@@ -175,7 +174,8 @@ impl Elimination {
             self.difference.clear();
             for i in (0..=others).filter(|i| *i != reference) {
                 let row = &values[i * width..(i + 1) * width];
-                self.difference.extend(row.iter().zip(base).map(|(x, y)| x - y));
+                self.difference
+                    .extend(row.iter().zip(base).map(|(x, y)| x - y));
             }
             let t = &self.difference;
             let lower = &mut self.lower[self.lower_offsets[s]..self.lower_offsets[s + 1]];
@@ -186,7 +186,9 @@ impl Elimination {
                 let row = &t[i * width..(i + 1) * width];
                 let mut pull = -theta[reference];
                 if weighted {
-                    pull += (0..width).map(|k| row[k] * weight(k) * base[k]).sum::<f64>();
+                    pull += (0..width)
+                        .map(|k| row[k] * weight(k) * base[k])
+                        .sum::<f64>();
                 }
                 self.pull[own.start + i] = pull;
                 for j in 0..=i {
@@ -196,7 +198,9 @@ impl Elimination {
                     }
                     if weighted {
                         let second = &t[j * width..(j + 1) * width];
-                        sum += (0..width).map(|k| row[k] * weight(k) * second[k]).sum::<f64>();
+                        sum += (0..width)
+                            .map(|k| row[k] * weight(k) * second[k])
+                            .sum::<f64>();
                     }
                     for m in 0..j {
                         sum -= lower[i * others + m] * lower[j * others + m];
@@ -293,7 +297,13 @@ impl Elimination {
             for (t, d) in columns.clone().zip(d) {
                 self.diagonal[t as usize] += d;
             }
-            stack(&mut self.taken, rows.n_columns, columns, g, 1.0 / height.sqrt());
+            stack(
+                &mut self.taken,
+                rows.n_columns,
+                columns,
+                g,
+                1.0 / height.sqrt(),
+            );
         }
         true
     }

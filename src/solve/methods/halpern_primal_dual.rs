@@ -65,7 +65,12 @@ pub(in crate::solve) struct Iteration {
 }
 
 impl Iteration {
-    pub(in crate::solve) fn new(problem: &impl Saddle, x: Vec<f64>, y: Vec<f64>, weight: f64) -> Self {
+    pub(in crate::solve) fn new(
+        problem: &impl Saddle,
+        x: Vec<f64>,
+        y: Vec<f64>,
+        weight: f64,
+    ) -> Self {
         let (nx, ny) = (x.len(), y.len());
         let mut iteration = Iteration {
             current_x: x.clone(),

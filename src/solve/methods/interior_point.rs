@@ -195,9 +195,7 @@ impl<P: Program> InteriorPoint<P> {
         {
             *r = c - *r - z;
         }
-        self.linear = !self
-            .program
-            .curvature(&self.x, &mut self.dual_residual);
+        self.linear = !self.program.curvature(&self.x, &mut self.dual_residual);
         for (r, v) in self.dual_residual[self.bounded.clone()]
             .iter_mut()
             .zip(&self.v)
@@ -383,7 +381,10 @@ impl<P: Program> InteriorPoint<P> {
         if !self.linear {
             (primal, dual) = (primal.min(dual), primal.min(dual));
         }
-        (primal.min(1.0 / TO_THE_BOUNDARY), dual.min(1.0 / TO_THE_BOUNDARY))
+        (
+            primal.min(1.0 / TO_THE_BOUNDARY),
+            dual.min(1.0 / TO_THE_BOUNDARY),
+        )
     }
 
     fn gap_after(&self, primal: f64, dual: f64) -> f64 {

@@ -103,7 +103,11 @@ impl Rows {
                 for pair in pairs {
                     rows.pairs.push(pair);
                     let start = rows.values.len();
-                    let share = if filled { kernel.spread_of(pair) / n as f64 } else { 0.0 };
+                    let share = if filled {
+                        kernel.spread_of(pair) / n as f64
+                    } else {
+                        0.0
+                    };
                     rows.values.resize(start + width, mass * share);
                     let row = mdp.row(pair);
                     for (t, x) in row.entries() {
@@ -166,7 +170,11 @@ impl Rows {
             let slots = support.offsets[s]..support.offsets[s + 1];
             if self.n_columns == n {
                 out[cells.clone()].fill(shares[s] / n as f64);
-            } else if let Some(last) = cells.clone().last().filter(|c| self.columns[*c] as usize == n) {
+            } else if let Some(last) = cells
+                .clone()
+                .last()
+                .filter(|c| self.columns[*c] as usize == n)
+            {
                 out[last] = shares[s];
             }
             let mut cell = cells.start;
@@ -259,4 +267,3 @@ impl Rows {
         }
     }
 }
-

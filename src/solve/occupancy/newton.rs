@@ -56,7 +56,11 @@ impl<'a> Newton<'a> {
     pub(super) fn new(mdp: &'a Mdp, xi: f64, target: &'a Target, loose: bool) -> Self {
         let n = mdp.n_states();
         let factor_later = loose && n >= FACTOR_FIRST;
-        let sparse = if factor_later { None } else { Hessian::new(mdp) };
+        let sparse = if factor_later {
+            None
+        } else {
+            Hessian::new(mdp)
+        };
         let dense =
             !factor_later && sparse.is_none() && n <= DENSE_LIMIT && !mdp.kernel().has_spread();
         Newton {
@@ -107,7 +111,8 @@ impl<'a> Newton<'a> {
                 self.weights[pair] = self.d[s] * self.p[pair];
             }
         }
-        mdp.kernel().arrivals(&self.transposed, &self.weights, &mut self.gradient);
+        mdp.kernel()
+            .arrivals(&self.transposed, &self.weights, &mut self.gradient);
         for (g, d) in self.gradient.iter_mut().zip(&self.d) {
             *g -= d;
         }
@@ -311,7 +316,8 @@ impl<'a> Newton<'a> {
                     self.weights[pair] = d[s] * self.p[pair];
                 }
             }
-            mdp.kernel().arrivals(&self.transposed, &self.weights, &mut self.work[0]);
+            mdp.kernel()
+                .arrivals(&self.transposed, &self.weights, &mut self.work[0]);
             let (mut change, mut sum) = (0.0, 0.0);
             for (d, next) in d.iter_mut().zip(&self.work[0]) {
                 change += (*next - *d).abs();

@@ -70,7 +70,11 @@ impl ColumnSum {
             x[moving + 2 * n] = filled[n] - right[2 * n];
         }
         for t in 0..n {
-            let share = if shared { x[moving + 2 * n] / n as f64 } else { 0.0 };
+            let share = if shared {
+                x[moving + 2 * n] / n as f64
+            } else {
+                0.0
+            };
             let missing = right[n + t] - filled[t] - share;
             x[moving + t] = missing.max(0.0) + 0.1;
             x[moving + n + t] = x[moving + t] - missing;
@@ -222,8 +226,7 @@ impl Program for ColumnSum {
         );
         if let Some(shared) = &self.shared {
             let along = |b: &[f64]| b[..n].iter().sum::<f64>() / n as f64 - b[n];
-            let sigma =
-                (along(beta) + rx[moving + 2 * n]) / (along(&shared.beta) + shared.theta);
+            let sigma = (along(beta) + rx[moving + 2 * n]) / (along(&shared.beta) + shared.theta);
             dx[moving + 2 * n] = sigma;
             for (x, d) in dx.iter_mut().zip(&shared.dp) {
                 *x -= sigma * d;

@@ -115,7 +115,13 @@ impl Frobenius {
     pub(in crate::solve) fn bound(&self, mdp: &Mdp, x: &[f64], y: &[f64]) -> f64 {
         let n = self.rows.n_states();
         let g = self.difference(x);
-        bound(mdp, (self.rows.xi, self.zeta), &g, &y[n..2 * n], &y[2 * n..])
+        bound(
+            mdp,
+            (self.rows.xi, self.zeta),
+            &g,
+            &y[n..2 * n],
+            &y[2 * n..],
+        )
     }
 
     pub(in crate::solve) fn work(&self) -> f64 {
@@ -162,7 +168,11 @@ impl Program for Frobenius {
 
     fn bounded(&self) -> (Range<usize>, f64) {
         let moving = self.rows.n_moving();
-        let end = if self.zeta < 1.0 { self.cost.len() } else { moving };
+        let end = if self.zeta < 1.0 {
+            self.cost.len()
+        } else {
+            moving
+        };
         (moving..end, self.zeta)
     }
 
@@ -218,7 +228,9 @@ impl Program for Frobenius {
             weights.w[cell] = theta * d;
         }
         // a constant moved from all alpha to all beta changes nothing
-        self.elimination.factor(&self.rows, weights, Some(0)).is_some()
+        self.elimination
+            .factor(&self.rows, weights, Some(0))
+            .is_some()
     }
 
     fn solve(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]) {

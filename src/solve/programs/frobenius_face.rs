@@ -66,7 +66,10 @@ impl FrobeniusFace {
         rows.column_sums(&mass, &mut right[n + cells..]);
         let mut reached = vec![0.0; n];
         rows.column_sums_of(&vec![1.0; moving], &mut reached);
-        let held = (0..n).fold(0, |most, t| if reached[t] > reached[most] { t } else { most });
+        let held = (0..n).fold(
+            0,
+            |most, t| if reached[t] > reached[most] { t } else { most },
+        );
         let mut pull = Pull::new(&rows);
         let mut cost = vec![0.0; moving + cells];
         pull.begin(&mut cost);
@@ -124,7 +127,11 @@ impl Program for FrobeniusFace {
 
     fn bounded(&self) -> (Range<usize>, f64) {
         let (moving, _, cells) = self.sizes();
-        let end = if self.zeta < 1.0 { moving + cells } else { moving };
+        let end = if self.zeta < 1.0 {
+            moving + cells
+        } else {
+            moving
+        };
         (moving..end, self.zeta)
     }
 

@@ -233,7 +233,11 @@ impl Infinity {
     }
 
     fn places(&self) -> Places {
-        let (moving, cells, n) = (self.rows.n_moving(), self.rows.n_cells(), self.rows.n_states());
+        let (moving, cells, n) = (
+            self.rows.n_moving(),
+            self.rows.n_cells(),
+            self.rows.n_states(),
+        );
         let blocks = self.blocks.len();
         let k = moving..moving + cells;
         let r = k.end..k.end + cells;
@@ -272,8 +276,7 @@ impl Infinity {
         dp.iter_mut().zip(rx).for_each(|(d, r)| *d += r);
         dy[at.simplex.clone()].copy_from_slice(&ry[at.simplex.clone()]);
         for s in 0..rows.n_states() {
-            dy[at.sums.start + s] =
-                ry[at.sums.start + s] + weights.slack[s] * rx[at.w.start + s];
+            dy[at.sums.start + s] = ry[at.sums.start + s] + weights.slack[s] * rx[at.w.start + s];
             dy[at.columns.start + s] =
                 ry[at.columns.start + s] - self.column[s] * rx[at.c.start + s];
         }
@@ -395,8 +398,7 @@ impl Program for Infinity {
     fn factor(&mut self, theta: &[f64]) -> bool {
         let at = self.places();
         let weights = &mut self.weights;
-        self.pull
-            .weights(&theta[at.p.clone()], &mut weights.policy);
+        self.pull.weights(&theta[at.p.clone()], &mut weights.policy);
         for cell in 0..self.cap.len() {
             let (k, r) = (theta[at.k.start + cell], theta[at.r.start + cell]);
             let d = 1.0 / (k + r);
@@ -416,7 +418,11 @@ impl Program for Infinity {
         }
         // a full column takes part in the dependence
         let fullest = (0..self.column.len()).fold(0, |least, t| {
-            if self.column[t] < self.column[least] { t } else { least }
+            if self.column[t] < self.column[least] {
+                t
+            } else {
+                least
+            }
         });
         let Some(firm) = self.elimination.factor(&self.rows, weights, Some(fullest)) else {
             return false;
@@ -460,7 +466,10 @@ impl Program for Infinity {
                 1 => (-1.0, 0.0),
                 _ => {
                     let slack = self.slack[i - 2];
-                    (slack, ry[at.block_rows.start + i - 2] - slack * rx[at.b.start + i - 2])
+                    (
+                        slack,
+                        ry[at.block_rows.start + i - 2] - slack * rx[at.b.start + i - 2],
+                    )
                 }
             };
             matrix[i * count + i] += own;
@@ -472,7 +481,10 @@ impl Program for Infinity {
                 x.iter_mut().zip(d).for_each(|(x, d)| *x += amount * d);
             };
             add(&mut dx[..at.h], &border.dx[..at.h]);
-            add(&mut dy[..at.block_rows.start], &border.dy[..at.block_rows.start]);
+            add(
+                &mut dy[..at.block_rows.start],
+                &border.dy[..at.block_rows.start],
+            );
         }
         dx[at.h] = amounts[0];
         for (b, price) in amounts[2..].iter().enumerate() {
@@ -510,7 +522,11 @@ fn gauss(mut matrix: Vec<f64>, mut right: Vec<f64>) -> Vec<f64> {
     for k in (0..n).rev() {
         let rest: f64 = (k + 1..n).map(|j| matrix[k * n + j] * right[j]).sum();
         let pivot = matrix[k * n + k];
-        right[k] = if pivot == 0.0 { 0.0 } else { (right[k] - rest) / pivot };
+        right[k] = if pivot == 0.0 {
+            0.0
+        } else {
+            (right[k] - rest) / pivot
+        };
     }
     right
 }

@@ -2,8 +2,8 @@
 
 use super::program::Program;
 use crate::error::Result;
-use crate::formulation::entropy::Target;
 use crate::formulation::Problem;
+use crate::formulation::entropy::Target;
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
 

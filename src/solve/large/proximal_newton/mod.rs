@@ -145,7 +145,11 @@ impl Method for ProximalNewton<'_> {
         let found = self.judge.look(&self.system, driver);
         driver.offer(found, self.name());
         let gap = (driver.best().objective - driver.best().bound).abs();
-        self.waited = if gap < 0.9 * self.last_gap { 0 } else { self.waited + 1 };
+        self.waited = if gap < 0.9 * self.last_gap {
+            0
+        } else {
+            self.waited + 1
+        };
         if self.near && !settled && self.waited > 0 && self.sigma > 10.0 * FIRST {
             // too far for so small a weight: back to where the multipliers were good
             self.go_back(driver);

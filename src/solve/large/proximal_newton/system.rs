@@ -17,8 +17,8 @@ use super::row::{RowState, RowWork, Shared, SlotState};
 use crate::formulation::line_search::Bracket;
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
-use crate::model::Mdp;
 use crate::linalg::parallel::{sum, update};
+use crate::model::Mdp;
 use crate::solve::driver::Driver;
 
 /// What one row's products take on the stack; states with more actions allocate.
@@ -545,11 +545,7 @@ impl<'a> System<'a> {
 
     /// Newton steps until no sum is off by more than `accuracy`; returns whether that was reached.
     /// The policy ends in $\Delta_\xi$.
-    pub(super) fn settle(
-        &mut self,
-        accuracy: f64,
-        driver: &mut Driver<'_>,
-    ) -> bool {
+    pub(super) fn settle(&mut self, accuracy: f64, driver: &mut Driver<'_>) -> bool {
         self.evaluate();
         let mut settled = self.violation() <= accuracy;
         self.stuck = 0;
