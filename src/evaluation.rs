@@ -5,10 +5,10 @@ use serde::Serialize;
 use crate::chain::bounds::{self, Distances, PaperClaims};
 use crate::chain::{Analysis, AnalyzeOptions, analyze};
 use crate::error::Result;
-use crate::formulation::frobenius::Evaluator;
 use crate::formulation::support::Support;
 use crate::formulation::{Formulation, Problem, column_sum};
 use crate::model::{Mdp, Policy};
+use crate::solve::value::frobenius::Evaluator;
 use crate::solve::{self, Observer, Options, Solution, Status, TieBreak};
 
 /// Most stored transitions of a chain whose infinity distance is computed.

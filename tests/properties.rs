@@ -5,11 +5,11 @@
 use ide3al::chain::{entropy, stationary::long_run};
 use ide3al::formulation::{
     Formulation, Problem, column_sum, entropy as entropy_bound,
-    frobenius::Evaluator,
     infinity::{self, DualPoint},
     support::Support,
 };
 use ide3al::model::{Mdp, Policy};
+use ide3al::solve::value::{completion, frobenius::Evaluator};
 use ide3al::solve::{Certificate, Options, SolverChoice, Status, TieBreak, solve};
 use proptest::prelude::*;
 
@@ -71,7 +71,7 @@ proptest! {
         support.assemble(&mdp, policy.probabilities(), &mut mass, &mut spread);
         let mut kept = mass.clone();
         infinity::repair(&support, &[], 1.0, &mass, &mut kept);
-        let (value, block) = infinity::objective(&support, 1.0, &kept);
+        let (value, block) = completion::objective(&support, 1.0, &kept);
         prop_assert!(block.is_none());
         let point = DualPoint { rows: dual[..n].to_vec(), columns: dual[n..2 * n].to_vec(), ..DualPoint::default() };
         prop_assert!(infinity::bound(&mdp, &support, 0.0, 1.0, &point) <= value + 1e-12);

@@ -6,7 +6,7 @@
 //!   \quad \sum_s k_{st} \le 1, \quad \text{blocks},$$
 //!
 //! with objective $2h$ and $k$ living on the sparse support of $P$. The
-//! [block inequalities](super::transport) make it exact for every $\zeta$.
+//! [block inequalities](Block) make it exact for every $\zeta$.
 //!
 //! Its dual: for $\lambda$ in the simplex, $y \ge 0$, $\mu \ge 0$ put
 //! $g_{st} = (\lambda_s - y_t - \sum_{c \ni (s,t)} \mu_c)_+$; then for any $0 \le \rho \le g$
@@ -16,8 +16,19 @@
 
 use super::simplex;
 use super::support::Support;
-use super::transport::{self, Block, Kept};
 use crate::model::Mdp;
+
+/// A block inequality $\sum_{R \times C} k \le$ `right`: the largest mass that any matrix of $B_\zeta$ can have there, so
+/// that it is valid for every feasible $k$. By max-flow min-cut some block is violated by every $k$ that cannot be completed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// Whether each row belongs to $R$.
+    pub rows: Vec<bool>,
+    /// Whether each column belongs to $C$.
+    pub columns: Vec<bool>,
+    /// $|R| + |C| - S + \zeta (S - |R|)(S - |C|)$.
+    pub right: f64,
+}
 
 /// A dual point. Slots are those of the [`Support`] it was made for, and `rest` what states with uniform
 /// rows keep outside them is priced exactly.
@@ -90,29 +101,6 @@ pub fn repair(support: &Support, blocks: &[Block], zeta: f64, mass: &[f64], kept
             }
         }
     }
-}
-
-/// Objective $2 \max_s (1 - \sum_t k_{st})$ of repaired `kept`, and the block it violates if it cannot be completed
-/// to a matrix of $B_\zeta$.
-pub fn objective(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
-    let worst = support
-        .offsets
-        .windows(2)
-        .map(|w| 1.0 - kept[w[0]..w[1]].iter().sum::<f64>())
-        .fold(0.0, f64::max);
-    if zeta >= 1.0 {
-        // the product plan r c / D never exceeds one minus what is kept
-        return (2.0 * worst, None);
-    }
-    let plan = Kept {
-        offsets: &support.offsets,
-        columns: &support.columns,
-        mass: kept,
-        zeta,
-    };
-    let (left, block) = transport::ship(&plan, 1e-10);
-    // what could not be shipped (rounding) is given up by some row
-    (2.0 * (worst + left), block)
 }
 
 /// The bound that a dual point proves; anything infeasible in it is cut off first.

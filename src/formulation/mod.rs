@@ -1,15 +1,12 @@
 //! What is best: the five optimisation problems, stated once, apart from any solver.
 
-pub mod birkhoff;
 pub mod column_sum;
 pub mod components;
 pub mod entropy;
 pub mod frobenius;
 pub mod infinity;
-pub(crate) mod line_search;
 pub mod simplex;
 pub mod support;
-pub mod transport;
 
 use crate::error::{Error, Result};
 use crate::model::Mdp;
@@ -17,13 +14,13 @@ use crate::model::Mdp;
 /// Which of the five problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Formulation {
-    /// $\min_{\pi, U} \|U - M(\pi)\|_\infty$, the paper's problem (5).
+    /// $\min_{\pi, U} \|U - M(\pi)\|_\infty$, the paper's problem (4).
     Infinity,
-    /// $\min_{\pi, U} \|U - M(\pi)\|_F$, the paper's problem (6).
+    /// $\min_{\pi, U} \|U - M(\pi)\|_F$, the paper's problem (5).
     Frobenius,
-    /// $\min_\pi \sum_t |1 - \sum_s M_{st}|$, the paper's problem (7).
+    /// $\min_\pi \sum_t |1 - \sum_s M_{st}|$, the paper's problem (6).
     ColumnSum,
-    /// $\max_\omega H(\omega)$ over stationary state-action distributions, the paper's (12).
+    /// $\max_\omega H(\omega)$ over stationary state-action distributions, the paper's (10).
     Dual,
     /// $\max_\omega H(d)$, $d$ the state marginal of $\omega$: the paper's (3) made concave.
     StateEntropy,

@@ -8,7 +8,7 @@
 //! linear algebra, and only there may wide rows add the products $X^\top X$ and $G^\top G$.
 //!
 //! The matrix is scaled to a unit diagonal before it is factored. A pivot that is nothing but rounding
-//! then shows as one below [`PIVOT`], and its unknown is set to zero, as interior-point codes do for
+//! then shows by its size alone, and its unknown is set to zero, as interior-point codes do for
 //! dependent constraints (S. Wright 1999, *Modified Cholesky factorizations in interior-point algorithms
 //! for linear programming*, SIAM J. Optim. 9).
 
@@ -26,8 +26,6 @@ const MOST_CELLS: usize = 20_000_000;
 const MOST_FILL: usize = 60_000_000;
 /// Multiplications of a sparse factorisation cost about this many of a dense one's.
 const SPARSE_COST: f64 = 5.0;
-/// Pivots of the scaled matrix below this are rounding: it is what some thousand additions leave.
-const PIVOT: f64 = 1e-13;
 /// What such a pivot is replaced by: large, so that its unknown comes out as zero.
 const DROPPED: f64 = 1e100;
 
@@ -104,9 +102,20 @@ impl CliqueMatrix {
         }
     }
 
-    /// Whether the matrix is stored densely, so that products may be added.
-    pub(crate) fn is_dense(&self) -> bool {
-        matches!(self.storage, Storage::Dense { .. })
+    /// The members of a clique, ascending.
+    pub(crate) fn members(&self, s: usize) -> &[u32] {
+        &self.members[self.offsets[s]..self.offsets[s + 1]]
+    }
+
+    /// The place of the largest diagonal entry of what was assembled, if it is a positive number.
+    pub(crate) fn largest_diagonal(&self) -> Option<usize> {
+        let entry = |j: usize| match &self.storage {
+            Storage::Dense { matrix, .. } => matrix[(j, j)],
+            Storage::Sparse(sparse) => sparse.matrix.val()[sparse.diagonal[j] as usize],
+        };
+        let n = self.scale.len();
+        let largest = (0..n).fold(0, |best, j| if entry(j) > entry(best) { j } else { best });
+        (n > 0 && entry(largest) > 0.0 && entry(largest).is_finite()).then_some(largest)
     }
 
     /// All zero.
@@ -201,11 +210,12 @@ impl CliqueMatrix {
     }
 
     /// Scales and factors what was assembled; false where it is not finite or not positive.
-    pub(crate) fn factor(&mut self) -> bool {
+    /// Pivots of the scaled matrix below `least` are taken for rounding.
+    pub(crate) fn factor(&mut self, least: f64) -> bool {
         let n = self.scale.len();
         let regularization = llt::factor::LltRegularization {
             dynamic_regularization_delta: DROPPED,
-            dynamic_regularization_epsilon: PIVOT,
+            dynamic_regularization_epsilon: least,
         };
         match &mut self.storage {
             Storage::Dense { matrix, buffer } => {
@@ -465,14 +475,17 @@ mod tests {
                 most_dense,
             )
             .unwrap();
-            assert_eq!(matrix.is_dense(), most_dense > 0);
+            assert_eq!(
+                matches!(matrix.storage, Storage::Dense { .. }),
+                most_dense > 0
+            );
             for _ in 0..2 {
                 matrix.clear();
                 for s in 0..3 {
                     matrix.add_clique(s, &local(offsets[s + 1] - offsets[s], s));
                 }
                 matrix.add_diagonal(&extra);
-                assert!(matrix.factor());
+                assert!(matrix.factor(1e-13));
             }
             let expected = [1.0, -2.0, 0.5, 4.0, 3.0, -1.0];
             let mut x: Vec<f64> = (0..6)

@@ -10,6 +10,7 @@ mod methods;
 mod occupancy;
 mod programs;
 mod reference;
+pub mod value;
 
 use std::ops::ControlFlow;
 use std::time::Duration;

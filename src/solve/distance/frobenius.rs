@@ -2,7 +2,6 @@
 
 use super::{Interior, MOST_DENSE, MOST_WORK, replace, settle, sharpen, take_nearest};
 use crate::error::Result;
-use crate::formulation::frobenius::Evaluator;
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
@@ -11,6 +10,7 @@ use crate::solve::large::proximal_newton::ProximalNewton;
 use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::frobenius::Frobenius;
 use crate::solve::programs::frobenius_face::FrobeniusFace;
+use crate::solve::value::frobenius::Evaluator;
 use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
 
 /// Up to this many states the whole target is held: a dozen arrays of 20 MB.

@@ -2,15 +2,16 @@
 
 use super::{Interior, MOST_DENSE, MOST_WORK, replace, settle, sharpen, take_nearest};
 use crate::error::Result;
-use crate::formulation::infinity::{DualPoint, bound, full_mass, objective, repair};
+use crate::formulation::infinity::Block;
+use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
 use crate::formulation::support::Support;
-use crate::formulation::transport::Block;
 use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
 use crate::solve::driver::{Candidate, Driver};
 use crate::solve::large;
 use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::infinity::Infinity;
+use crate::solve::value::completion::objective;
 use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
 
 /// Solves; returns what the user should know. Blocks are added until the kept mass can be completed to a

@@ -7,11 +7,12 @@
 
 use super::even_columns::Balance;
 use crate::formulation::Problem;
-use crate::formulation::infinity::{DualPoint, bound, full_mass, objective, repair};
+use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
 use crate::formulation::support::Support;
 use crate::model::Mdp;
 use crate::solve::distance;
 use crate::solve::driver::{Candidate, Driver, Kind, Method, Step};
+use crate::solve::value::completion::objective;
 
 /// Rounds of fifty steps for spreading the excess,
 const EVEN_ROUNDS: usize = 20;

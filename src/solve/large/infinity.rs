@@ -7,15 +7,16 @@
 //! \lambda$).
 
 use super::equal_shares::EqualShares;
-use crate::formulation::infinity::{DualPoint, bound, full_mass, objective, repair};
+use crate::formulation::infinity::Block;
+use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
 use crate::formulation::support::Support;
-use crate::formulation::transport::Block;
 use crate::formulation::{Problem, simplex};
 use crate::linalg::parallel::{blocks, update};
 use crate::model::Mdp;
 use crate::solve::Solution;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle};
+use crate::solve::value::completion::objective;
 
 /// Steps between two certificates.
 const BETWEEN_LOOKS: usize = 40;

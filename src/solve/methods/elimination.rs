@@ -26,6 +26,9 @@ use crate::linalg::clique_matrix::CliqueMatrix;
 /// cell, would cost more.
 const WIDE: usize = 96;
 
+/// Pivots of the columns' scaled matrix below this are rounding: it is what some thousand additions leave.
+const PIVOT: f64 = 1e-13;
+
 /// What a Newton step does to the cells; an empty list stands for zero ($D$, $W$) or one ($F$) everywhere.
 #[derive(Default)]
 pub(in crate::solve) struct Weights {
@@ -148,7 +151,7 @@ impl Elimination {
         self.matrix.add_product(&self.taken, -1.0);
         self.matrix.add_diagonal(&self.diagonal);
         let added = held.map_or(0.0, |t| self.matrix.double_diagonal(t));
-        self.matrix.factor().then_some(added)
+        self.matrix.factor(PIVOT).then_some(added)
     }
 
     fn eliminate(&mut self, rows: &Rows, weights: &Weights, s: usize) -> bool {

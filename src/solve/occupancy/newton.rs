@@ -4,16 +4,11 @@
 //! Where the Hessian's factor is sparse enough it is factored, otherwise applied without being formed
 //! (two products with $P$) inside conjugate gradients.
 
-use faer::Mat;
-use faer::linalg::solvers::Solve;
-
 use super::hessian::{Hessian, Point};
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::simplex;
 use crate::model::{Kernel, Mdp};
 
-/// Up to this many states a Hessian with too many entries is factored densely.
-const DENSE_LIMIT: usize = 1_500;
 /// Below this many states factoring is always cheap.
 const FACTOR_FIRST: usize = 200;
 /// Conjugate gradient steps after which a factor is tried instead.
@@ -40,10 +35,9 @@ pub(super) struct Newton<'a> {
     pub(super) d: Vec<f64>,
     gradient: Vec<f64>,
     pub(super) value: f64,
-    sparse: Option<Hessian>,
-    /// Conjugate gradients come first; whether a sparse factor has still to be tried where they are slow.
+    factored: Option<Hessian>,
+    /// Conjugate gradients come first; whether a factor has still to be tried where they are slow.
     factor_later: bool,
-    dense: Option<Mat<f64>>,
     direction: Vec<f64>,
     saved: Vec<f64>,
     weights: Vec<f64>,
@@ -56,13 +50,11 @@ impl<'a> Newton<'a> {
     pub(super) fn new(mdp: &'a Mdp, xi: f64, target: &'a Target, loose: bool) -> Self {
         let n = mdp.n_states();
         let factor_later = loose && n >= FACTOR_FIRST;
-        let sparse = if factor_later {
+        let factored = if factor_later {
             None
         } else {
             Hessian::new(mdp)
         };
-        let dense =
-            !factor_later && sparse.is_none() && n <= DENSE_LIMIT && !mdp.kernel().has_spread();
         Newton {
             mdp,
             target,
@@ -76,8 +68,7 @@ impl<'a> Newton<'a> {
             d: vec![0.0; n],
             gradient: vec![0.0; n],
             value: 0.0,
-            sparse,
-            dense: dense.then(|| Mat::zeros(n, n)),
+            factored,
             direction: vec![0.0; n],
             saved: vec![0.0; n],
             weights: vec![0.0; mdp.n_pairs()],
@@ -87,7 +78,7 @@ impl<'a> Newton<'a> {
 
     /// Whether steps are exact.
     pub(super) fn factors(&self) -> bool {
-        self.sparse.is_some() || self.dense.is_some()
+        self.factored.is_some()
     }
 
     /// $F$, $d$, $p$ and the gradient at $V$.
@@ -125,13 +116,13 @@ impl<'a> Newton<'a> {
 
     /// One damped Newton step. Returns whether it made progress.
     pub(super) fn step(&mut self, expired: Expired<'_>) -> bool {
-        if self.sparse.is_none() && self.dense.is_none() {
+        if self.factored.is_none() {
             let done = self.iterative_direction(expired);
             if !done && std::mem::take(&mut self.factor_later) && !expired() {
-                self.sparse = Hessian::new(self.mdp).filter(|h| h.work() <= MOST_WORK);
+                self.factored = Hessian::new(self.mdp).filter(|h| h.work() <= MOST_WORK);
             }
         }
-        if let Some(hessian) = self.sparse.as_mut() {
+        if let Some(hessian) = self.factored.as_mut() {
             let point = Point {
                 p: &self.p,
                 d: &self.d,
@@ -141,8 +132,6 @@ impl<'a> Newton<'a> {
             if !hessian.direction(self.mdp, &point, &self.gradient, &mut self.direction) {
                 return false;
             }
-        } else if self.dense.is_some() {
-            self.dense_direction();
         }
         let slope: f64 = self
             .gradient
@@ -172,93 +161,6 @@ impl<'a> Newton<'a> {
         self.v.copy_from_slice(&self.saved);
         self.evaluate();
         false
-    }
-
-    /// Factors $\nabla^2 F$ with $\mathbf 1 \mathbf 1^\top$ added, since $F$ does not change along
-    /// constants.
-    fn dense_direction(&mut self) {
-        let mdp = self.mdp;
-        let n = mdp.n_states();
-        let Some(hessian) = self.dense.as_mut() else {
-            return;
-        };
-        let constant = 1.0 / (n as f64 * n as f64);
-        for j in 0..n {
-            hessian.col_as_slice_mut(j).fill(constant);
-        }
-        let mean = &mut self.work[0];
-        let mut touched: Vec<usize> = Vec::new();
-        mean.fill(0.0);
-        let add = |hessian: &mut Mat<f64>, list: &[usize], x: &[f64], scale: f64| {
-            for &j in list {
-                let factor = scale * x[j];
-                if factor != 0.0 {
-                    let column = hessian.col_as_slice_mut(j);
-                    for &i in list {
-                        column[i] += factor * x[i];
-                    }
-                }
-            }
-        };
-        for s in 0..n {
-            let pairs = mdp.pairs(s);
-            let d = self.d[s];
-            // successors of the state, and the state itself
-            touched.clear();
-            touched.push(s);
-            for pair in pairs.clone() {
-                touched.extend(mdp.row(pair).indices.iter().map(|t| *t as usize));
-            }
-            touched.sort_unstable();
-            touched.dedup();
-            // g_s g_s'
-            for pair in pairs.clone() {
-                for (t, x) in mdp.row(pair).entries() {
-                    mean[t] += self.p[pair] * x;
-                }
-            }
-            mean[s] -= 1.0;
-            add(hessian, &touched, mean, d);
-            touched.iter().for_each(|t| mean[*t] = 0.0);
-            // P' J P as a weighted covariance of the rows of free actions
-            let free = |pair: &usize| self.p[*pair] > self.xi;
-            let mass: f64 = pairs.clone().filter(free).map(|pair| self.p[pair]).sum();
-            if mass <= 0.0 || pairs.clone().filter(free).count() < 2 {
-                continue;
-            }
-            for pair in pairs.clone().filter(free) {
-                for (t, x) in mdp.row(pair).entries() {
-                    mean[t] -= self.p[pair] / mass * x;
-                }
-            }
-            for pair in pairs.clone().filter(free) {
-                let row = mdp.row(pair);
-                row.entries().for_each(|(t, x)| mean[t] += x);
-                add(hessian, &touched, mean, d * self.p[pair] / self.tau);
-                row.entries().for_each(|(t, x)| mean[t] -= x);
-            }
-            touched.iter().for_each(|t| mean[*t] = 0.0);
-        }
-        let largest = (0..n).map(|i| hessian[(i, i)]).fold(0.0, f64::max);
-        let mut shift = 1e-15 * largest;
-        for i in 0..n {
-            hessian[(i, i)] += shift;
-        }
-        loop {
-            if let Ok(factor) = hessian.llt(faer::Side::Lower) {
-                let mut right = Mat::from_fn(n, 1, |i, _| -self.gradient[i]);
-                factor.solve_in_place(right.as_mut());
-                for i in 0..n {
-                    self.direction[i] = right[(i, 0)];
-                }
-                return;
-            }
-            let more = 100.0 * shift.max(1e-300);
-            for i in 0..n {
-                hessian[(i, i)] += more - shift;
-            }
-            shift = more;
-        }
     }
 
     /// Conjugate gradients with the diagonal as preconditioner. Returns whether they came as close

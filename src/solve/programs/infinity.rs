@@ -11,8 +11,8 @@
 use std::ops::Range;
 
 use super::Pull;
+use crate::formulation::infinity::Block;
 use crate::formulation::support::Support;
-use crate::formulation::transport::Block;
 use crate::model::Mdp;
 use crate::solve::methods::elimination::{Elimination, Weights};
 use crate::solve::methods::interior_point::{InteriorPoint, Program};

@@ -4,9 +4,9 @@
 use super::program::Program;
 use crate::error::Result;
 use crate::formulation::Problem;
+use crate::formulation::infinity::Block;
 use crate::formulation::infinity::DualPoint;
 use crate::formulation::support::Support;
-use crate::formulation::transport::Block;
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
 

@@ -19,11 +19,11 @@ mod row;
 mod system;
 
 use crate::formulation::Problem;
-use crate::formulation::frobenius::Evaluator;
 use crate::formulation::support::Support;
 use crate::model::Mdp;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 use crate::solve::large::even_columns::evenly_filled;
+use crate::solve::value::frobenius::Evaluator;
 use approach::Approach;
 use system::System;
 

@@ -14,9 +14,9 @@
 
 use super::packing::{ByColumn, Sorted, block, each_block, each_row};
 use super::row::{RowState, RowWork, Shared, SlotState};
-use crate::formulation::line_search::Bracket;
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
+use crate::linalg::line_search::Bracket;
 use crate::linalg::parallel::{sum, update};
 use crate::model::Mdp;
 use crate::solve::driver::Driver;

@@ -16,8 +16,8 @@
 //! $\begin{pmatrix} R & N \\ N^\top & C\end{pmatrix}$ is reduced to columns and solved by
 //! conjugate gradients, each product again $O(\text{nnz} + S)$.
 
-use super::line_search::Bracket;
-use super::support::Support;
+use crate::formulation::support::Support;
+use crate::linalg::line_search::Bracket;
 
 /// A matrix on a sparse pattern plus a uniform share per row.
 #[derive(Debug, Clone, Copy)]
@@ -510,8 +510,8 @@ fn empty_work() -> Work {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formulation::frobenius::Evaluator;
     use crate::model::Mdp;
+    use crate::solve::value::frobenius::Evaluator;
 
     #[test]
     fn a_tight_cap_is_met() {

@@ -10,15 +10,32 @@
 //! The blocks' right-hand sides are the largest mass any matrix of $B_\zeta$ can have there, so
 //! each inequality is valid for every feasible $k$ and can be added to the linear program.
 
-/// A block inequality $\sum_{R \times C} k \le$ `right`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Block {
-    /// Whether each row belongs to $R$.
-    pub rows: Vec<bool>,
-    /// Whether each column belongs to $C$.
-    pub columns: Vec<bool>,
-    /// $|R| + |C| - S + \zeta (S - |R|)(S - |C|)$.
-    pub right: f64,
+use std::collections::BTreeMap;
+
+use crate::formulation::infinity::Block;
+use crate::formulation::support::Support;
+
+/// Objective $2 \max_s (1 - \sum_t k_{st})$ of repaired `kept`, and the block it violates if it cannot be completed
+/// to a matrix of $B_\zeta$.
+pub fn objective(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
+    let worst = support
+        .offsets
+        .windows(2)
+        .map(|w| 1.0 - kept[w[0]..w[1]].iter().sum::<f64>())
+        .fold(0.0, f64::max);
+    if zeta >= 1.0 {
+        // the product plan r c / D never exceeds one minus what is kept
+        return (2.0 * worst, None);
+    }
+    let plan = Kept {
+        offsets: &support.offsets,
+        columns: &support.columns,
+        mass: kept,
+        zeta,
+    };
+    let (left, block) = ship(&plan, 1e-10);
+    // what could not be shipped (rounding) is given up by some row
+    (2.0 * (worst + left), block)
 }
 
 /// Kept mass on a sparse pattern.
@@ -73,7 +90,8 @@ fn product_plan_fits(kept: &Kept<'_>, supply: &[f64], demand: &[f64]) -> bool {
     })
 }
 
-/// Maximum flow by shortest augmenting paths with capacities $\zeta - k$ on all $S^2$ cells.
+/// Maximum flow by shortest augmenting paths, with capacities $\zeta - k$ on all $S^2$ cells. Cells without kept mass and
+/// without flow have the same capacity, so that only the others are stored.
 fn flow(
     kept: &Kept<'_>,
     mut supply: Vec<f64>,
@@ -81,25 +99,31 @@ fn flow(
     tolerance: f64,
 ) -> (f64, Option<Block>) {
     let n = supply.len();
-    let mut free = vec![kept.zeta; n * n];
-    let mut shipped = vec![0.0; n * n];
-    for s in 0..n {
-        for k in kept.offsets[s]..kept.offsets[s + 1] {
-            let cell = s * n + kept.columns[k] as usize;
-            free[cell] = (free[cell] - kept.mass[k]).max(0.0);
-        }
-    }
     // below this a cell counts as full: rounding must not create paths
     let tiny = 1e-15;
+    let held: Vec<BTreeMap<u32, f64>> = (0..n)
+        .map(|s| {
+            let cells = kept.offsets[s]..kept.offsets[s + 1];
+            let cells = kept.columns[cells.clone()].iter().zip(&kept.mass[cells]);
+            cells.map(|(t, k)| (*t, *k)).collect()
+        })
+        .collect();
+    // what flows, by row and by column
+    let mut shipped: Vec<BTreeMap<u32, f64>> = vec![BTreeMap::new(); n];
+    let mut senders: Vec<BTreeMap<u32, f64>> = vec![BTreeMap::new(); n];
+    let of = |list: &BTreeMap<u32, f64>, t: usize| list.get(&(t as u32)).copied().unwrap_or(0.0);
     let mut reached_rows = vec![false; n];
     let mut reached_columns = vec![false; n];
     let mut from_row = vec![0usize; n];
     let mut from_column = vec![usize::MAX; n];
     let mut queue = Vec::with_capacity(2 * n);
+    let mut waiting: Vec<usize> = Vec::with_capacity(n);
     loop {
         reached_rows.fill(false);
         reached_columns.fill(false);
         queue.clear();
+        waiting.clear();
+        waiting.extend(0..n);
         for s in 0..n {
             if supply[s] > tiny {
                 reached_rows[s] = true;
@@ -113,8 +137,12 @@ fn flow(
             let node = queue[head];
             head += 1;
             if node < n {
-                for t in 0..n {
-                    if !reached_columns[t] && free[node * n + t] > tiny {
+                // each column waits until a row with room for it is met
+                let mut place = 0;
+                while place < waiting.len() {
+                    let t = waiting[place];
+                    let free = (kept.zeta - of(&held[node], t)).max(0.0) - of(&shipped[node], t);
+                    if free > tiny {
                         reached_columns[t] = true;
                         from_row[t] = node;
                         if demand[t] > tiny {
@@ -122,14 +150,17 @@ fn flow(
                             break 'search;
                         }
                         queue.push(n + t);
+                        waiting.swap_remove(place);
+                    } else {
+                        place += 1;
                     }
                 }
             } else {
-                let t = node - n;
-                for s in 0..n {
-                    if !reached_rows[s] && shipped[s * n + t] > tiny {
+                for (&s, &amount) in &senders[node - n] {
+                    let s = s as usize;
+                    if !reached_rows[s] && amount > tiny {
                         reached_rows[s] = true;
-                        from_column[s] = t;
+                        from_column[s] = node - n;
                         queue.push(s);
                     }
                 }
@@ -141,26 +172,29 @@ fn flow(
         let mut t = end;
         let origin = loop {
             let s = from_row[t];
-            amount = amount.min(free[s * n + t]);
+            let free = (kept.zeta - of(&held[s], t)).max(0.0) - of(&shipped[s], t);
+            amount = amount.min(free);
             if from_column[s] == usize::MAX {
                 break s;
             }
             let before = from_column[s];
-            amount = amount.min(shipped[s * n + before]);
+            amount = amount.min(of(&shipped[s], before));
             t = before;
         };
         amount = amount.min(supply[origin]);
+        let mut push = |s: usize, t: usize, amount: f64| {
+            *shipped[s].entry(t as u32).or_default() += amount;
+            *senders[t].entry(s as u32).or_default() += amount;
+        };
         let mut t = end;
         loop {
             let s = from_row[t];
-            free[s * n + t] -= amount;
-            shipped[s * n + t] += amount;
+            push(s, t, amount);
             if from_column[s] == usize::MAX {
                 break;
             }
             let before = from_column[s];
-            free[s * n + before] += amount;
-            shipped[s * n + before] -= amount;
+            push(s, before, -amount);
             t = before;
         }
         supply[origin] -= amount;

@@ -1,0 +1,5 @@
+//! What a policy is worth where that takes a projection or a flow to tell: values, apart from any search for policies.
+
+pub mod completion;
+pub mod frobenius;
+pub mod projection;
