@@ -3,7 +3,7 @@
 //! If all rows are priced alike, what Column Sum proves to be missing is missing here too: a
 //! bound of its optimum divided by $S$. That is the optimum where the rows can share what
 //! is missing equally. So: Column Sum first, then its excess spread equally over the columns that
-//! have any, then [levels](super::balance) for what cannot be spread.
+//! have any, then [levels](super::even_columns) for what cannot be spread.
 
 use super::even_columns::Balance;
 use crate::formulation::Problem;
