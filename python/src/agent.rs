@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use ide3al::formulation::Problem;
 use ide3al::formulation::entropy::Target;
 use ide3al::learn::{
-    Algorithm, Experiment, Exploration, Judge, Learner, Lesson, Planner, PolicySampler, Solver, Trajectory,
-    generator, growing_batch, judge_as_lived,
+    Algorithm, Experiment, Exploration, Judge, Learner, Lesson, Planner, PolicySampler, Solver,
+    Trajectory, generator, growing_batch, judge_as_lived,
 };
 use ide3al::model::{Counts, Mdp, Policy, Unvisited};
 use ide3al::solve::{self, Options, Solution, Status, TieBreak};
@@ -39,8 +39,7 @@ impl Planner for InterruptiblePlanner {
     ) -> ide3al::Result<Solution> {
         let mut signals = Signals::new();
         let options = self.solver.options_for(target);
-        let solution =
-            solve::solve_towards(model, problem, target, &options, warm, &mut signals)?;
+        let solution = solve::solve_towards(model, problem, target, &options, warm, &mut signals)?;
         if let Err(raised) = signals.finish() {
             self.pending.put(raised);
             return Err(ide3al::Error::Interrupted);
@@ -366,12 +365,12 @@ impl Agent {
             let policy = match state.learner.exploration() {
                 Exploration::Policy(policy) => policy,
                 // an episode is over before a member's long run sets in: the one policy with the visits of all
-                exploration if lived => {
-                    &judge_as_lived(exploration, &state.counts, false).policy
-                }
+                exploration if lived => &judge_as_lived(exploration, &state.counts, false).policy,
                 Exploration::Mixture(mixture) => &mixture.members[mixture.draw(&mut state.rng)],
             };
-            sampler.set_grown(policy, &state.counts).map_err(exception)?;
+            sampler
+                .set_grown(policy, &state.counts)
+                .map_err(exception)?;
             state.prediction = Some(sampler);
         }
         match &state.prediction {
@@ -611,7 +610,10 @@ impl Agent {
             };
             let (starts, ends) = (episodes("starts")?, episodes("ends")?);
             let cuts = number("cuts")?;
-            state.counts.set_episodes(starts, ends, cuts).map_err(exception)?;
+            state
+                .counts
+                .set_episodes(starts, ends, cuts)
+                .map_err(exception)?;
             state.learner.restore(learner).map_err(exception)?;
         }
         Ok(agent)

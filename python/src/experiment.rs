@@ -143,7 +143,9 @@ fn parameters(spec: &str, mdp: &Mdp, given: &Bound<'_, PyDict>) -> PyResult<lear
             }
             "paper" => {}
             "prior" | "unseen" if paper => {
-                return Err(error(format!("{name}: the paper has none; leave out paper or {name}")));
+                return Err(error(format!(
+                    "{name}: the paper has none; leave out paper or {name}"
+                )));
             }
             "prior" => e.prior = value.extract()?,
             "unseen" => e.unseen = value.extract()?,

@@ -156,7 +156,12 @@ impl<'a> Reader<'a> {
             ends.push(self.number()?);
         }
         let cuts = self.number()?;
-        if starts.iter().chain(&ends).chain([&cuts]).any(|n| *n > u64::MAX >> 16) {
+        if starts
+            .iter()
+            .chain(&ends)
+            .chain([&cuts])
+            .any(|n| *n > u64::MAX >> 16)
+        {
             return Err("it holds more episodes than can be".into());
         }
         counts

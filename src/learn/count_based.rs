@@ -55,7 +55,12 @@ impl CountBased {
             .map(|&n| 1.0 / (n as f64 + 1.0))
             .collect();
         let known = estimate.known.len();
-        let mean = estimate.known.iter().map(|s| reward[*s as usize]).sum::<f64>() / known as f64;
+        let mean = estimate
+            .known
+            .iter()
+            .map(|s| reward[*s as usize])
+            .sum::<f64>()
+            / known as f64;
         let mut of_estimate = estimate.gather(&reward, mean);
         if let Some(lump) = estimate.lump()
             && (known < counts.n_states() || lesson.open)

@@ -139,7 +139,10 @@ impl Experiment {
             formulation: Formulation::StateEntropy.name().into(),
             xi: epsilon / mdp.max_actions().max(1) as f64,
             epsilon,
-            algorithms: algorithms.iter().map(|kind| Algorithm::new(*kind)).collect(),
+            algorithms: algorithms
+                .iter()
+                .map(|kind| Algorithm::new(*kind))
+                .collect(),
             // two spectral gaps are all that a large model is given the time for
             gap_every: if mdp.n_states() > LARGE {
                 base.iterations
@@ -311,9 +314,9 @@ impl Experiment {
                 },
                 Arc::clone(planner),
             )),
-            Kind::MaxEnt if lived => Box::new(
-                MaxEnt::new(uniform, n, self.epsilon, self.eta, method).as_lived(),
-            ),
+            Kind::MaxEnt if lived => {
+                Box::new(MaxEnt::new(uniform, n, self.epsilon, self.eta, method).as_lived())
+            }
             Kind::CountBased if lived => {
                 Box::new(CountBased::new(uniform, n, self.epsilon, method).as_lived())
             }
@@ -372,7 +375,28 @@ mod tests {
     fn nonsense_is_refused_by_name() {
         let base = Experiment::default();
         base.validate(&two()).unwrap();
-        let cases: [(&str, Experiment); 8] = [
+        let cases: [(&str, Experiment); 11] = [
+            (
+                "prior = -0.1",
+                Experiment {
+                    prior: -0.1,
+                    ..base.clone()
+                },
+            ),
+            (
+                "prior = NaN",
+                Experiment {
+                    prior: f64::NAN,
+                    ..base.clone()
+                },
+            ),
+            (
+                "unseen = inf",
+                Experiment {
+                    unseen: f64::INFINITY,
+                    ..base.clone()
+                },
+            ),
             (
                 "runs = 0",
                 Experiment {

@@ -200,7 +200,13 @@ impl<'a> GoalJudge<'a> {
                 }
                 let mut counts = Counts::new(&actions);
                 let mut trajectory = Trajectory::start(environment, rng)?;
-                trajectory.collect(environment, &mut sampler, horizon as usize, &mut counts, rng)?;
+                trajectory.collect(
+                    environment,
+                    &mut sampler,
+                    horizon as usize,
+                    &mut counts,
+                    rng,
+                )?;
                 let model = counts.estimate(Unvisited::SelfLoop, truth.start());
                 let mut values = vec![0.0; truth.n_states()];
                 self.method.run(&model, &self.reward, &mut values);

@@ -63,9 +63,13 @@ impl Learner for Ideal {
             return Ok(());
         }
         let model = lesson.counts.estimate(Unvisited::Uniform, lesson.start);
-        let solution = self
-            .planner
-            .plan(&model, &self.problem, &Target::default(), self.warm.as_ref(), lesson.stop)?;
+        let solution = self.planner.plan(
+            &model,
+            &self.problem,
+            &Target::default(),
+            self.warm.as_ref(),
+            lesson.stop,
+        )?;
         self.policy = solution.policy.clone();
         self.warm = Some(solution);
         Ok(())

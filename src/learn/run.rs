@@ -44,6 +44,8 @@ pub struct Run<'a, E> {
     start: Vec<f64>,
     /// Batches collected; the lesson from the last may be outstanding.
     collected: u64,
+    /// Batches learned from; what was made of them may be outstanding.
+    learned: u64,
     /// Consecutive sweeps without a change of the policy.
     unchanged: u64,
     converged: bool,
@@ -86,6 +88,7 @@ impl<'a, E: Environment> Run<'a, E> {
             trajectory,
             start,
             collected: 0,
+            learned: 0,
             unchanged: 0,
             converged: false,
             curve: Vec::new(),
@@ -168,7 +171,11 @@ impl<'a, E: Environment> Run<'a, E> {
             open: false,
             stop,
         };
-        self.learner.update(&lesson)?;
+        // an interruption in between must not make it learn twice
+        if self.learned < self.collected {
+            self.learner.update(&lesson)?;
+            self.learned = self.collected;
+        }
         self.learner.conclude(&lesson)?;
         self.judge_now();
         Ok(())
@@ -211,6 +218,7 @@ impl<'a, E: Environment> Run<'a, E> {
         let start = self.start.iter().position(|p| *p > 0.0).unwrap_or(0);
         writer.number(start as u64);
         writer.number(self.collected);
+        writer.number(self.learned);
         writer.number(self.unchanged);
         writer.byte(u8::from(self.converged));
         writer.reals(self.judge.policy().probabilities());
@@ -234,15 +242,17 @@ impl<'a, E: Environment> Run<'a, E> {
         self.start.fill(0.0);
         self.start[start] = 1.0;
         self.collected = reader.number()?;
+        self.learned = reader.number()?;
         self.unchanged = reader.number()?;
         self.converged = reader.byte()? != 0;
         let previous = reader.policy(self.counts.n_pairs())?;
         self.curve = read_curve(&mut reader)?;
         let iteration = self.iteration();
-        if self.collected < iteration || self.collected > iteration + 1 {
+        let fits = |n: u64| (iteration..=iteration + 1).contains(&n);
+        if !fits(self.collected) || !fits(self.learned) || self.learned > self.collected {
             return Err(format!(
-                "{} batches do not fit {iteration} iterations",
-                self.collected
+                "{} batches, {} of them learned from, do not fit {iteration} iterations",
+                self.collected, self.learned
             ));
         }
         reader.counts(&mut self.counts)?;

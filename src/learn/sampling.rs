@@ -3,8 +3,8 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::alias::{self, Slot};
-use super::estimate::fitted;
 use super::environment::{End, Environment, check_state};
+use super::estimate::fitted;
 use crate::error::{Error, Result};
 use crate::model::{Counts, Policy};
 
@@ -199,7 +199,13 @@ mod tests {
         let mut counts = Counts::new(&[1, 1, 1]);
         let mut trajectory = Trajectory::start(&mut environment, &mut rng).unwrap();
         trajectory
-            .collect(&mut environment, &mut sampler(&mdp), 9, &mut counts, &mut rng)
+            .collect(
+                &mut environment,
+                &mut sampler(&mdp),
+                9,
+                &mut counts,
+                &mut rng,
+            )
             .unwrap();
         assert_eq!(counts.pair_totals(), [3, 3, 3]);
         let estimate = counts.estimate(Unvisited::Uniform, mdp.start());
@@ -234,7 +240,13 @@ mod tests {
         let mut counts = Counts::new(&[1, 1, 1]);
         let mut trajectory = Trajectory::start(&mut environment, &mut rng).unwrap();
         trajectory
-            .collect(&mut environment, &mut sampler(&mdp), 5, &mut counts, &mut rng)
+            .collect(
+                &mut environment,
+                &mut sampler(&mdp),
+                5,
+                &mut counts,
+                &mut rng,
+            )
             .unwrap();
         assert_eq!(counts.pair_totals(), [5, 0, 0]);
         assert_eq!(counts.seen(0), [(1, 5)]);

@@ -181,7 +181,9 @@ fn name(algorithm: &Algorithm, experiment: &Experiment) -> String {
 fn role(algorithm: &Algorithm, place: usize) -> Role {
     match (algorithm.kind, algorithm.formulation) {
         (Kind::Ideal | Kind::Paper, None) => Role::Ideal,
-        (Kind::Ideal | Kind::Paper, Some(f)) => Role::from_name(f.name()).unwrap_or(Role::Other(place)),
+        (Kind::Ideal | Kind::Paper, Some(f)) => {
+            Role::from_name(f.name()).unwrap_or(Role::Other(place))
+        }
         (Kind::MaxEnt, _) => Role::MaxEnt,
         (Kind::CountBased, _) => Role::CountBased,
         (Kind::Random, _) => Role::Random,

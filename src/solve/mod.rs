@@ -233,7 +233,10 @@ fn check_target(mdp: &Mdp, problem: &Problem, target: &Target) -> Result<()> {
         return bad(name.into(), "only dual and state-entropy take them".into());
     }
     if !(0.0..=1.0).contains(&target.actions) {
-        return bad(target.actions.to_string(), "that of actions lies between 0 and 1".into());
+        return bad(
+            target.actions.to_string(),
+            "that of actions lies between 0 and 1".into(),
+        );
     }
     if !log_weights.is_empty() && log_weights.len() != mdp.n_states() {
         return bad(

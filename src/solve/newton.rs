@@ -57,7 +57,11 @@ impl<'a> Newton<'a> {
     pub(super) fn new(mdp: &'a Mdp, xi: f64, target: &'a Target, loose: bool) -> Self {
         let n = mdp.n_states();
         let factor_later = loose && n >= FACTOR_FIRST;
-        let sparse = if factor_later { None } else { Hessian::new(mdp) };
+        let sparse = if factor_later {
+            None
+        } else {
+            Hessian::new(mdp)
+        };
         let dense =
             !factor_later && sparse.is_none() && n <= DENSE_LIMIT && !mdp.kernel().has_spread();
         Newton {

@@ -18,8 +18,8 @@
 
 use super::newton::Newton;
 use super::{Limits, Outcome};
-use crate::formulation::entropy::{self, Target};
 use crate::formulation::Problem;
+use crate::formulation::entropy::{self, Target};
 use crate::model::{Mdp, Policy};
 
 /// Newton needs some ten steps; where it has not converged after this many, floating point
@@ -189,4 +189,3 @@ fn certify(
     }
     best.as_ref().is_some_and(|b| limits.reached(b))
 }
-

@@ -2,8 +2,8 @@
 
 use super::program::Program;
 use crate::error::Result;
-use crate::formulation::entropy::Target;
 use crate::formulation::Problem;
+use crate::formulation::entropy::Target;
 use crate::model::Mdp;
 
 /// Maximises $H(\omega)$ or $H(d)$, for a [`Target`]: weights of states, and $\tau$ times the conditional entropy
