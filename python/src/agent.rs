@@ -361,7 +361,7 @@ impl Agent {
         if state.prediction.is_none() {
             self.conclude(py, state)?;
             let mut sampler = PolicySampler::new(&vec![self.n_actions; n_states]);
-            let lived = state.learner.plans_as_lived();
+            let lived = !self.experiment.paper;
             let policy = match state.learner.exploration() {
                 Exploration::Policy(policy) => policy,
                 // an episode is over before a member's long run sets in: the one policy with the visits of all
@@ -399,8 +399,9 @@ impl Agent {
         // a learner may move to another thread, but not be looked at from two
         let (learner, counts) = (&mut state.learner, &state.counts);
         let n_states = counts.n_states();
+        let lived = !self.experiment.paper;
         let (policy, distribution, metrics) = py.detach(move || {
-            if learner.plans_as_lived() {
+            if lived {
                 let judged = judge_as_lived(learner.exploration(), counts, true);
                 let policy = judged.policy.probabilities().to_vec();
                 return (policy, judged.distribution, judged.metrics);
@@ -503,8 +504,11 @@ impl Agent {
     }
 
     /// Everything needed to go on: a JSON text and the learner's bytes.
-    fn save(&self) -> PyResult<(String, Vec<u8>)> {
-        let state = self.state()?;
+    fn save(&self, py: Python<'_>) -> PyResult<(String, Vec<u8>)> {
+        let mut guard = self.state()?;
+        // whoever reads it must find the same mind
+        self.conclude(py, &mut guard)?;
+        let state = &*guard;
         let mut seen = Vec::new();
         for pair in 0..state.counts.n_pairs() {
             for &(next, count) in state.counts.seen(pair) {
@@ -592,6 +596,7 @@ impl Agent {
                 start => start.map(|s| s as usize),
             };
             state.batches = number("batches")?;
+            state.concluded = true;
             for entry in counts {
                 let (pair, next, count): (usize, usize, u64) =
                     serde_json::from_value(entry.clone()).map_err(|e| damaged(&e.to_string()))?;

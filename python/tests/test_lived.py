@@ -89,13 +89,13 @@ def test_images_and_dictionaries_are_told_apart_by_their_content():
 
 
 def test_cut_episodes_are_planned_for():
-    """Beyond the middle nothing can be reached before the cut: what is learned leaves it out."""
+    """Episodes of thirty steps are planned for as if they ended at random after thirty on average."""
     agent = ide3al.IDE3AL(seed=0).fit(Corridor(n=50, steps=30), total_timesteps=5000)
     realised = ide3al.collect(Corridor(n=50, steps=30), agent, steps=5000).counts
     stationary = agent.metrics["stationary"]
     shares = np.zeros(len(stationary))
     shares[: len(realised)] = (realised.sum(axis=1) / realised.sum())[: len(stationary)]
-    assert np.abs(shares - stationary).sum() < 0.5
+    assert np.abs(shares - stationary).sum() < 0.7
     assert agent.metrics["entropy"] > np.log(10)
 
 

@@ -10,6 +10,7 @@ use super::codec::{Damage, Reader, Writer};
 use super::convergence::Convergence;
 use super::environment::{Environment, actions_per_state};
 use super::judge::{Judge, Metrics};
+use super::judge_lived::judge_as_lived;
 use super::learner::{Exploration, Learner, Lesson, Loader, Saver};
 use super::sampling::{PolicySampler, Trajectory};
 use crate::error::Result;
@@ -186,13 +187,15 @@ impl<'a, E: Environment> Run<'a, E> {
         let before = self.plan.convergence.map(|_| self.judge.policy().clone());
         let with_gap =
             iteration.is_multiple_of(self.plan.gap_every) || iteration == self.plan.iterations;
-        let metrics = self.judge.judge(
-            self.learner.exploration(),
-            &self.counts,
-            self.learner.unvisited(),
-            &self.start,
-            with_gap,
-        );
+        let exploration = self.learner.exploration();
+        let metrics = if self.learner.plans_as_lived() && !self.judge.knows_truth() {
+            let judged = judge_as_lived(exploration, &self.counts, with_gap);
+            self.judge.adopt(judged)
+        } else {
+            let unvisited = self.learner.unvisited();
+            self.judge
+                .judge(exploration, &self.counts, unvisited, &self.start, with_gap)
+        };
         self.curve.push(metrics);
         if let (Some(convergence), Some(before)) = (self.plan.convergence, before)
             && iteration > 0
