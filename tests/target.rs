@@ -1,4 +1,5 @@
 //! Entropies towards a target: weights of states, and of the entropy of actions.
+#![allow(clippy::unwrap_used)]
 
 use ide3al::domains;
 use ide3al::formulation::entropy::{self, Target};

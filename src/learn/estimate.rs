@@ -368,7 +368,7 @@ mod tests {
         close(&rows[1], &rows[0]);
         close(&rows[2], &rows[3]);
         let counts = lived();
-        let plan = estimate.plan(&counts, &Policy::of_rows(vec![0.3, 0.7].repeat(5)));
+        let plan = estimate.plan(&counts, &Policy::of_rows([0.3, 0.7].repeat(5)));
         assert_eq!(plan, [0.3, 0.7, 0.3, 0.7, 0.3, 0.7, 1.0]);
         let policy = estimate.policy(&counts, &plan);
         // uniform where it has never been
@@ -400,10 +400,7 @@ mod tests {
             let chain = estimate.model.chain(&plan);
             crate::chain::stationary::long_run(&chain).distribution[estimate.restart()]
         };
-        let (a, b) = (
-            visits(vec![0.1, 0.9].repeat(5)),
-            visits(vec![0.8, 0.2].repeat(5)),
-        );
+        let (a, b) = (visits([0.1, 0.9].repeat(5)), visits([0.8, 0.2].repeat(5)));
         assert!((a - b).abs() < 1e-12 && a > 0.2, "{a} {b}");
     }
 }
