@@ -34,6 +34,15 @@ fn ide3al(arguments: &[&str]) -> Vec<u8> {
 
 #[test]
 fn learning_from_the_program_and_from_the_library() {
+    learning(true);
+}
+
+#[test]
+fn learning_as_recommended_from_the_program_and_from_the_library() {
+    learning(false);
+}
+
+fn learning(paper: bool) {
     let names = "ideal,ideal:column-sum,ideal:dual,max-ent,count-based,random,non-iterative";
     let mdp = domains::load("double-chain").unwrap();
     let experiment = Experiment {
@@ -44,7 +53,11 @@ fn learning_from_the_program_and_from_the_library() {
         iterations: 25,
         runs: 3,
         seed: 5,
-        ..Experiment::for_model("double-chain", &mdp)
+        ..if paper {
+            Experiment::for_model("double-chain", &mdp)
+        } else {
+            Experiment::recommended("double-chain", &mdp)
+        }
     };
     let mut expected: Option<String> = None;
     for threads in [1, 2, 5] {
@@ -58,23 +71,14 @@ fn learning_from_the_program_and_from_the_library() {
         let first = expected.get_or_insert_with(|| csv.clone());
         assert!(*first == csv, "{threads} threads");
     }
-    let folder = scratch("learn");
-    ide3al(&[
-        "learn",
-        "double-chain",
-        "--algorithm",
-        names,
-        "--iterations",
-        "25",
-        "--runs",
-        "3",
-        "--seed",
-        "5",
-        "--threads",
-        "2",
-        "--out",
-        folder.to_str().unwrap(),
-    ]);
+    let folder = scratch(if paper { "learn-paper" } else { "learn" });
+    let mut words = vec!["learn", "double-chain", "--algorithm", names];
+    words.extend(["--iterations", "25", "--runs", "3", "--seed", "5"]);
+    words.extend(["--threads", "2", "--out", folder.to_str().unwrap()]);
+    if paper {
+        words.push("--paper");
+    }
+    ide3al(&words);
     let program = std::fs::read_to_string(folder.join("runs.csv")).unwrap();
     let _ = std::fs::remove_dir_all(&folder);
     assert!(Some(program) == expected, "the program differs");

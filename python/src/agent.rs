@@ -3,14 +3,11 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use ide3al::formulation::Problem;
-use ide3al::formulation::entropy::Target;
 use ide3al::learn::{
-    Algorithm, Experiment, Exploration, Judge, Learner, Lesson, Planner, PolicySampler, Solver,
-    Trajectory, generator, growing_batch, judge_as_lived,
+    Algorithm, Experiment, Exploration, Judge, Learner, Lesson, PolicySampler, Trajectory,
+    generator, growing_batch, judge_as_lived,
 };
-use ide3al::model::{Counts, Mdp, Policy, Unvisited};
-use ide3al::solve::{self, Options, Solution, Status, TieBreak};
+use ide3al::model::{Counts, Policy};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -20,36 +17,9 @@ use serde_json::{Value, json};
 use crate::environment::Callbacks;
 use crate::errors::{error, exception};
 use crate::model::Model;
-use crate::signals::{Pending, Signals};
-
-/// The library's planner, with Ctrl-C.
-struct InterruptiblePlanner {
-    solver: Solver,
-    pending: Arc<Pending>,
-}
-
-impl Planner for InterruptiblePlanner {
-    fn plan(
-        &self,
-        model: &Mdp,
-        problem: &Problem,
-        target: &Target,
-        warm: Option<&Solution>,
-        _: &AtomicBool,
-    ) -> ide3al::Result<Solution> {
-        let mut signals = Signals::new();
-        let options = self.solver.options_for(target);
-        let solution = solve::solve_towards(model, problem, target, &options, warm, &mut signals)?;
-        if let Err(raised) = signals.finish() {
-            self.pending.put(raised);
-            return Err(ide3al::Error::Interrupted);
-        }
-        if solution.certificate.status == Status::Interrupted {
-            return Err(ide3al::Error::Interrupted);
-        }
-        Ok(solution)
-    }
-}
+use crate::planning::{InterruptiblePlanner, nothing_to_explore};
+use crate::settings::{settings, shape};
+use crate::signals::Pending;
 
 struct State {
     learner: Box<dyn Learner>,
@@ -67,8 +37,7 @@ struct State {
     concluded: bool,
 }
 
-/// An exploration algorithm in an environment of `n_actions` actions and of declared states, or of states that are
-/// found one by one (`open`).
+/// An exploration algorithm; its environment's states are declared, or found one by one (`open`).
 #[pyclass(frozen, module = "ide3al._ide3al")]
 pub(crate) struct Agent {
     experiment: Experiment,
@@ -127,39 +96,6 @@ impl Agent {
     }
 }
 
-/// Fewest steps from which an environment is called hopeless.
-const HOPELESS: u64 = 20;
-
-/// Why no policy can change what is visited, where that is so.
-fn nothing_to_explore(counts: &Counts) -> Option<String> {
-    let steps = counts.total();
-    if steps < HOPELESS {
-        return None;
-    }
-    if counts.cuts() == steps {
-        return Some(format!(
-            "every one of {steps} steps was cut short (truncated): each episode is one step long, and no policy can change \
-             what is visited; give the environment a longer time limit"
-        ));
-    }
-    let ends: u64 = counts.ends().iter().sum();
-    let places = counts.ends().iter().filter(|n| **n > 0).count();
-    // the reset that leaves a terminal state counts as a step
-    (2 * ends + 1 >= steps && places == 1).then(|| {
-        format!(
-            "every step ended its episode in the same state ({ends} episodes so far): no policy can change what is \
-             visited; check what the environment returns as terminated"
-        )
-    })
-}
-
-/// A model with the pairs of the environment and nothing else of interest.
-fn shape(n_states: usize, n_actions: usize) -> Mdp {
-    let mut start = vec![0.0; n_states];
-    start[0] = 1.0;
-    Counts::new(&vec![n_actions; n_states]).estimate(Unvisited::SelfLoop, &start)
-}
-
 #[pymethods]
 impl Agent {
     /// `parameters`: any of formulation, xi, zeta, epsilon, eta, discount, solve_tolerance,
@@ -178,72 +114,10 @@ impl Agent {
         }
         let algorithm = Algorithm::from_name(algorithm).map_err(exception)?;
         let shape = shape(n_states, n_actions);
-        let paper = match parameters.get_item("paper")? {
-            Some(paper) if !paper.is_none() => paper.extract()?,
-            _ => false,
-        };
-        if paper && open {
-            return Err(error(
-                "paper: the paper's algorithms need to know all states beforehand; this environment does not \
-                 declare a finite observation space",
-            ));
-        }
-        let mut experiment = Experiment {
-            algorithms: vec![algorithm],
-            seed,
-            ..if paper {
-                Experiment::for_model("", &shape)
-            } else {
-                Experiment::recommended("", &shape)
-            }
-        };
-        let mut growing = !paper;
-        for (name, value) in parameters.iter() {
-            if value.is_none() {
-                continue;
-            }
-            let name: String = name.extract()?;
-            match name.as_str() {
-                "formulation" => experiment.formulation = value.extract()?,
-                "xi" => experiment.xi = value.extract()?,
-                "zeta" => experiment.zeta = value.extract()?,
-                "epsilon" => experiment.epsilon = value.extract()?,
-                "eta" => experiment.eta = value.extract()?,
-                "discount" => experiment.discount = value.extract()?,
-                "solve_tolerance" => {
-                    experiment.solve_tolerance = value.extract()?;
-                    experiment.rough_tolerance = experiment.solve_tolerance;
-                }
-                "rough_tolerance" => experiment.rough_tolerance = value.extract()?,
-                "tie_break" => experiment.tie_break = value.extract()?,
-                "batch_size" => {
-                    experiment.batch = value.extract()?;
-                    growing = false;
-                }
-                "paper" => {}
-                "prior" => experiment.prior = value.extract()?,
-                "unseen" => experiment.unseen = value.extract()?,
-                "catch_up" => experiment.catch_up = value.extract()?,
-                other => return Err(error(format!("unknown parameter '{other}'"))),
-            }
-        }
+        let (experiment, growing) = settings(algorithm, &shape, seed, parameters, open)?;
         experiment.validate(&shape).map_err(exception)?;
         let pending = Arc::new(Pending::default());
-        let planner: Arc<dyn Planner> = Arc::new(InterruptiblePlanner {
-            solver: Solver {
-                options: Options {
-                    tie_break: if experiment.tie_break {
-                        TieBreak::Uniform
-                    } else {
-                        TieBreak::None
-                    },
-                    relative_tolerance: experiment.solve_tolerance,
-                    ..Options::default()
-                },
-                rough: experiment.rough_tolerance,
-            },
-            pending: Arc::clone(&pending),
-        });
+        let planner = InterruptiblePlanner::shared(&experiment, &pending);
         let actions = vec![n_actions; n_states];
         let state = State {
             learner: experiment
@@ -361,7 +235,7 @@ impl Agent {
         if state.prediction.is_none() {
             self.conclude(py, state)?;
             let mut sampler = PolicySampler::new(&vec![self.n_actions; n_states]);
-            let lived = state.learner.plans_as_lived();
+            let lived = !self.experiment.paper;
             let policy = match state.learner.exploration() {
                 Exploration::Policy(policy) => policy,
                 // an episode is over before a member's long run sets in: the one policy with the visits of all
@@ -399,8 +273,9 @@ impl Agent {
         // a learner may move to another thread, but not be looked at from two
         let (learner, counts) = (&mut state.learner, &state.counts);
         let n_states = counts.n_states();
+        let lived = !self.experiment.paper;
         let (policy, distribution, metrics) = py.detach(move || {
-            if learner.plans_as_lived() {
+            if lived {
                 let judged = judge_as_lived(learner.exploration(), counts, true);
                 let policy = judged.policy.probabilities().to_vec();
                 return (policy, judged.distribution, judged.metrics);
@@ -480,8 +355,7 @@ impl Agent {
         let state = &mut *guard;
         self.conclude(py, state)?;
         if let Exploration::Policy(policy) = state.learner.exploration() {
-            let given = policy.probabilities();
-            let mut whole = given.to_vec();
+            let mut whole = policy.probabilities().to_vec();
             whole.resize(state.counts.n_pairs(), 1.0 / self.n_actions as f64);
             return Ok(whole.into_pyarray(py));
         }
@@ -503,8 +377,11 @@ impl Agent {
     }
 
     /// Everything needed to go on: a JSON text and the learner's bytes.
-    fn save(&self) -> PyResult<(String, Vec<u8>)> {
-        let state = self.state()?;
+    fn save(&self, py: Python<'_>) -> PyResult<(String, Vec<u8>)> {
+        let mut guard = self.state()?;
+        // whoever reads it must find the same mind
+        self.conclude(py, &mut guard)?;
+        let state = &*guard;
         let mut seen = Vec::new();
         for pair in 0..state.counts.n_pairs() {
             for &(next, count) in state.counts.seen(pair) {
@@ -592,6 +469,7 @@ impl Agent {
                 start => start.map(|s| s as usize),
             };
             state.batches = number("batches")?;
+            state.concluded = true;
             for entry in counts {
                 let (pair, next, count): (usize, usize, u64) =
                     serde_json::from_value(entry.clone()).map_err(|e| damaged(&e.to_string()))?;

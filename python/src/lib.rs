@@ -11,6 +11,8 @@ mod experiment;
 mod gymnasium;
 mod json;
 mod model;
+mod planning;
+mod settings;
 mod signals;
 mod solving;
 

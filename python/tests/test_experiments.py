@@ -42,7 +42,7 @@ def test_files_are_those_of_the_command_line(result, tmp_path):
     subprocess.run(command, check=True, capture_output=True)
     result.save(tmp_path / "python")
     names = sorted(p.relative_to(tmp_path / "python") for p in (tmp_path / "python").rglob("*.*"))
-    assert len(names) == 3 + 4 * 3
+    assert len(names) == 3 + 5 * 3
     for name in names:
         if name.name != "summary.json":  # it holds the time spent
             ours, theirs = (tmp_path / "python" / name, tmp_path / "program" / name)
@@ -52,7 +52,7 @@ def test_files_are_those_of_the_command_line(result, tmp_path):
 def test_frames_hold_what_the_file_holds(result):
     rows = list(csv.DictReader(io.StringIO(result.runs_csv())))
     frame = result.to_pandas()
-    assert len(frame) == len(rows) == 4 * 3 * 9
+    assert len(frame) == len(rows) == 5 * 3 * 9
     polars = result.to_polars()
     assert polars.shape == frame.shape and polars.columns == list(rows[0])
     for k, row in enumerate(rows):
@@ -65,7 +65,7 @@ def test_frames_hold_what_the_file_holds(result):
 
 def test_scores_have_the_shape_of_rliable(result):
     final, curves = result.scores(), result.scores("entropy", curve=True)
-    assert list(final) == result.algorithms == ["ideal", "max-ent", "count-based", "random"]
+    assert list(final) == result.algorithms == ["ideal", "paper", "max-ent", "count-based", "random"]
     frame = result.to_pandas()
     for label in final:
         assert final[label].shape == (3, 1) and curves[label].shape == (3, 1, 9)

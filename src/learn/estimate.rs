@@ -308,3 +308,99 @@ impl Rows {
         self.spread.push(new);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five declared states of which 0, 2 and 4 occurred; 4 ended every episode that came there.
+    fn lived() -> Counts {
+        let mut counts = Counts::new(&[2, 2, 2, 2, 2]);
+        for _ in 0..3 {
+            counts.record_start(0);
+        }
+        counts.record(0, 0, 2);
+        counts.record(0, 0, 2);
+        counts.record(0, 0, 0);
+        counts.record(2, 1, 4);
+        counts.record(4, 0, 0);
+        counts.record_end(4);
+        counts.record_cut();
+        counts
+    }
+
+    fn close(found: &[f64], expected: &[f64]) {
+        assert_eq!(found.len(), expected.len());
+        for (p, q) in found.iter().zip(expected) {
+            assert!((p - q).abs() < 1e-12, "{found:?} for {expected:?}");
+        }
+    }
+
+    #[test]
+    fn rows_are_counts_lump_ends_and_cuts() {
+        let estimate = Estimate::new(&lived(), Untried::Lump(0.5));
+        assert_eq!(estimate.known, [0, 2, 4]);
+        assert_eq!((estimate.lump(), estimate.restart()), (Some(3), 4));
+        assert_eq!(estimate.untried, 2);
+        let rows = estimate.model.kernel().to_dense();
+        // one cut in five steps, and the trajectory at hand
+        let (stay, cut) = (1.0 - 2.0 / 6.0, 2.0 / 6.0);
+        close(
+            &rows[0],
+            &[stay / 3.5, stay * 2.0 / 3.5, 0.0, stay * 0.5 / 3.5, cut],
+        );
+        close(&rows[1], &[0.0, 0.0, 0.0, stay, cut]);
+        close(&rows[3], &[0.0, 0.0, stay / 1.5, stay * 0.5 / 1.5, cut]);
+        // the terminal state leads to the start, whatever the action, tried or not
+        close(&rows[4], &[stay, 0.0, 0.0, 0.0, cut]);
+        close(&rows[5], &[stay, 0.0, 0.0, 0.0, cut]);
+        // the lump to every state alike, the restart to the start
+        let even = stay / 5.0;
+        close(&rows[6], &[even, even, even, even, even + cut]);
+        close(&rows[7], &[1.0, 0.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn what_was_not_tried_does_as_its_siblings() {
+        let estimate = Estimate::new(&lived(), Untried::Siblings);
+        assert_eq!(estimate.lump(), None);
+        let rows = estimate.model.kernel().to_dense();
+        close(&rows[1], &rows[0]);
+        close(&rows[2], &rows[3]);
+        let counts = lived();
+        let plan = estimate.plan(&counts, &Policy::of_rows([0.3, 0.7].repeat(5)));
+        assert_eq!(plan, [0.3, 0.7, 0.3, 0.7, 0.3, 0.7, 1.0]);
+        let policy = estimate.policy(&counts, &plan);
+        // uniform where it has never been
+        assert_eq!(policy.probabilities()[..4], [0.3, 0.7, 0.5, 0.5]);
+    }
+
+    #[test]
+    fn starts_seen_once_stand_for_those_never_seen() {
+        let mut counts = Counts::new(&[1, 1, 1]);
+        for s in [0, 0, 1, 2] {
+            counts.record_start(s);
+        }
+        counts.record(0, 0, 1);
+        let estimate = Estimate::new(&counts, Untried::Siblings);
+        let rows = estimate.model.kernel().to_dense();
+        // half of the starts were seen once
+        close(
+            &rows[3],
+            &[0.25 + 0.125, 0.125 + 0.125, 0.125 + 0.125, 0.125],
+        );
+    }
+
+    #[test]
+    fn the_restart_is_visited_equally_often_under_every_policy() {
+        let counts = lived();
+        let estimate = Estimate::new(&counts, Untried::Rival(Unvisited::SelfLoop));
+        let visits = |rows: Vec<f64>| {
+            let plan = Policy::of_rows(estimate.plan(&counts, &Policy::of_rows(rows)));
+            let chain = estimate.model.chain(&plan);
+            crate::chain::stationary::long_run(&chain).distribution[estimate.restart()]
+        };
+        let (a, b) = (visits([0.1, 0.9].repeat(5)), visits([0.8, 0.2].repeat(5)));
+        assert!((a - b).abs() < 1e-12 && a > 0.2, "{a} {b}");
+    }
+}

@@ -375,7 +375,28 @@ mod tests {
     fn nonsense_is_refused_by_name() {
         let base = Experiment::default();
         base.validate(&two()).unwrap();
-        let cases: [(&str, Experiment); 8] = [
+        let cases: [(&str, Experiment); 11] = [
+            (
+                "prior = -0.1",
+                Experiment {
+                    prior: -0.1,
+                    ..base.clone()
+                },
+            ),
+            (
+                "prior = NaN",
+                Experiment {
+                    prior: f64::NAN,
+                    ..base.clone()
+                },
+            ),
+            (
+                "unseen = inf",
+                Experiment {
+                    unseen: f64::INFINITY,
+                    ..base.clone()
+                },
+            ),
             (
                 "runs = 0",
                 Experiment {

@@ -251,3 +251,93 @@ fn absorbing(counts: &Counts, estimate: &Estimate) -> Option<String> {
         }
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::learn::{Experiment, Kind, Solver};
+    use crate::model::Mdp;
+
+    fn explorer(shape: &Mdp) -> Box<dyn Learner> {
+        let experiment = Experiment::recommended("", shape);
+        let planner: Arc<dyn Planner> = Arc::new(Solver {
+            rough: 2e-3,
+            ..Solver::default()
+        });
+        let algorithm = crate::learn::Algorithm::new(Kind::Ideal);
+        experiment.learner(&algorithm, shape, &planner).unwrap()
+    }
+
+    fn lesson<'a>(counts: &'a Counts, start: &'a [f64], stop: &'a AtomicBool) -> Lesson<'a> {
+        Lesson {
+            counts,
+            start,
+            last: false,
+            open: false,
+            stop,
+        }
+    }
+
+    #[test]
+    fn a_state_that_is_never_left_is_said_to_absorb_and_the_rest_is_still_planned_for() {
+        // 0 and 1 are joined; 2 absorbs
+        let mut counts = Counts::new(&[2, 2, 2]);
+        counts.record_start(0);
+        for _ in 0..20 {
+            counts.record(0, 0, 1);
+            counts.record(0, 1, 0);
+            counts.record(1, 0, 0);
+            counts.record(1, 1, 2);
+            counts.record(2, 0, 2);
+            counts.record(2, 1, 2);
+        }
+        let start = [1.0, 0.0, 0.0];
+        let shape = counts.estimate(crate::model::Unvisited::Uniform, &start);
+        let mut learner = explorer(&shape);
+        let stop = AtomicBool::new(false);
+        learner.update(&lesson(&counts, &start, &stop)).unwrap();
+        learner.conclude(&lesson(&counts, &start, &stop)).unwrap();
+        let notes = learner.notes().join(" ");
+        assert!(notes.contains("state 2 looks absorbing"), "{notes}");
+        let Exploration::Policy(policy) = learner.exploration() else {
+            panic!("a policy");
+        };
+        // it keeps away from the trap
+        assert!(policy.probabilities()[3] < 0.2, "{policy:?}");
+        assert!(policy.probabilities().iter().all(|p| *p >= 0.05 - 1e-9));
+    }
+
+    #[test]
+    fn what_was_visited_less_is_visited_more() {
+        // two states, each reached at will; 0 was visited ten times as often
+        let mut counts = Counts::new(&[2, 2]);
+        counts.record_start(0);
+        for _ in 0..500 {
+            counts.record(0, 0, 0);
+            counts.record(0, 1, 1);
+        }
+        for _ in 0..50 {
+            counts.record(1, 0, 0);
+            counts.record(1, 1, 1);
+        }
+        let start = [1.0, 0.0];
+        let shape = counts.estimate(crate::model::Unvisited::Uniform, &start);
+        let mut learner = explorer(&shape);
+        let stop = AtomicBool::new(false);
+        learner.update(&lesson(&counts, &start, &stop)).unwrap();
+        learner.conclude(&lesson(&counts, &start, &stop)).unwrap();
+        let gathering = learner
+            .behaviour(&mut crate::learn::generator(0, 0))
+            .probabilities()
+            .to_vec();
+        assert!(gathering[1] > 0.6 && gathering[3] > 0.6, "{gathering:?}");
+        let Exploration::Policy(policy) = learner.exploration() else {
+            panic!("a policy");
+        };
+        // what is handed over owes nothing to the past
+        let d = crate::chain::stationary::long_run(&shape.chain(policy)).distribution;
+        assert!((d[0] - 0.5).abs() < 0.02, "{d:?}");
+    }
+}

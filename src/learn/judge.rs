@@ -1,5 +1,6 @@
 //! How good an exploration is, against the true model where it is known.
 
+use super::judge_lived::Judged;
 use super::learner::{Exploration, Mixture};
 use crate::chain::{Chain, LongRun, entropy, spectrum, stationary};
 use crate::model::{Counts, Kernel, Mdp, Policy, Unvisited};
@@ -96,6 +97,19 @@ impl<'a> Judge<'a> {
         self.policy = policy;
         self.fresh = false;
         self.members.clear();
+    }
+
+    /// Whether the true model is known.
+    pub(crate) fn knows_truth(&self) -> bool {
+        self.truth.is_some()
+    }
+
+    /// Takes over what was judged on the episodes lived.
+    pub(crate) fn adopt(&mut self, judged: Judged) -> Metrics {
+        self.policy = judged.policy;
+        self.distribution = judged.distribution;
+        self.fresh = false;
+        judged.metrics
     }
 
     /// The state distribution of the exploration judged last.

@@ -10,6 +10,7 @@ use super::codec::{Damage, Reader, Writer};
 use super::convergence::Convergence;
 use super::environment::{Environment, actions_per_state};
 use super::judge::{Judge, Metrics};
+use super::judge_lived::judge_as_lived;
 use super::learner::{Exploration, Learner, Lesson, Loader, Saver};
 use super::sampling::{PolicySampler, Trajectory};
 use crate::error::Result;
@@ -44,6 +45,8 @@ pub struct Run<'a, E> {
     start: Vec<f64>,
     /// Batches collected; the lesson from the last may be outstanding.
     collected: u64,
+    /// Batches learned from; what was made of them may be outstanding.
+    learned: u64,
     /// Consecutive sweeps without a change of the policy.
     unchanged: u64,
     converged: bool,
@@ -86,6 +89,7 @@ impl<'a, E: Environment> Run<'a, E> {
             trajectory,
             start,
             collected: 0,
+            learned: 0,
             unchanged: 0,
             converged: false,
             curve: Vec::new(),
@@ -168,7 +172,11 @@ impl<'a, E: Environment> Run<'a, E> {
             open: false,
             stop,
         };
-        self.learner.update(&lesson)?;
+        // an interruption in between must not make it learn twice
+        if self.learned < self.collected {
+            self.learner.update(&lesson)?;
+            self.learned = self.collected;
+        }
         self.learner.conclude(&lesson)?;
         self.judge_now();
         Ok(())
@@ -179,13 +187,15 @@ impl<'a, E: Environment> Run<'a, E> {
         let before = self.plan.convergence.map(|_| self.judge.policy().clone());
         let with_gap =
             iteration.is_multiple_of(self.plan.gap_every) || iteration == self.plan.iterations;
-        let metrics = self.judge.judge(
-            self.learner.exploration(),
-            &self.counts,
-            self.learner.unvisited(),
-            &self.start,
-            with_gap,
-        );
+        let exploration = self.learner.exploration();
+        let metrics = if self.learner.plans_as_lived() && !self.judge.knows_truth() {
+            let judged = judge_as_lived(exploration, &self.counts, with_gap);
+            self.judge.adopt(judged)
+        } else {
+            let unvisited = self.learner.unvisited();
+            self.judge
+                .judge(exploration, &self.counts, unvisited, &self.start, with_gap)
+        };
         self.curve.push(metrics);
         if let (Some(convergence), Some(before)) = (self.plan.convergence, before)
             && iteration > 0
@@ -211,6 +221,7 @@ impl<'a, E: Environment> Run<'a, E> {
         let start = self.start.iter().position(|p| *p > 0.0).unwrap_or(0);
         writer.number(start as u64);
         writer.number(self.collected);
+        writer.number(self.learned);
         writer.number(self.unchanged);
         writer.byte(u8::from(self.converged));
         writer.reals(self.judge.policy().probabilities());
@@ -234,15 +245,17 @@ impl<'a, E: Environment> Run<'a, E> {
         self.start.fill(0.0);
         self.start[start] = 1.0;
         self.collected = reader.number()?;
+        self.learned = reader.number()?;
         self.unchanged = reader.number()?;
         self.converged = reader.byte()? != 0;
         let previous = reader.policy(self.counts.n_pairs())?;
         self.curve = read_curve(&mut reader)?;
         let iteration = self.iteration();
-        if self.collected < iteration || self.collected > iteration + 1 {
+        let fits = |n: u64| (iteration..=iteration + 1).contains(&n);
+        if !fits(self.collected) || !fits(self.learned) || self.learned > self.collected {
             return Err(format!(
-                "{} batches do not fit {iteration} iterations",
-                self.collected
+                "{} batches, {} of them learned from, do not fit {iteration} iterations",
+                self.collected, self.learned
             ));
         }
         reader.counts(&mut self.counts)?;

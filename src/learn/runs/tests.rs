@@ -88,8 +88,20 @@ fn same(a: &[RunResult], b: &[RunResult]) -> bool {
 
 #[test]
 fn an_interrupt_inside_a_solve_changes_nothing() {
+    interrupted(small());
+}
+
+#[test]
+fn nor_does_it_in_the_recommended_experiment() {
+    interrupted(Experiment {
+        paper: false,
+        formulation: "state-entropy".into(),
+        ..small()
+    });
+}
+
+fn interrupted(experiment: Experiment) {
     let mdp = domains::load("river-swim").unwrap();
-    let experiment = small();
     let whole = Runs::with_planner(&experiment, &mdp, double(usize::MAX)).unwrap();
     let stop = AtomicBool::new(false);
     let iterations = AtomicUsize::new(0);
@@ -98,7 +110,7 @@ fn an_interrupt_inside_a_solve_changes_nothing() {
         iterations.fetch_add(count as usize, Ordering::Relaxed);
     });
     assert_eq!(ended.unwrap(), Ended::Finished);
-    assert_eq!(iterations.into_inner(), 5 * 3 * 30);
+    assert_eq!(iterations.into_inner(), 6 * 3 * 30);
     let expected = all(&whole, &experiment);
 
     let path = std::env::temp_dir().join(format!("ide3al-runs-{}.bin", std::process::id()));
@@ -106,7 +118,7 @@ fn an_interrupt_inside_a_solve_changes_nothing() {
         path: path.clone(),
         interval: Duration::from_secs(1000),
     };
-    for interrupt_at in [0, 7, 31, 60] {
+    for interrupt_at in [0, 7, 8, 31, 60] {
         let runs = Runs::with_planner(&experiment, &mdp, double(interrupt_at)).unwrap();
         let stop = AtomicBool::new(false);
         let ended = runs.execute(1, Some(&plan), &stop, &|_| {}).unwrap();

@@ -1,0 +1,88 @@
+//! What an agent plans with, and when there is nothing to plan for.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ide3al::formulation::Problem;
+use ide3al::formulation::entropy::Target;
+use ide3al::learn::{Experiment, Planner, Solver};
+use ide3al::model::{Counts, Mdp};
+use ide3al::solve::{self, Options, Solution, Status, TieBreak};
+
+use crate::signals::{Pending, Signals};
+
+/// The library's planner, with Ctrl-C.
+pub(crate) struct InterruptiblePlanner {
+    solver: Solver,
+    pending: Arc<Pending>,
+}
+
+impl InterruptiblePlanner {
+    /// As a learner takes it.
+    pub(crate) fn shared(experiment: &Experiment, pending: &Arc<Pending>) -> Arc<dyn Planner> {
+        Arc::new(InterruptiblePlanner {
+            solver: Solver {
+                options: Options {
+                    tie_break: if experiment.tie_break {
+                        TieBreak::Uniform
+                    } else {
+                        TieBreak::None
+                    },
+                    relative_tolerance: experiment.solve_tolerance,
+                    ..Options::default()
+                },
+                rough: experiment.rough_tolerance,
+            },
+            pending: Arc::clone(pending),
+        })
+    }
+}
+
+impl Planner for InterruptiblePlanner {
+    fn plan(
+        &self,
+        model: &Mdp,
+        problem: &Problem,
+        target: &Target,
+        warm: Option<&Solution>,
+        _: &AtomicBool,
+    ) -> ide3al::Result<Solution> {
+        let mut signals = Signals::new();
+        let options = self.solver.options_for(target);
+        let solution = solve::solve_towards(model, problem, target, &options, warm, &mut signals)?;
+        if let Err(raised) = signals.finish() {
+            self.pending.put(raised);
+            return Err(ide3al::Error::Interrupted);
+        }
+        if solution.certificate.status == Status::Interrupted {
+            return Err(ide3al::Error::Interrupted);
+        }
+        Ok(solution)
+    }
+}
+
+/// Fewest steps from which an environment is called hopeless.
+const HOPELESS: u64 = 20;
+
+/// Why no policy can change what is visited, where that is so.
+pub(crate) fn nothing_to_explore(counts: &Counts) -> Option<String> {
+    let steps = counts.total();
+    if steps < HOPELESS {
+        return None;
+    }
+    if counts.cuts() == steps {
+        return Some(format!(
+            "every one of {steps} steps was cut short (truncated): each episode is one step long, and no policy can change \
+             what is visited; give the environment a longer time limit"
+        ));
+    }
+    let ends: u64 = counts.ends().iter().sum();
+    let places = counts.ends().iter().filter(|n| **n > 0).count();
+    // the reset that leaves a terminal state counts as a step
+    (2 * ends + 1 >= steps && places == 1).then(|| {
+        format!(
+            "every step ended its episode in the same state ({ends} episodes so far): no policy can change what is \
+             visited; check what the environment returns as terminated"
+        )
+    })
+}
