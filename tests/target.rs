@@ -41,7 +41,7 @@ fn two_roads_agree_and_the_certificate_holds() {
                     log_weights: weights(mdp.n_states(), k as f64),
                     actions,
                 };
-                let own = solved(&mdp, &problem, &target, SolverChoice::Structured);
+                let own = solved(&mdp, &problem, &target, SolverChoice::Auto);
                 let conic = solved(&mdp, &problem, &target, SolverChoice::Conic);
                 let (a, b) = (own.certificate.objective, conic.certificate.objective);
                 assert!(
@@ -101,7 +101,7 @@ fn a_loose_gap_is_kept_warm_or_cold() {
         relative_tolerance: 2e-3,
         ..Options::default()
     };
-    let exact = solved(&mdp, &problem, &target, SolverChoice::Structured);
+    let exact = solved(&mdp, &problem, &target, SolverChoice::Auto);
     let cold = solve_towards(&mdp, &problem, &target, &rough, None, &mut ()).unwrap();
     let warm = solve_towards(&mdp, &problem, &target, &rough, Some(&exact), &mut ()).unwrap();
     for found in [&cold, &warm] {
