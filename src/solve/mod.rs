@@ -1,8 +1,4 @@
 //! Find it: solvers for the five problems, each with a certificate.
-#[cfg(feature = "scratch")]
-#[path = "/tmp/scratch/trial.rs"]
-pub mod trial;
-
 mod distance;
 mod driver;
 mod large;
