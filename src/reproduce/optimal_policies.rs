@@ -87,9 +87,7 @@ pub(super) fn others(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<V
         found.push(solve(mdp, problem, &auto, Some(&warm), &mut ())?.policy);
     }
     for seed in 0..MODELS {
-        // Infinity is the slowest to solve once rows reach everywhere
-        let within = problem.formulation == Formulation::Infinity;
-        let near = perturbed(mdp, HAIR * gap(problem), within, seed)?;
+        let near = perturbed(mdp, HAIR * gap(problem), seed)?;
         let solution = solve(&near, problem, &auto, None, &mut ())?;
         let probabilities = solution.policy.probabilities().to_vec();
         found.push(Policy::new(mdp, probabilities)?);
@@ -114,28 +112,18 @@ pub(super) fn others(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<V
     Ok(judged.into_iter().map(|(_, policy)| policy).collect())
 }
 
-/// The model with a hair of each row led elsewhere: to any state, which breaks every tie, or with
-/// `within` only to successors that some action of the state has anyway, which keeps it sparse.
-fn perturbed(mdp: &Mdp, hair: f64, within: bool, seed: u64) -> Result<Mdp> {
+/// The model with a hair of each row led to any other state, which breaks every tie.
+fn perturbed(mdp: &Mdp, hair: f64, seed: u64) -> Result<Mdp> {
     let n = mdp.n_states();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut triplets = Vec::new();
     for s in 0..n {
-        let reached: Vec<usize> = mdp
-            .pairs(s)
-            .flat_map(|pair| mdp.row(pair).entries().map(|(t, _)| t))
-            .collect();
         for pair in mdp.pairs(s) {
             let action = mdp.actions()[pair] as usize;
             let share = hair * rng.random::<f64>();
             let entries = mdp.row(pair).entries();
             triplets.extend(entries.map(|(t, p)| (s, action, t, (1.0 - share) * p)));
-            let elsewhere = if within {
-                reached[rng.random_range(0..reached.len())]
-            } else {
-                rng.random_range(0..n)
-            };
-            triplets.push((s, action, elsewhere, share));
+            triplets.push((s, action, rng.random_range(0..n), share));
         }
     }
     Mdp::from_triplets(n, mdp.n_action_labels(), triplets)?.with_start(mdp.start().to_vec())

@@ -1,0 +1,110 @@
+//! A time limit and a stop reach every part of a solve, the tie-break included, on models of ten thousand states.
+
+#![allow(clippy::unwrap_used)]
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use ide3al::domains;
+use ide3al::formulation::{Formulation, Problem};
+use ide3al::solve::{Observer, Options, Progress, Status, solve};
+
+/// What a machine under load may add to the second that is promised.
+const SLACK: Duration = Duration::from_secs(8);
+
+/// Stops after a while, and sees whether progress is a number throughout.
+struct Stop {
+    at: Instant,
+    asked: usize,
+}
+
+impl Observer for Stop {
+    fn on(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self.asked += 1;
+        assert!(
+            !progress.objective.is_nan() && !progress.gap.is_nan(),
+            "{progress:?}"
+        );
+        if Instant::now() >= self.at {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+fn problems() -> impl Iterator<Item = Problem> {
+    Formulation::ALL.into_iter().map(|formulation| Problem {
+        formulation,
+        xi: 0.01,
+        zeta: if formulation.takes_zeta() { 0.5 } else { 1.0 },
+    })
+}
+
+#[test]
+fn a_time_limit_is_kept() {
+    let mdp = domains::load("garnet:states=10000,actions=4,branching=5,seed=3").unwrap();
+    for problem in problems() {
+        let limit = Duration::from_secs(1);
+        let options = Options {
+            time_limit: Some(limit),
+            ..Options::default()
+        };
+        let began = Instant::now();
+        let found = solve(&mdp, &problem, &options, None, &mut ()).unwrap();
+        let took = began.elapsed();
+        assert!(took < limit + SLACK, "{problem:?}: {took:?}");
+        let status = found.certificate.status;
+        assert!(
+            matches!(status, Status::TimeLimit | Status::Optimal),
+            "{problem:?}: {status:?}"
+        );
+    }
+}
+
+#[test]
+fn a_stop_is_answered() {
+    let mdp = domains::load("garnet:states=10000,actions=4,branching=5,seed=4").unwrap();
+    for problem in problems() {
+        let began = Instant::now();
+        let mut stop = Stop {
+            at: began + Duration::from_secs(1),
+            asked: 0,
+        };
+        let found = solve(&mdp, &problem, &Options::default(), None, &mut stop).unwrap();
+        let took = began.elapsed();
+        assert!(
+            took < Duration::from_secs(1) + SLACK,
+            "{problem:?}: {took:?}"
+        );
+        assert!(stop.asked > 0, "{problem:?}");
+        let status = found.certificate.status;
+        assert!(
+            matches!(status, Status::Interrupted | Status::Optimal),
+            "{problem:?}: {status:?}"
+        );
+    }
+}
+
+/// A warm start of another formulation, or of another model, is an error that says so.
+#[test]
+fn a_warm_start_knows_what_it_solves() {
+    let mdp = domains::load("single-chain").unwrap();
+    let other = domains::load("double-chain").unwrap();
+    let column_sum = Problem::new(Formulation::ColumnSum);
+    let warm = solve(&mdp, &column_sum, &Options::default(), None, &mut ()).unwrap();
+    let again = solve(&mdp, &column_sum, &Options::default(), Some(&warm), &mut ()).unwrap();
+    assert_eq!(again.certificate.status, Status::Optimal);
+    let infinity = Problem::new(Formulation::Infinity);
+    let error = solve(&mdp, &infinity, &Options::default(), Some(&warm), &mut ()).unwrap_err();
+    assert!(error.to_string().contains("column-sum"), "{error}");
+    let error = solve(
+        &other,
+        &column_sum,
+        &Options::default(),
+        Some(&warm),
+        &mut (),
+    )
+    .unwrap_err();
+    assert!(error.to_string().contains("40"), "{error}");
+}
