@@ -166,7 +166,7 @@ impl<'a> Potentials<'a> {
         self.ended = !improved
             || (newton.violation() >= before && before < 1e-13)
             || self.steps >= MOST_STEPS;
-        if newton.violation() < self.near || self.ended || self.steps % 20 == 0 {
+        if newton.violation() < self.near || self.ended || self.steps.is_multiple_of(20) {
             Step::Offer(self.certified(driver))
         } else {
             Step::Going
