@@ -1,5 +1,6 @@
-//! Kernels that know numbers only: loops on all threads, and symmetric matrices made of cliques.
+//! Kernels that know numbers only: loops on all threads, symmetric matrices made of cliques, small systems, line searches.
 
 pub(crate) mod clique_matrix;
+pub(crate) mod gauss;
 pub(crate) mod line_search;
 pub(crate) mod parallel;

@@ -1,4 +1,9 @@
 //! Find it: solvers for the five problems, each with a certificate.
+//!
+//! `driver` is the one loop. `distance` and `occupancy` choose the method for each problem and certify its answers: the
+//! interior-point method (`methods`) on small programs (`programs`), or what `large` holds for models beyond it. `reference` is
+//! Clarabel, and [`value`] tells what a policy is worth where that takes a projection or a flow.
+
 mod distance;
 mod driver;
 mod large;

@@ -13,6 +13,7 @@ use std::ops::Range;
 use super::Pull;
 use crate::formulation::infinity::Block;
 use crate::formulation::support::Support;
+use crate::linalg::gauss::gauss;
 use crate::model::Mdp;
 use crate::solve::methods::elimination::{Elimination, Weights};
 use crate::solve::methods::interior_point::{InteriorPoint, Program};
@@ -492,41 +493,4 @@ impl Program for Infinity {
             dx[at.b.start + b] = self.slack[b] * (rx[at.b.start + b] + price);
         }
     }
-}
-
-/// Solves a small system by elimination with row exchanges; unknowns without a pivot are zero.
-fn gauss(mut matrix: Vec<f64>, mut right: Vec<f64>) -> Vec<f64> {
-    let n = right.len();
-    for k in 0..n {
-        let best = (k..n)
-            .max_by(|&i, &j| {
-                let size = |i: usize| matrix[i * n + k].abs();
-                size(i).total_cmp(&size(j))
-            })
-            .unwrap_or(k);
-        if matrix[best * n + k] == 0.0 {
-            continue;
-        }
-        for j in 0..n {
-            matrix.swap(k * n + j, best * n + j);
-        }
-        right.swap(k, best);
-        for i in k + 1..n {
-            let factor = matrix[i * n + k] / matrix[k * n + k];
-            for j in k..n {
-                matrix[i * n + j] -= factor * matrix[k * n + j];
-            }
-            right[i] -= factor * right[k];
-        }
-    }
-    for k in (0..n).rev() {
-        let rest: f64 = (k + 1..n).map(|j| matrix[k * n + j] * right[j]).sum();
-        let pivot = matrix[k * n + k];
-        right[k] = if pivot == 0.0 {
-            0.0
-        } else {
-            (right[k] - rest) / pivot
-        };
-    }
-    right
 }
