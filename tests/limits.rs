@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ide3al::domains;
 use ide3al::formulation::{Formulation, Problem};
+use ide3al::model::{Counts, Unvisited};
 use ide3al::solve::{Observer, Options, Progress, Status, solve};
 
 /// What a machine under load may add to the second that is promised.
@@ -107,4 +108,18 @@ fn a_warm_start_knows_what_it_solves() {
     )
     .unwrap_err();
     assert!(error.to_string().contains("40"), "{error}");
+}
+
+/// A large model of which nothing is known would take a number for each pair of states.
+#[test]
+fn infinity_refuses_what_would_fill_the_memory() {
+    let n = 6_000;
+    let mdp = Counts::new(&vec![2; n]).estimate(Unvisited::Uniform, &vec![1.0 / n as f64; n]);
+    let infinity = Problem::new(Formulation::Infinity);
+    let error = solve(&mdp, &infinity, &Options::default(), None, &mut ()).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("6000 states") && text.contains("column-sum"),
+        "{text}"
+    );
 }

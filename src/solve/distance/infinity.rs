@@ -1,7 +1,7 @@
 //! Infinity: the interior-point method, or equal shares and primal-dual steps where its system is too large.
 
 use super::{Interior, MOST_DENSE, MOST_WORK, replace, settle, sharpen, take_nearest};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::formulation::infinity::Block;
 use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
 use crate::formulation::support::Support;
@@ -13,6 +13,9 @@ use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::infinity::Infinity;
 use crate::solve::value::completion::objective;
 use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
+
+/// Most cells of partly uniform rows: two gigabytes with all that goes with each.
+const MOST_FILLED: usize = 20_000_000;
 
 /// Solves; returns what the user should know. Blocks are added until the kept mass can be completed to a
 /// doubly stochastic matrix.
@@ -26,18 +29,14 @@ pub(in crate::solve) fn solve(
     let start =
         |blocks: &[Block]| Infinity::start(mdp, problem.xi, problem.zeta, blocks, MOST_DENSE);
     let affordable = |p: &InteriorPoint<Infinity>| p.program.work() <= MOST_WORK;
-    // estimating the work takes the pattern alone; nothing S x S is made for a large model
+    check_size(mdp)?;
     let small = mdp.n_states() <= MOST_DENSE || !mdp.kernel().has_spread();
     let mut interior = if small {
         start(&[]).filter(affordable)
     } else {
         None
     };
-    let support = if small {
-        Support::filled(mdp)
-    } else {
-        Support::new(mdp)
-    };
+    let support = Support::filled(mdp);
     let mut blocks: Vec<Block> = Vec::new();
     let judge = |blocks: &[Block], policy: Vec<f64>, kept: Vec<f64>, dual: &DualPoint| {
         certified(mdp, problem, &support, blocks, policy, kept, dual)
@@ -134,6 +133,27 @@ pub(in crate::solve) fn solve(
         }
     }
     Ok(take_nearest(driver, nearest).into_iter().collect())
+}
+
+/// Rows that are partly uniform reach every column and have a number for each: refuses models in which these alone
+/// would fill the memory.
+fn check_size(mdp: &Mdp) -> Result<()> {
+    let n = mdp.n_states();
+    let kernel = mdp.kernel();
+    let filled = (0..n).filter(|s| mdp.pairs(*s).any(|pair| kernel.spread_of(pair) > 0.0));
+    let rows = if kernel.has_spread() {
+        filled.count()
+    } else {
+        0
+    };
+    if rows.saturating_mul(n) > MOST_FILLED {
+        return Err(Error::Unsupported(format!(
+            "infinity on {n} states of which {rows} have partly uniform rows (pairs never tried) would take {} numbers, \
+             {MOST_FILLED} are possible: try these pairs first, or take column-sum, dual or state-entropy",
+            rows * n
+        )));
+    }
+    Ok(())
 }
 
 /// A candidate from a policy and the mass kept of it, and the block that the latter violates if it cannot be
