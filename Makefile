@@ -4,9 +4,17 @@
 PYTHON ?= python3
 VENV := .venv
 
-test: test-rust test-python
+# Packages for Python are fetched while the compiler works.
+test:
+	$(MAKE) -j2 compiled $(VENV)/tools
+	$(MAKE) test-rust
+	$(MAKE) test-python
 
-# the whole workspace, so that the package finds its dependencies compiled with the same features
+.PHONY: compiled
+compiled:
+	cargo test --release --workspace --no-run -q
+
+# the whole workspace, so that the package finds the library and its dependencies compiled with the same features
 test-rust:
 	cargo test --release --workspace
 
@@ -20,11 +28,12 @@ test-python: $(VENV)/built
 
 $(VENV)/tools: python/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install -q --disable-pip-version-check 'maturin>=1.9,<2'
+	$(VENV)/bin/pip install -q --disable-pip-version-check 'pip>=25.1' 'maturin>=1.9,<2'
+	cd python && ../$(VENV)/bin/pip install -q --disable-pip-version-check --group test
 	touch $@
 
 $(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)
-	$(VENV)/bin/maturin develop --release -q --extras test -m python/Cargo.toml
+	$(VENV)/bin/maturin develop --release -q --features program -m python/Cargo.toml
 	touch $@
 
 lint: lint-python lint-dependencies
@@ -64,7 +73,7 @@ docs:
 MINUTES ?= 30
 soak:
 	SOAK_MINUTES=$(MINUTES) $(if $(SEED),SOAK_SEED=$(SEED)) \
-		cargo test --release --test differential long -- --ignored --nocapture
+		cargo test --release --test solving differential::long -- --ignored --nocapture
 	SMOKE_SECONDS=$$(( 6 * $(MINUTES) )) SMOKE_SEED=$(or $(SEED),$(shell date +%s)) \
 		cargo test --release --test fuzz_smoke damaged -- --nocapture
 

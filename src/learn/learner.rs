@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::formulation::Problem;
 use crate::formulation::entropy::Target;
 use crate::model::{Counts, Mdp, Policy, Unvisited};
-use crate::solve::{self, Observer, Options, Progress, Solution, Status};
+use crate::solve::{self, Observer, Options, Progress, Solution};
 
 /// What a learner is told when it should learn.
 #[derive(Debug, Clone, Copy)]
@@ -185,21 +185,60 @@ impl Planner for Solver {
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution> {
-        struct Watch<'a>(&'a AtomicBool);
+        struct Watch<'a> {
+            stop: &'a AtomicBool,
+            stopped: bool,
+        }
         impl Observer for Watch<'_> {
             fn on(&mut self, _: &Progress) -> ControlFlow<()> {
-                if self.0.load(Ordering::Relaxed) {
+                self.stopped |= self.stop.load(Ordering::Relaxed);
+                if self.stopped {
                     ControlFlow::Break(())
                 } else {
                     ControlFlow::Continue(())
                 }
             }
         }
-        let (options, watch) = (self.options_for(target), &mut Watch(stop));
-        let solution = solve::solve_towards(model, problem, target, &options, warm, watch)?;
-        if solution.certificate.status == Status::Interrupted {
+        let mut watch = Watch {
+            stop,
+            stopped: false,
+        };
+        let options = self.options_for(target);
+        let solution = solve::solve_towards(model, problem, target, &options, warm, &mut watch)?;
+        // A solve that was cut short may have closed its gap all the same, but it is not the one that an undisturbed run finds: it is
+        // thrown away whatever its status, so that a resumed run repeats it whole.
+        if watch.stopped {
             return Err(Error::Interrupted);
         }
         Ok(solution)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formulation::Formulation;
+
+    /// A stop in the middle of a solve whose gap is closed already must not let its policy pass for the plan: an undisturbed run
+    /// would have gone on, to the tie-break for one.
+    #[test]
+    fn a_plan_cut_short_is_no_plan() {
+        let model = crate::domains::load("double-chain").unwrap();
+        for formulation in Formulation::ALL {
+            let problem = Problem::new(formulation);
+            let (solver, go) = (Solver::default(), AtomicBool::new(false));
+            let plan = |warm: Option<&Solution>, stop: &AtomicBool| {
+                solver.plan(&model, &problem, &Target::default(), warm, stop)
+            };
+            let whole = plan(None, &go).unwrap();
+            let again = plan(Some(&whole), &go).unwrap();
+            match plan(Some(&whole), &AtomicBool::new(true)) {
+                Err(Error::Interrupted) => {}
+                other => assert_eq!(
+                    other.unwrap().policy.probabilities(),
+                    again.policy.probabilities()
+                ),
+            }
+        }
     }
 }

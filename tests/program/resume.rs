@@ -1,14 +1,11 @@
 //! An experiment that is killed and resumed ends with the same bytes as one that is not.
 #![allow(clippy::unwrap_used)]
 
-#[path = "common/process.rs"]
-mod process;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use process::{PROGRAM, Scratch, interrupt, kill_after, moments};
+use crate::process::{PROGRAM, Scratch, interrupt, kill_after, moments};
 
 /// All algorithms on a small chain: a second or two of work, all in the middle of runs.
 const EXPERIMENT: [&str; 11] = [

@@ -2,16 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::reference;
+use crate::common::reference;
 use ide3al::chain::{entropy, stationary::long_run};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Policy;
 use ide3al::solve::{Options, Solution, SolverChoice, TieBreak, solve};
 
 /// The reference file, and ten seeds (101 to 110) that nobody developed on.
-fn instances() -> Vec<common::Case> {
+fn instances() -> Vec<crate::common::Case> {
     let mut cases = reference("optima.json");
     let fresh = reference("optima-fresh.json").into_iter();
     cases.extend(fresh.filter(|case| case.name.starts_with("garnet")));

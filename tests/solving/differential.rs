@@ -9,22 +9,20 @@
 //! ```
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-mod trust;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::trust::arbitrary::{self, FAMILIES};
+use crate::trust::verdict::{Verdict, judge};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Mdp;
 use ide3al::report::Table;
 use ide3al::solve::Status;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use trust::arbitrary::{self, FAMILIES};
-use trust::verdict::{Verdict, judge};
 
 /// The most states of a random model.
 const LARGEST: usize = 40;
@@ -243,7 +241,7 @@ fn long() {
 /// The checks can fail: a policy that is not optimal, a bound that is too good.
 #[test]
 fn a_wrong_certificate_is_seen() {
-    use trust::definition;
+    use crate::trust::definition;
     let mdp = ide3al::domains::load("single-chain").unwrap();
     let p = definition::dense(&mdp);
     for formulation in Formulation::ALL {

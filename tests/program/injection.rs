@@ -2,13 +2,10 @@
 //! hold.
 #![allow(clippy::unwrap_used)]
 
-#[path = "common/process.rs"]
-mod process;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use process::{PROGRAM, Scratch};
+use crate::process::{PROGRAM, Scratch};
 
 /// Would run in a page, break out of an attribute, close a picture's element, or steer a
 /// terminal; each ends in a mark by which to find it.

@@ -1,16 +1,14 @@
 //! The worst inputs found, by name. Each broke something once, or is what somebody would try.
 #![allow(clippy::unwrap_used)]
 
-mod trust;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::trust::definition;
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::learn::{Experiment, hardest_state};
 use ide3al::model::{Mdp, Policy, io};
 use ide3al::solve::{Options, Solution, SolverChoice, Status, TieBreak, solve};
-use trust::definition;
 
 fn ide3al(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ide3al"))

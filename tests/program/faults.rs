@@ -3,15 +3,12 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
-#[path = "common/process.rs"]
-mod process;
-
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use process::{PROGRAM, Scratch, ide3al, interrupt, kill_after, moments, text};
+use crate::process::{PROGRAM, Scratch, ide3al, interrupt, kill_after, moments, text};
 
 /// Runs a shell script with the program as `$IDE3AL` and a folder as `$1`.
 fn shell(wrapper: &[&str], script: &str, folder: &Path) -> Output {

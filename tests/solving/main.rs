@@ -1,0 +1,16 @@
+//! Solvers and certificates: against the definitions, against each other, against reference values, within limits.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../trust/mod.rs"]
+mod trust;
+
+mod bounds;
+mod differential;
+mod estimated;
+mod larger;
+mod limits;
+mod properties;
+mod reference;
+mod regressions;
+mod target;
