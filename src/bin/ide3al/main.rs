@@ -3,10 +3,12 @@
 //! Errors go to stderr with exit code 2; a closed pipe ends quietly with 0.
 
 mod analyze;
+mod completions;
 mod convert;
 mod domains;
 mod frontier;
 mod learn;
+mod man;
 mod output;
 mod reproduce;
 mod solve;
@@ -33,10 +35,12 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Analyze(analyze::Arguments),
+    Completions(completions::Arguments),
     Convert(convert::Arguments),
     Domains(domains::Arguments),
     Frontier(frontier::Arguments),
     Learn(Box<learn::Arguments>),
+    Man(man::Arguments),
     Reproduce(reproduce::Arguments),
     Solve(solve::Arguments),
 }
@@ -45,10 +49,12 @@ fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Command::Analyze(arguments) => analyze::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Domains(arguments) => domains::run(&arguments),
         Command::Frontier(arguments) => frontier::run(&arguments),
         Command::Learn(arguments) => learn::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Solve(arguments) => solve::run(&arguments),
     };
