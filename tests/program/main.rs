@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod determinism;
+mod documents;
 mod faults;
 mod injection;
 mod manual;

@@ -1,0 +1,37 @@
+"""Every ```python block of the documents runs, one after the other within a page; ```py marks a fragment that is only shown."""
+
+import os
+import re
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+matplotlib.use("Agg")
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "python" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(page):
+    """(line, code) of the blocks that are run."""
+    text = page.read_text(encoding="utf-8")
+    for found in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        yield text.count("\n", 0, found.start()) + 2, found.group(1)
+
+
+WITH_CODE = [page for page in PAGES if any(blocks(page))]
+
+
+def test_there_is_something_to_run():
+    assert ROOT / "README.md" in WITH_CODE and ROOT / "python" / "README.md" in WITH_CODE
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_the_documents_show_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", os.fspath(tmp_path / "minari"))
+    names = {"__name__": "__main__"}
+    for line, code in blocks(page):
+        # the file's own lines, so that a traceback names them
+        exec(compile("\n" * (line - 1) + code, page, "exec"), names)
