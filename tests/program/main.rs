@@ -9,4 +9,5 @@ mod manual;
 mod process;
 mod reproduce;
 mod resume;
+mod snapshots;
 mod solve_cli;
