@@ -1,21 +1,23 @@
 //! Several optimal policies of one problem, where there are many.
 //!
 //! The linear programs have faces of optimal policies, and so has Frobenius: only the difference
-//! `U - M` is unique, and many policies may have it. State Entropy fixes the steady state, but with
-//! `xi` = 0 what the start reaches of it depends on the policy. A solver returns one point of the
-//! face; others are found by solving models that differ by a hair, which breaks the ties another
-//! way each time, and by starting from the policies of other formulations. Whether a policy is
-//! optimal for the model itself is checked, not assumed.
+//! `U - M` is unique, and many policies may have it. A solver returns one point of the face; others
+//! are the optimal policies nearest to random ones, to the optimal policies of the other
+//! formulations, and to points far away in random directions, which are extreme points of the face.
+//! State Entropy fixes the steady state, but with `xi` = 0 what the start reaches of it depends on the
+//! policy: there, models that differ by a hair break the ties another way each time. Whether a policy
+//! is optimal for the model itself is checked, not assumed.
 
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
-use crate::solve::{Options, Solution, SolverChoice, Status, TieBreak, solve};
+use crate::solve::{Options, Solution, SolverChoice, Status, TieBreak, solve, solve_nearest};
 
 /// Longest single solve of a search for further policies; one that is not done by then is checked
 /// like the others.
@@ -27,6 +29,13 @@ const HAIR: f64 = 1e3;
 
 /// Perturbed models that are solved.
 const MODELS: u64 = 8;
+
+/// Random policies, and random directions, whose nearest optimal policy is looked for.
+const CENTRES: u64 = 12;
+
+/// How far away the directions' points lie, in policies' diameters: so that a difference of one part
+/// in a hundred between two extreme points decides.
+const FAR: f64 = 100.0;
 
 /// The gap to solve to. A linear program's value grows in proportion to the distance from its
 /// optimal face, so the default is enough. Frobenius and the entropies grow with its square: a
@@ -60,37 +69,16 @@ pub(super) fn many(problem: &Problem) -> bool {
 
 /// Optimal policies besides the known one, each checked to have its value.
 pub(super) fn others(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<Vec<Policy>> {
-    let auto = options(problem, SolverChoice::Auto);
     let mut found = Vec::new();
     for solver in [SolverChoice::Auto, SolverChoice::Conic] {
         let options = options(problem, solver);
         found.push(solve(mdp, problem, &options, None, &mut ())?.policy);
     }
-    for formulation in Formulation::ALL {
-        if formulation == problem.formulation {
-            continue;
+    match problem.formulation {
+        Formulation::Dual | Formulation::StateEntropy => {
+            on_perturbed_models(mdp, problem, &mut found)?;
         }
-        let other = Problem {
-            formulation,
-            zeta: if formulation.takes_zeta() {
-                problem.zeta
-            } else {
-                1.0
-            },
-            ..*problem
-        };
-        let plain = options(&other, SolverChoice::Auto);
-        // a solution of this problem, moved to another policy; its dual point proves nothing there
-        let mut warm = known.clone();
-        warm.policy = solve(mdp, &other, &plain, None, &mut ())?.policy;
-        warm.dual.clear();
-        found.push(solve(mdp, problem, &auto, Some(&warm), &mut ())?.policy);
-    }
-    for seed in 0..MODELS {
-        let near = perturbed(mdp, HAIR * gap(problem), seed)?;
-        let solution = solve(&near, problem, &auto, None, &mut ())?;
-        let probabilities = solution.policy.probabilities().to_vec();
-        found.push(Policy::new(mdp, probabilities)?);
+        _ => on_the_face(mdp, problem, &mut found)?,
     }
     // the smaller the better, for all
     let sign = if problem.formulation.maximises() {
@@ -98,11 +86,13 @@ pub(super) fn others(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<V
     } else {
         1.0
     };
+    let values: Result<Vec<Option<f64>>> = found
+        .par_iter()
+        .map(|policy| value(mdp, problem, policy))
+        .collect();
     let mut judged = Vec::new();
-    for policy in found {
-        if let Some(value) = value(mdp, problem, &policy)? {
-            judged.push((sign * value, policy));
-        }
+    for (value, policy) in values?.into_iter().zip(found) {
+        judged.extend(value.map(|value| (sign * value, policy)));
     }
     let own = value(mdp, problem, &known.policy)?.map(|value| sign * value);
     let all = judged.iter().map(|(value, _)| *value).chain(own);
@@ -110,6 +100,65 @@ pub(super) fn others(mdp: &Mdp, problem: &Problem, known: &Solution) -> Result<V
     let most = best + 10.0 * gap(problem) * best.abs().max(1.0);
     judged.retain(|(value, _)| *value <= most);
     Ok(judged.into_iter().map(|(_, policy)| policy).collect())
+}
+
+/// The optimal policies of a distance that are nearest to policies that are not.
+fn on_the_face(mdp: &Mdp, problem: &Problem, found: &mut Vec<Policy>) -> Result<()> {
+    let mut centres = Vec::new();
+    for formulation in Formulation::ALL {
+        if formulation != problem.formulation {
+            let zeta = if formulation.takes_zeta() {
+                problem.zeta
+            } else {
+                1.0
+            };
+            let other = Problem {
+                formulation,
+                zeta,
+                ..*problem
+            };
+            let plain = options(&other, SolverChoice::Auto);
+            let solution = solve(mdp, &other, &plain, None, &mut ())?;
+            centres.push(solution.policy.probabilities().to_vec());
+        }
+    }
+    for seed in 0..CENTRES {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        // exponential weights make a row that is uniformly distributed over the simplex
+        let mut policy: Vec<f64> = (0..mdp.n_pairs())
+            .map(|_| -(1.0 - rng.random::<f64>()).ln())
+            .collect();
+        for s in 0..mdp.n_states() {
+            let row = &mut policy[mdp.pairs(s)];
+            let sum = row.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+            row.iter_mut().for_each(|p| *p /= sum);
+        }
+        centres.push(policy);
+        let away = (0..mdp.n_pairs()).map(|_| FAR * (2.0 * rng.random::<f64>() - 1.0));
+        centres.push(away.collect());
+    }
+    let nearest = Options {
+        tie_break: TieBreak::Uniform,
+        ..options(problem, SolverChoice::Auto)
+    };
+    let policies: Result<Vec<Policy>> = centres
+        .par_iter()
+        .map(|centre| Ok(solve_nearest(mdp, problem, centre, &nearest, &mut ())?.policy))
+        .collect();
+    found.extend(policies?);
+    Ok(())
+}
+
+/// The optimal policies of models that differ by a hair.
+fn on_perturbed_models(mdp: &Mdp, problem: &Problem, found: &mut Vec<Policy>) -> Result<()> {
+    let auto = options(problem, SolverChoice::Auto);
+    for seed in 0..MODELS {
+        let near = perturbed(mdp, HAIR * gap(problem), seed)?;
+        let solution = solve(&near, problem, &auto, None, &mut ())?;
+        let probabilities = solution.policy.probabilities().to_vec();
+        found.push(Policy::new(mdp, probabilities)?);
+    }
+    Ok(())
 }
 
 /// The model with a hair of each row led to any other state, which breaks every tie.
@@ -178,6 +227,49 @@ mod tests {
         let high = entropies.iter().copied().fold(0.0, f64::max);
         // the face reaches from 0.832 to 0.953
         assert!(low >= 0.8320 && high <= 0.9535, "{low} {high}");
-        assert!(high - low > 0.02, "{low} {high}");
+        assert!(high - low > 0.1, "{low} {high}");
+    }
+
+    /// A projection onto a convex set makes an obtuse angle with every other point of the set.
+    #[test]
+    fn the_nearest_optimal_policy_is_nearest() {
+        let mdp = domains::load("double-chain").unwrap();
+        for formulation in [
+            Formulation::ColumnSum,
+            Formulation::Infinity,
+            Formulation::Frobenius,
+        ] {
+            let problem = Problem {
+                xi: 0.05,
+                ..Problem::new(formulation)
+            };
+            let known = solve(&mdp, &problem, &Options::default(), None, &mut ()).unwrap();
+            let face = others(&mdp, &problem, &known).unwrap();
+            assert!(face.len() > 10, "{formulation:?}: {}", face.len());
+            let spread = |policy: &Policy| {
+                let pairs = policy.probabilities().iter();
+                let both = pairs.zip(known.policy.probabilities());
+                both.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+            };
+            assert!(face.iter().map(spread).fold(0.0, f64::max) > 0.1);
+            let mut rng = ChaCha8Rng::seed_from_u64(9);
+            for _ in 0..3 {
+                let pairs = 0..mdp.n_pairs();
+                let centre: Vec<f64> = pairs.map(|_| rng.random::<f64>()).collect();
+                let options = Options {
+                    tolerance: gap(&problem),
+                    ..Options::default()
+                };
+                let found = solve_nearest(&mdp, &problem, &centre, &options, &mut ()).unwrap();
+                assert!(found.notes.is_empty(), "{:?}", found.notes);
+                let nearest = found.policy.probabilities();
+                for other in &face {
+                    let angle: f64 = (0..mdp.n_pairs())
+                        .map(|i| (centre[i] - nearest[i]) * (other.probabilities()[i] - nearest[i]))
+                        .sum();
+                    assert!(angle < 1e-3, "{formulation:?}: {angle}");
+                }
+            }
+        }
     }
 }

@@ -204,8 +204,35 @@ pub fn solve_towards(
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
-    problem.validate(mdp)?;
     check_target(mdp, problem, target)?;
+    let uniform = Policy::uniform(mdp);
+    let wanted = (target, uniform.probabilities());
+    find(mdp, problem, wanted, options, warm, observer)
+}
+
+/// The optimal policy of one of the three distances that is nearest to `centre`, a number for each pair, which need
+/// not be a policy: towards a point far away lies an extreme point of the optimal policies.
+pub(crate) fn solve_nearest(
+    mdp: &Mdp,
+    problem: &Problem,
+    centre: &[f64],
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Solution> {
+    let wanted = (&Target::default(), centre);
+    find(mdp, problem, wanted, options, None, observer)
+}
+
+/// Solves towards a target and, where there are several optimal policies, for the one nearest to a point.
+fn find(
+    mdp: &Mdp,
+    problem: &Problem,
+    (target, centre): (&Target, &[f64]),
+    options: &Options,
+    warm: Option<&Solution>,
+    observer: &mut dyn Observer,
+) -> Result<Solution> {
+    problem.validate(mdp)?;
     check_warm(mdp, problem, warm)?;
     let kind = Kind {
         maximises: problem.formulation.maximises(),
@@ -218,13 +245,13 @@ pub fn solve_towards(
     let mut driver = Driver::new(kind, options, first, observer);
     let mut notes = match problem.formulation {
         Formulation::ColumnSum => {
-            distance::column_sum::solve(mdp, problem, options, warm, &mut driver)?
+            distance::column_sum::solve(mdp, problem, options, centre, warm, &mut driver)?
         }
         Formulation::Infinity => {
-            distance::infinity::solve(mdp, problem, options, warm, &mut driver)?
+            distance::infinity::solve(mdp, problem, options, centre, warm, &mut driver)?
         }
         Formulation::Frobenius => {
-            distance::frobenius::solve(mdp, problem, options, warm, &mut driver)?
+            distance::frobenius::solve(mdp, problem, options, centre, warm, &mut driver)?
         }
         Formulation::Dual | Formulation::StateEntropy => {
             occupancy::solve(mdp, problem, target, options, warm, &mut driver)?

@@ -3,7 +3,7 @@
 use super::{Interior, MOST_DENSE, MOST_WORK, replace, settle, sharpen, take_nearest};
 use crate::error::Result;
 use crate::formulation::{Problem, column_sum, simplex};
-use crate::model::{Mdp, Policy};
+use crate::model::Mdp;
 use crate::solve::driver::{Candidate, Driver};
 use crate::solve::large;
 use crate::solve::methods::interior_point::InteriorPoint;
@@ -15,6 +15,7 @@ pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
     options: &Options,
+    centre: &[f64],
     warm: Option<&Solution>,
     driver: &mut Driver<'_>,
 ) -> Result<Vec<String>> {
@@ -28,10 +29,10 @@ pub(in crate::solve) fn solve(
     if options.tie_break == TieBreak::None || !driver.alive() {
         return Ok(Vec::new());
     }
-    // nothing is nearer to uniform than the uniform policy itself
-    let uniform = Policy::uniform(mdp).probabilities().to_vec();
-    let value = column_sum::value(mdp, &uniform);
-    if replace(driver, uniform, value) {
+    // no optimal policy is nearer than the nearest of all policies
+    let nearest = simplex::feasible(mdp, problem.xi, centre.to_vec());
+    let value = column_sum::value(mdp, &nearest);
+    if replace(driver, nearest, value) {
         return Ok(Vec::new());
     }
     let point = interior.or_else(|| ColumnSum::start(mdp, problem.xi, MOST_DENSE));
@@ -41,7 +42,7 @@ pub(in crate::solve) fn solve(
             return None;
         }
         let frozen = point.at_bounds();
-        point.program.toward_uniform();
+        point.program.toward(centre);
         if !settle(&mut point, frozen, driver) {
             return None;
         }

@@ -21,6 +21,7 @@ pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
     options: &Options,
+    centre: &[f64],
     warm: Option<&Solution>,
     driver: &mut Driver<'_>,
 ) -> Result<Vec<String>> {
@@ -36,10 +37,9 @@ pub(in crate::solve) fn solve(
     if options.tie_break == TieBreak::None || !driver.alive() {
         return Ok(Vec::new());
     }
-    // nothing is nearer to uniform than the uniform policy itself
-    let uniform = Policy::uniform(mdp).probabilities().to_vec();
-    let value = certified(mdp, problem, uniform.clone(), None).objective;
-    if replace(driver, uniform, value) {
+    // no optimal policy is nearer than the nearest of all policies
+    let nearest = certified(mdp, problem, centre.to_vec(), None);
+    if replace(driver, nearest.policy, nearest.objective) {
         return Ok(Vec::new());
     }
     let point = interior.or_else(|| start(mdp, problem));
@@ -48,8 +48,7 @@ pub(in crate::solve) fn solve(
             return None;
         }
         let optimum = point.optimum(mdp);
-        let (mut face, frozen) =
-            FrobeniusFace::start(mdp, problem.xi, problem.zeta, &optimum, MOST_DENSE)?;
+        let (mut face, frozen) = FrobeniusFace::start(mdp, problem, &optimum, centre, MOST_DENSE)?;
         if !settle(&mut face, frozen, driver) {
             return None;
         }

@@ -6,7 +6,7 @@ use crate::formulation::infinity::Block;
 use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
-use crate::model::{Mdp, Policy};
+use crate::model::Mdp;
 use crate::solve::driver::{Candidate, Driver};
 use crate::solve::large;
 use crate::solve::methods::interior_point::InteriorPoint;
@@ -23,6 +23,7 @@ pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
     options: &Options,
+    centre: &[f64],
     warm: Option<&Solution>,
     driver: &mut Driver<'_>,
 ) -> Result<Vec<String>> {
@@ -90,17 +91,17 @@ pub(in crate::solve) fn solve(
     if options.tie_break == TieBreak::None || !driver.alive() {
         return Ok(Vec::new());
     }
-    // nothing is nearer to uniform than the uniform policy itself
-    let uniform = Policy::uniform(mdp).probabilities().to_vec();
+    // no optimal policy is nearer than the nearest of all policies
+    let nearest = simplex::feasible(mdp, problem.xi, centre.to_vec());
     let value = judge(
         &blocks,
-        uniform.clone(),
-        mass_of(mdp, &support, &uniform),
+        nearest.clone(),
+        mass_of(mdp, &support, &nearest),
         &DualPoint::default(),
     )
     .0
     .objective;
-    if replace(driver, uniform, value) {
+    if replace(driver, nearest, value) {
         return Ok(Vec::new());
     }
     // the same way whichever method found the optimum, with blocks as this one meets them
@@ -117,7 +118,7 @@ pub(in crate::solve) fn solve(
         if block.is_none() {
             let mut frozen = point.at_bounds();
             frozen[point.program.level()] = true;
-            point.program.toward_uniform();
+            point.program.toward(centre);
             if !settle(&mut point, frozen, driver) {
                 break;
             }

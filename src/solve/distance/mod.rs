@@ -19,7 +19,7 @@ const SHARP: f64 = 1e-15;
 const MOST_STEPS: usize = 100;
 /// A certificate is asked for once the method's own gap is this share of the wanted one,
 const NEAR: f64 = 0.3;
-/// and the policy nearest to uniform is known when nothing more than this remains to be gained.
+/// and the nearest optimal policy is known when nothing more than this remains to be gained.
 const SETTLED: f64 = 1e-14;
 /// Complementarity products at the start on the face; between 1e-2 and 1e-4 the number of steps hardly changes.
 const CENTRE: f64 = 1e-3;
@@ -75,7 +75,7 @@ fn sharpen<P: Program>(point: &mut InteriorPoint<P>, driver: &mut Driver<'_>) ->
     true
 }
 
-/// From a point on the optimal face to the one nearest to uniform; false if the solve is to stop.
+/// From a point on the optimal face to the one nearest to the policy wanted; false if the solve is to stop.
 fn settle<P: Program>(
     point: &mut InteriorPoint<P>,
     frozen: Vec<bool>,
@@ -105,7 +105,7 @@ fn replace(driver: &mut Driver<'_>, policy: Vec<f64>, objective: f64) -> bool {
     as_good
 }
 
-/// Takes the policy nearest to uniform in place of the best one if it is as good; the note says why not.
+/// Takes the nearest optimal policy in place of the best one if it is as good; the note says why not.
 fn take_nearest(driver: &mut Driver<'_>, nearest: Option<(Vec<f64>, f64)>) -> Option<String> {
     let why = match nearest {
         Some((policy, objective)) => {

@@ -116,10 +116,10 @@ impl ColumnSum {
         (self.rows.policy(x), y[n..2 * n].to_vec())
     }
 
-    /// From here on the nearest point to uniform is looked for.
-    pub(in crate::solve) fn toward_uniform(&mut self) {
+    /// From here on the nearest point to a policy is looked for.
+    pub(in crate::solve) fn toward(&mut self, centre: &[f64]) {
         self.cost.fill(0.0);
-        self.pull.begin(&mut self.cost);
+        self.pull.begin(&self.rows, centre, &mut self.cost);
     }
 
     fn sizes(&self) -> (usize, usize) {

@@ -1,9 +1,9 @@
-//! The optimal Frobenius policy nearest to uniform, as a program over [rows](crate::solve::methods::rows).
+//! The optimal Frobenius policy nearest to a given one, as a program over [rows](crate::solve::methods::rows).
 //!
 //! At an optimum the difference $G = U - M(\pi^*)$ is unique although the policy may not be. A policy is
 //! optimal exactly when $M(\pi) + G \in B_\zeta$:
 //!
-//! $$\min \tfrac12 \|\pi - \text{uniform}\|^2 \quad \text{s.t.} \quad \sum_s M_{st}(\pi) = \sum_s M_{st}(\pi^*), \qquad
+//! $$\min \tfrac12 \|\pi - c\|^2 \quad \text{s.t.} \quad \sum_s M_{st}(\pi) = \sum_s M_{st}(\pi^*), \qquad
 //!   0 \le M_{st}(\pi) + G_{st} = r_{st} \le \zeta$$
 //!
 //! on the cells that some policy reaches; elsewhere nothing changes. The multipliers of $U \ge 0$ and $U \le \zeta$
@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use super::Pull;
 use super::frobenius::one_target;
+use crate::formulation::Problem;
 use crate::model::Mdp;
 use crate::solve::methods::elimination::{Elimination, Weights};
 use crate::solve::methods::interior_point::{InteriorPoint, Program};
@@ -48,12 +49,13 @@ impl FrobeniusFace {
     /// columns' system is too large.
     pub(in crate::solve) fn start(
         mdp: &Mdp,
-        xi: f64,
-        zeta: f64,
+        problem: &Problem,
         optimum: &Optimum<'_>,
+        centre: &[f64],
         most_dense: usize,
     ) -> Option<(InteriorPoint<Self>, Vec<bool>)> {
-        let rows = Rows::new(mdp, xi, Cells::Filled);
+        let zeta = problem.zeta;
+        let rows = Rows::new(mdp, problem.xi, Cells::Filled);
         let elimination = Elimination::new(&rows, false, most_dense)?;
         let (n, moving, cells) = (rows.n_states(), rows.n_moving(), rows.n_cells());
         let mut right = vec![0.0; 2 * n + cells];
@@ -72,7 +74,7 @@ impl FrobeniusFace {
         );
         let mut pull = Pull::new(&rows);
         let mut cost = vec![0.0; moving + cells];
-        pull.begin(&mut cost);
+        pull.begin(&rows, centre, &mut cost);
         let frozen = optimum
             .p
             .iter()

@@ -227,10 +227,10 @@ impl Infinity {
         ]
     }
 
-    /// From here on the nearest point to uniform is looked for.
-    pub(in crate::solve) fn toward_uniform(&mut self) {
+    /// From here on the nearest point to a policy is looked for.
+    pub(in crate::solve) fn toward(&mut self, centre: &[f64]) {
         self.cost.fill(0.0);
-        self.pull.begin(&mut self.cost);
+        self.pull.begin(&self.rows, centre, &mut self.cost);
     }
 
     fn places(&self) -> Places {

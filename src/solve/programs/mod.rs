@@ -1,4 +1,4 @@
-//! The three distances, and the search for the optimal policy nearest to uniform, as quadratic programs
+//! The three distances, and the search for the optimal policy nearest to a given one, as quadratic programs
 //! over [rows](super::methods::rows) for the [interior-point method](super::methods::interior_point).
 
 pub(super) mod column_sum;
@@ -8,7 +8,7 @@ pub(super) mod infinity;
 
 use super::methods::rows::Rows;
 
-/// The objective $\tfrac12 \|\pi - \text{uniform}\|^2$ in the coordinates $\pi_s = \xi + m_s p_s$, once it is wanted.
+/// The objective $\tfrac12 \|\pi - c\|^2$ in the coordinates $\pi_s = \xi + m_s p_s$, once it is wanted.
 struct Pull {
     active: bool,
     /// $m_s^2$ and $1 / A_s$ for each action that can move.
@@ -31,11 +31,12 @@ impl Pull {
         }
     }
 
-    /// The linear part, into the costs of the policy.
-    fn begin(&mut self, cost: &mut [f64]) {
+    /// The linear part, into the costs of the policy. $c$ has an entry for each of the model's pairs and may lie
+    /// anywhere: the nearest point of a face to one far away is an extreme point of that face.
+    fn begin(&mut self, rows: &Rows, centre: &[f64], cost: &mut [f64]) {
         self.active = true;
-        for ((c, w), u) in cost.iter_mut().zip(&self.weight).zip(&self.uniform) {
-            *c = -w * u;
+        for ((cost, w), pair) in cost.iter_mut().zip(&self.weight).zip(&rows.pairs) {
+            *cost = w.sqrt() * (rows.xi - centre[*pair]);
         }
     }
 
