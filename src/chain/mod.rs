@@ -9,6 +9,7 @@ mod analysis;
 pub mod bounds;
 pub mod classes;
 pub mod entropy;
+pub mod episode;
 pub mod gth;
 pub mod horizon;
 mod krylov;

@@ -3,8 +3,9 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
+use ide3al::chain::episode::analyze_episode;
 use ide3al::chain::{Analysis, AnalyzeOptions, MixingNorm, analyze};
-use ide3al::model::{Mdp, Policy};
+use ide3al::model::{Mdp, Plan, Policy, TimedPolicy};
 use ide3al::report::table::number;
 use ide3al::report::{Ink, Table, heat_map};
 
@@ -23,11 +24,13 @@ spectral_gap_kind (exact, converged, estimate), second_eigenvalue (modulus), mix
 when infinite) with mixing_time_kind (exact, or lower_bound above 3000 states), \
 communicating_classes, recurrent_classes, transient_states, period, residual (max |d - M'd|), \
 stationary_method, stationary_converged, stationary; with --horizon also horizon, horizon_entropy \
-and horizon_entropy_normalized.")]
+and horizon_entropy_normalized. For a policy that depends on the step: steps, entropy, \
+state_action_entropy and their normalized forms, min_probability, least_visited_state, states_reached and \
+distribution, all of the average over its episode from the start.")]
 pub(crate) struct Arguments {
     /// Domain with optional parameters, grid:FILE, or a model file
     model: String,
-    /// Policy file (.json, .npz), or 'uniform'
+    /// Policy file (.json, .npz, .npy; one table, or one per step), or 'uniform'
     #[arg(long, value_name = "FILE|uniform", default_value = "uniform")]
     policy: String,
     /// Also report the entropy of the average state distribution over steps 0 to T-1
@@ -61,9 +64,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     options.validate()?;
     let mdp = ide3al::domains::load(&arguments.model)?;
-    let policy = match arguments.policy.as_str() {
-        "uniform" => Policy::uniform(&mdp),
-        file => ide3al::model::io::read_policy(Path::new(file), &mdp)?,
+    let plan = match arguments.policy.as_str() {
+        "uniform" => Plan::Stationary(Policy::uniform(&mdp)),
+        file => ide3al::model::io::read_plan(Path::new(file), &mdp)?,
+    };
+    let policy = match plan {
+        Plan::Stationary(policy) => policy,
+        Plan::Timed(policy) => return episode(arguments, &mdp, &policy),
     };
     let analysis = analyze(&mdp, &policy, &options)?;
     if !analysis.stationary_converged {
@@ -77,6 +84,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     output::print(&table(&mdp, &analysis).to_string())?;
     output::print(&map(&mdp, &analysis.stationary))
+}
+
+/// A policy that depends on the step is judged over its own episode.
+fn episode(arguments: &Arguments, mdp: &Mdp, policy: &TimedPolicy) -> anyhow::Result<()> {
+    if let Some(horizon) = arguments.horizon {
+        anyhow::bail!(
+            "--horizon {horizon}: this policy is for {} steps and is judged over these; leave --horizon out",
+            policy.steps()
+        );
+    }
+    let analysis = analyze_episode(mdp, policy)?;
+    if arguments.json {
+        return output::print_json(&(serde_json::to_string(&analysis)? + "\n"));
+    }
+    output::print(&crate::episode::table(mdp, &analysis).to_string())?;
+    output::print(&map(mdp, &analysis.distribution))
 }
 
 /// The figures, one per line, with what they mean.

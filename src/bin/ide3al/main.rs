@@ -5,6 +5,7 @@
 mod analyze;
 mod convert;
 mod domains;
+mod episode;
 mod frontier;
 mod learn;
 mod output;
