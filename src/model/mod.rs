@@ -12,6 +12,7 @@ mod layout;
 mod mdp;
 mod policy;
 mod timed_policy;
+mod times;
 
 pub mod io;
 

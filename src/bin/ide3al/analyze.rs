@@ -23,7 +23,9 @@ min_probability, least_visited_state, spectral_gap with spectral_gap_error and \
 spectral_gap_kind (exact, converged, estimate), second_eigenvalue (modulus), mixing_time (null \
 when infinite) with mixing_time_kind (exact, or lower_bound above 3000 states), \
 communicating_classes, recurrent_classes, transient_states, period, residual (max |d - M'd|), \
-stationary_method, stationary_converged, stationary; with --horizon also horizon, horizon_entropy \
+stationary_method, stationary_converged, stationary; entropy_rate (nats per step), step_time (mean; \
+1 without travel times), kemeny_constant, hitting_time_max, hitting_time_mean, return_time_max, return_time_mean \
+(in the unit of step_time; null with several recurrent classes, the first three also above 1000 states); with --horizon also horizon, horizon_entropy \
 and horizon_entropy_normalized. For a policy that depends on the step: steps, entropy, \
 state_action_entropy and their normalized forms, min_probability, least_visited_state, states_reached and \
 distribution, all of the average over its episode from the start.")]
@@ -161,6 +163,38 @@ pub(crate) fn table(mdp: &Mdp, analysis: &Analysis) -> Table {
         steps,
         format!("to {norm} {}", analysis.mixing_threshold),
     ]);
+    table.row([
+        "entropy rate".into(),
+        nats(analysis.entropy_rate),
+        "how unpredictable the next state is".into(),
+    ]);
+    let unit = if mdp.times().is_some() {
+        "in the model's travel times"
+    } else {
+        "steps"
+    };
+    let times = [
+        ("Kemeny constant", analysis.kemeny_constant, None),
+        (
+            "hitting times",
+            analysis.hitting_time_mean,
+            analysis.hitting_time_max,
+        ),
+        (
+            "return times",
+            analysis.return_time_mean,
+            analysis.return_time_max,
+        ),
+    ];
+    for (name, mean, largest) in times {
+        if let Some(mean) = mean {
+            let meaning = match largest {
+                Some(largest) => format!("mean, largest {}, {unit}", number(largest, 5)),
+                None => format!("mean time to a random visit, {unit}"),
+            };
+            table.row([name.into(), number(mean, 5), meaning]);
+        }
+    }
     if let (Some(steps), Some(entropy), Some(normalized)) = (
         analysis.horizon,
         analysis.horizon_entropy,
