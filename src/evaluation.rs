@@ -1,5 +1,7 @@
 //! A solved problem, judged: the certificate, the long run, the bounds, the share of the truth.
 
+pub mod episode;
+
 use serde::Serialize;
 
 use crate::chain::bounds::{self, Distances, PaperClaims};
@@ -9,7 +11,7 @@ use crate::formulation::support::Support;
 use crate::formulation::{Formulation, Problem, column_sum};
 use crate::model::{Mdp, Policy};
 use crate::solve::value::frobenius::Evaluator;
-use crate::solve::{self, Observer, Options, Solution, Status, TieBreak};
+use crate::solve::{self, Certificate, Observer, Options, Solution, Status, TieBreak};
 
 /// Most stored transitions of a chain whose infinity distance is computed.
 const INFINITY_LIMIT: usize = 20_000;
@@ -80,6 +82,12 @@ pub struct SolveReport {
     pub optimal_entropy: Option<f64>,
     /// Entropy of this policy's steady state as a share of `optimal_entropy`.
     pub optimal_entropy_share: Option<f64>,
+    /// With a horizon: the largest entropy that any policy, time-dependent ones included, reaches within it, in nats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub horizon_optimal_entropy: Option<f64>,
+    /// Entropy of this policy within the horizon as a share of `horizon_optimal_entropy`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub horizon_optimal_entropy_share: Option<f64>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// The long run under the policy.
@@ -177,23 +185,18 @@ pub fn report(
     if let Some(reason) = bounds.certified_reason {
         notes.push(format!("the certified entropy bound is trivial: {reason}"));
     }
-    let explained = match certificate.status {
-        Status::Optimal => None,
-        Status::IterationLimit => Some("the iteration limit was reached"),
-        Status::TimeLimit => Some("the time limit was reached"),
-        Status::Interrupted => Some("the solve was interrupted"),
-        Status::Stalled => Some("no further progress in floating point"),
+    notes.extend(explained(certificate));
+    let horizon_optimal_entropy = match (analyze_options.horizon, compare) {
+        (None, _) | (_, Compare::Never) => None,
+        _ if certificate.status == Status::Interrupted => None,
+        (Some(steps), _) => {
+            let asked = compare == Compare::Always;
+            episode::optimum(mdp, steps, problem.xi, asked, observer, &mut notes)?
+        }
     };
-    if let Some(reason) = explained {
-        notes.push(format!(
-            "{reason}: the policy is valid and within {:.1e} of the optimum, but not to the tolerance \
-             asked for",
-            certificate.gap
-        ));
-    }
-    let share = |optimum: f64| {
+    let share = |entropy: f64, optimum: f64| {
         if optimum > 0.0 {
-            analysis.entropy / optimum
+            entropy / optimum
         } else {
             1.0
         }
@@ -212,10 +215,30 @@ pub fn report(
         policy: solution.policy.rows(mdp),
         bounds,
         optimal_entropy,
-        optimal_entropy_share: optimal_entropy.map(share),
+        optimal_entropy_share: optimal_entropy.map(|most| share(analysis.entropy, most)),
+        horizon_optimal_entropy,
+        horizon_optimal_entropy_share: horizon_optimal_entropy
+            .zip(analysis.horizon_entropy)
+            .map(|(most, entropy)| share(entropy, most)),
         notes,
         analysis,
     })
+}
+
+/// Why an answer is not to the tolerance asked for, where it is not.
+fn explained(certificate: &Certificate) -> Option<String> {
+    let reason = match certificate.status {
+        Status::Optimal => return None,
+        Status::IterationLimit => "the iteration limit was reached",
+        Status::TimeLimit => "the time limit was reached",
+        Status::Interrupted => "the solve was interrupted",
+        Status::Stalled => "no further progress in floating point",
+    };
+    Some(format!(
+        "{reason}: the policy is valid and within {:.1e} of the optimum, but not to the tolerance \
+         asked for",
+        certificate.gap
+    ))
 }
 
 /// The State Entropy optimum for the same `xi`, in nats.

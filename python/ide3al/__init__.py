@@ -13,6 +13,7 @@ from ._ide3al import Error
 from .agents import IDE3AL, CountBased, MaxEnt, Random
 from .analysis import Analysis, analyze
 from .data import Data, collect
+from .episodes import EpisodeAnalysis, EpisodeSolution, load_policy
 from .experiments import ExperimentError, ExperimentResult, experiment, scores
 from .frontier import Frontier, frontier
 from .mdp import MDP, domains
@@ -27,6 +28,8 @@ __all__ = [
     "Analysis",
     "CountBased",
     "Data",
+    "EpisodeAnalysis",
+    "EpisodeSolution",
     "Error",
     "ExperimentError",
     "ExperimentResult",
@@ -40,6 +43,7 @@ __all__ = [
     "domains",
     "experiment",
     "frontier",
+    "load_policy",
     "plot_curves",
     "plot_policy",
     "plot_visitation",

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from . import _ide3al
+from ._ide3al import Error
 from ._table import html_table, nats, text_table
+from .episodes import EpisodeAnalysis, is_timed, timed_probabilities
 from .mdp import MDP, Floats, probabilities
 
 
@@ -66,6 +68,18 @@ class Analysis:
     def period(self) -> int:
         return int(self.figures["period"])
 
+    @property
+    def entropy_rate(self) -> float:
+        """How unpredictable the next state is, in nats per step."""
+        return float(self.figures["entropy_rate"])
+
+    @property
+    def kemeny_constant(self) -> float | None:
+        """Mean time to a random visit, in steps or in the model's travel times; None with several
+        recurrent classes or above 1,000 states."""
+        constant = self.figures["kemeny_constant"]
+        return None if constant is None else float(constant)
+
     def _rows(self) -> list[tuple[str, str]]:
         figures = self.figures
         at_least = "at least " if figures["mixing_time_kind"] == "lower_bound" else ""
@@ -108,8 +122,16 @@ def analyze(
     horizon: int | None = None,
     mixing_threshold: float = 0.25,
     mixing_norm: str = "tv",
-) -> Analysis:
-    """Classes, stationary distribution, entropies, spectral gap and mixing time of ``mdp``
-    under ``policy``: an array (S, A), one row per state, or ``"uniform"``."""
+) -> Analysis | EpisodeAnalysis:
+    """Classes, stationary distribution, entropies, spectral gap, mixing, hitting and return times
+    of ``mdp`` under ``policy``: an array (S, A), one row per state, or ``"uniform"``.
+
+    A policy that depends on the step, (T, S, A), is judged over its own episode."""
+    if is_timed(policy):
+        if horizon is not None:
+            raise Error(f"horizon = {horizon}: the policy is judged over its own steps; leave it out")
+        return EpisodeAnalysis(
+            _ide3al.analyze_episode(mdp._model, timed_probabilities(mdp, policy))
+        )
     flat = probabilities(mdp, policy)
     return Analysis(_ide3al.analyze(mdp._model, flat, horizon, mixing_threshold, mixing_norm))

@@ -85,6 +85,9 @@ def collect(
     """Takes ``steps`` steps in ``env`` with an agent or a policy (S, A), resetting after each
     episode; unlike in learning, resets are no steps here.
 
+    A policy (T, S, A) depends on the step: it begins anew after each reset, and its episodes are
+    cut after T steps.
+
     With ``learn`` the agent is fitted meanwhile, and the data are the steps that it learns
     from (its own seed counts then); without, it follows what it has learned before.
 
@@ -214,31 +217,40 @@ def _collect(env: Any, policy: Agent | Any, steps: int, seed: int) -> Data:
             states = policy._observations.copy()
         policy = policy.policy
     table = np.asarray(policy, dtype=np.float64)
-    size = table.shape[0] if isinstance(states, Found) and table.ndim == 2 else states.size
-    if table.shape != (size, actions.size):
+    size = table.shape[-2] if isinstance(states, Found) and table.ndim in (2, 3) else states.size
+    if table.ndim not in (2, 3) or table.shape[-2:] != (size, actions.size) or not table.size:
         raise Error(
-            f"policy: expected shape ({size}, {actions.size}), found {table.shape}"
+            f"policy: expected shape ({size}, {actions.size}), or that behind a number of steps, "
+            f"found {table.shape}"
         )
-    if not (table >= 0).all() or not np.allclose(table.sum(axis=1), 1, atol=1e-6):
+    if not (table >= 0).all() or not np.allclose(table.sum(axis=-1), 1, atol=1e-6):
         raise Error("policy: every row must be a distribution over actions")
-    sums = np.cumsum(table, axis=1)
+    # one table for all steps, or one for each step of an episode
+    length = table.shape[0] if table.ndim == 3 else None
+    sums = np.cumsum(table, axis=-1).reshape(-1, size, actions.size)
     even = np.arange(1.0, actions.size + 1)
     columns = np.zeros((3, steps), dtype=np.int64)
     rewards = np.zeros(steps)
     ends = np.zeros((2, steps), dtype=np.bool_)
     observation, _ = env.reset(seed=seed)
     state = states.number(observation)
+    age = 0
     for k in range(steps):
-        row = sums[state] if state < len(sums) else even
+        here = sums[age if length is not None else 0]
+        row = here[state] if state < size else even
         draw = rng.random() * row[-1]
         action = min(int(np.searchsorted(row, draw, side="right")), actions.size - 1)
         observation, reward, terminated, truncated, _ = env.step(actions.element(action))
         following = states.number(observation)
         columns[:, k] = state, action, following
         rewards[k], ends[:, k] = float(reward), (terminated, truncated)
-        if terminated or truncated:
+        age += 1
+        if age == length and not terminated:
+            ends[1, k] = True
+        if ends[:, k].any():
             observation, _ = env.reset()
             following = states.number(observation)
+            age = 0
         state = following
     return Data(
         observations=columns[0],

@@ -72,7 +72,8 @@ class MDP:
     @classmethod
     def domain(cls, spec: str, **parameters: Any) -> MDP:
         """A built-in domain: ``MDP.domain("garnet", states=1000, seed=3)``, or as on the
-        command line ``MDP.domain("garnet:states=1000,seed=3")``, or ``"grid:FILE"``.
+        command line ``MDP.domain("garnet:states=1000,seed=3")``, ``"grid:FILE"`` or
+        ``"graph:FILE"``.
         :func:`domains` lists them."""
         if parameters:
             given = ",".join(f"{name}={value}" for name, value in parameters.items())
@@ -190,6 +191,30 @@ class MDP:
         return self._model.action_names
 
     @property
+    def times(self) -> Floats | None:
+        """Travel time of each state-action pair, if the model has them."""
+        return self._model.times
+
+    def with_times(self, times: npt.ArrayLike) -> MDP:
+        """The same model with travel times: one positive number per state-action pair, or (S, A)."""
+        array = _numbers(times, "travel times")
+        if array.shape == (self.n_states, self.n_actions):
+            states, actions = self.pairs
+            array = array[states, actions]
+        return MDP._of(self._model.with_times(np.ascontiguousarray(array.ravel())))
+
+    def by_the_clock(self) -> MDP:
+        """The model in which shares are shares of time: what is solved and proven on it holds of
+        the time spent instead of the number of visits. :meth:`choices` turns its policies into
+        those to choose by."""
+        return MDP._of(self._model.by_the_clock())
+
+    def choices(self, policy: Any) -> Floats | list[Floats]:
+        """The policy to choose by, once per visit, that shares the time of each state as
+        ``policy``, one of the model :meth:`by_the_clock`, does."""
+        return shaped(self, self._model.choices(probabilities(self, policy)))
+
+    @property
     def layout(self) -> Integers | None:
         """(S, 2) row and column of each state on the model's map, if it has one."""
         layout = self._model.layout
@@ -257,7 +282,7 @@ class MDP:
         model = self._model
         arguments = (
             model.first_pair, model.actions, *model.rows(), self.start,
-            self.state_names, self.action_names, model.layout, model.spec,
+            self.state_names, self.action_names, model.layout, model.spec, model.times,
         )  # fmt: skip
         return _restore, arguments
 
@@ -327,10 +352,12 @@ def _restore(
     action_names: list[str] | None,
     layout: tuple[int, int, list[int]] | None,
     spec: str,
+    times: Floats | None = None,
 ) -> MDP:
     rows = (offsets, indices, values)
     model = _ide3al.Model.from_rows(first_pair, actions, rows, spread, start)
-    return MDP._of(model.named(state_names, action_names, layout, spec))
+    model = model.named(state_names, action_names, layout, spec)
+    return MDP._of(model if times is None else model.with_times(times))
 
 
 def _is_sparse(matrix: Any) -> bool:

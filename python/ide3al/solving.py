@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, overload
 
 from . import _ide3al
+from ._ide3al import Error
 from ._table import html_table, text_table
 from .analysis import Analysis
+from .episodes import EpisodeSolution
 from .mdp import MDP, Floats, shaped
 
 
@@ -144,6 +146,22 @@ def settings(
     }
 
 
+@overload
+def solve(
+    mdp: MDP,
+    formulation: Literal["episode"],
+    *,
+    steps: int,
+    xi: float | None = None,
+    solver: str = "auto",
+    tolerance: float = 5e-8,
+    relative_tolerance: float = 0.0,
+    max_iterations: int = 1_000_000,
+    time_limit: float | None = None,
+) -> EpisodeSolution: ...
+
+
+@overload
 def solve(
     mdp: MDP,
     formulation: str = "frobenius",
@@ -159,7 +177,26 @@ def solve(
     time_limit: float | None = None,
     warm: Solution | None = None,
     compare: str = "auto",
-) -> Solution:
+) -> Solution: ...
+
+
+def solve(
+    mdp: MDP,
+    formulation: str = "frobenius",
+    *,
+    steps: int | None = None,
+    xi: float | None = None,
+    zeta: float | None = None,
+    horizon: int | None = None,
+    solver: str = "auto",
+    tie_break: str = "uniform",
+    tolerance: float = 5e-8,
+    relative_tolerance: float = 0.0,
+    max_iterations: int = 1_000_000,
+    time_limit: float | None = None,
+    warm: Solution | None = None,
+    compare: str = "auto",
+) -> Solution | EpisodeSolution:
     """Finds the best exploring policy of a known model.
 
     ``formulation`` is frobenius, infinity, column-sum, dual or state-entropy. ``xi`` is the
@@ -168,9 +205,28 @@ def solve(
     other models xi is 0.1, but at most half of 1/actions, and zeta 0.7. ``horizon`` chooses
     the zeta whose policy visits states most evenly within that many steps. ``compare``
     (auto, always, never): whether :attr:`Solution.metrics` includes the share of the largest
-    entropy possible, which costs one more solve.
+    entropy possible, which costs one more solve; with a horizon also the share of the best
+    within it.
+
+    ``"episode"`` with ``steps=T`` finds the policy, one table per step, that visits states most
+    evenly within T steps from the start (an :class:`EpisodeSolution`).
     """
     how = settings(solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit)
+    if formulation == "episode":
+        return _episode(mdp, steps, xi, how, zeta=zeta, horizon=horizon, warm=warm)
+    if steps is not None:
+        raise Error(f"steps = {steps}: {formulation} takes none; choose 'episode', or give horizon")
     before = None if warm is None else warm._solved
     solved = _ide3al.solve(mdp._model, formulation, xi, zeta, horizon, how, before)
     return Solution(mdp, solved, compare)
+
+
+def _episode(
+    mdp: MDP, steps: int | None, xi: float | None, how: dict[str, Any], **others: Any
+) -> EpisodeSolution:
+    if steps is None:
+        raise Error("episode: give the number of steps (steps=T)")
+    for name, value in others.items():
+        if value is not None:
+            raise Error(f"{name}: episode takes none; leave it out")
+    return EpisodeSolution(mdp, _ide3al.solve_episode(mdp._model, steps, xi, how))

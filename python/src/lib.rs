@@ -6,6 +6,7 @@
 
 mod agent;
 mod environment;
+mod episode;
 mod errors;
 mod experiment;
 mod gymnasium;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 mod _ide3al {
     #[pymodule_export]
     use crate::agent::Agent;
+    #[pymodule_export]
+    use crate::episode::{SolvedEpisode, analyze_episode, read_policy, solve_episode};
     #[pymodule_export]
     use crate::errors::Error;
     #[pymodule_export]

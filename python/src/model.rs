@@ -406,6 +406,34 @@ impl Model {
             .map(|l| (l.rows, l.columns, l.cells.clone()))
     }
 
+    /// Travel time of each pair, if the model has them.
+    #[getter]
+    fn times<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.mdp
+            .times()
+            .map(|times| PyArray1::from_slice(py, times))
+    }
+
+    fn with_times(&self, times: PyReadonlyArray1<'_, f64>) -> PyResult<Self> {
+        let mdp = (*self.mdp).clone();
+        let mdp = mdp.with_times(times.as_array().to_vec());
+        Ok(Model::new(mdp.map_err(exception)?, &self.spec))
+    }
+
+    fn by_the_clock(&self) -> Self {
+        Model::new(self.mdp.by_the_clock(), "")
+    }
+
+    fn choices<'py>(
+        &self,
+        py: Python<'py>,
+        policy: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let policy = self.policy(policy)?;
+        let choices = self.mdp.choices(policy.probabilities());
+        Ok(PyArray1::from_vec(py, choices))
+    }
+
     fn rows<'py>(&self, py: Python<'py>) -> RowArrays<'py> {
         let kernel = self.mdp.kernel();
         (

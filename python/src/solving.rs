@@ -244,7 +244,7 @@ impl Solved {
     }
 }
 
-fn plain(value: &impl serde::Serialize) -> PyResult<Value> {
+pub(crate) fn plain(value: &impl serde::Serialize) -> PyResult<Value> {
     serde_json::to_value(value).map_err(|e| error(e.to_string()))
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::entropy::{entropy, least_visited, normalized, state_action_entropy};
 use super::mixing::{MixingNorm, mixing_time};
 use super::stationary::long_run;
-use super::{horizon, spectrum};
+use super::{hitting, horizon, spectrum};
 use crate::error::{Error, Result};
 use crate::model::{Mdp, Policy};
 
@@ -112,6 +112,21 @@ pub struct Analysis {
     /// The same as a share of $\ln S$.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon_entropy_normalized: Option<f64>,
+    /// $-\sum_s d(s) \sum_t M_{st} \ln M_{st}$ in nats: how unpredictable the next state is.
+    pub entropy_rate: f64,
+    /// Mean time of a step: 1, or what the policy makes of the model's travel times. The times below are in the same unit.
+    pub step_time: f64,
+    /// Kemeny's constant: the mean time to a state drawn from $d$. `None` where there are several recurrent classes, or more
+    /// than 1,000 recurrent states.
+    pub kemeny_constant: Option<f64>,
+    /// Largest mean time from one recurrent state to another; `None` likewise.
+    pub hitting_time_max: Option<f64>,
+    /// Average of these times over all pairs of different recurrent states; `None` likewise.
+    pub hitting_time_mean: Option<f64>,
+    /// Largest mean time from a recurrent state back to it; `None` where there are several recurrent classes.
+    pub return_time_max: Option<f64>,
+    /// Average of these times over recurrent states; `None` likewise.
+    pub return_time_mean: Option<f64>,
     /// Long-run average state distribution $d$ from the start.
     pub stationary: Vec<f64>,
 }
@@ -157,6 +172,9 @@ pub fn analyze(mdp: &Mdp, policy: &Policy, options: &AnalyzeOptions) -> Result<A
     let horizon_entropy = options
         .horizon
         .map(|steps| entropy(&horizon::average_distribution(&chain, steps)));
+    let step = hitting::step_times(mdp, policy.probabilities());
+    let hitting = hitting::hitting_times(&chain, &long_run, &step);
+    let back = hitting::return_times(&long_run, &step);
     Ok(Analysis {
         states: n,
         pairs: mdp.n_pairs(),
@@ -185,6 +203,13 @@ pub fn analyze(mdp: &Mdp, policy: &Policy, options: &AnalyzeOptions) -> Result<A
         horizon: options.horizon,
         horizon_entropy,
         horizon_entropy_normalized: horizon_entropy.map(|h| normalized(h, n)),
+        entropy_rate: hitting::entropy_rate(&chain, d),
+        step_time: hitting::mean_step(d, &step),
+        kemeny_constant: hitting.map(|times| times.kemeny),
+        hitting_time_max: hitting.map(|times| times.largest),
+        hitting_time_mean: hitting.map(|times| times.mean),
+        return_time_max: back.map(|times| times.largest),
+        return_time_mean: back.map(|times| times.mean),
         stationary: long_run.distribution,
     })
 }

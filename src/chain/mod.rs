@@ -3,13 +3,16 @@
 //! [`analyze`] computes everything at once. Its parts stand alone, for loops that need one
 //! figure many times: [`Classes::of`], [`stationary::long_run`],
 //! [`spectrum::second_eigenvalue`], [`entropy::entropy`], [`mixing::mixing_time`],
-//! [`horizon::average_distribution`], [`bounds::certified`].
+//! [`horizon::average_distribution`], [`hitting::hitting_times`], [`bounds::certified`]; [`episode`] is about policies that
+//! depend on the step.
 
 mod analysis;
 pub mod bounds;
 pub mod classes;
 pub mod entropy;
+pub mod episode;
 pub mod gth;
+pub mod hitting;
 pub mod horizon;
 mod krylov;
 pub mod mixing;

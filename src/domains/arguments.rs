@@ -60,6 +60,16 @@ impl Arguments {
         }
     }
 
+    /// `true` or `false`, if given.
+    pub(super) fn take_flag(&mut self, key: &'static str) -> Result<Option<bool>> {
+        match self.take_optional::<String>(key)?.as_deref() {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(other) => Err(bad(key, other, "true or false is needed")),
+        }
+    }
+
     /// Refuses what nobody took.
     pub(super) fn finish(self) -> Result<()> {
         let Some((key, _)) = self.given.first() else {

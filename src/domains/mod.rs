@@ -7,6 +7,7 @@
 //! | `double-chain` | a built-in domain with its default parameters |
 //! | `garnet:states=1000,seed=3` | the same with parameters |
 //! | `grid:maze.txt`, `grid:maze.txt,slip=0.1` | a text map (see [`GridMap`]) |
+//! | `graph:city.graphml`, `graph:roads.csv,clock=true` | places and ways with travel times (see [`Graph`]) |
 //! | `model.json`, `model.npz`, `model.tra` | a model file (see [`io`](crate::model::io)) |
 //!
 //! ```
@@ -19,6 +20,8 @@ mod arguments;
 mod double_chain;
 mod four_rooms;
 mod garnet;
+mod graph;
+mod graph_file;
 mod grid;
 mod grid_map;
 mod knight_quest;
@@ -31,6 +34,7 @@ mod single_chain;
 pub use double_chain::DoubleChain;
 pub use four_rooms::FourRooms;
 pub use garnet::Garnet;
+pub use graph::{Graph, GraphOptions};
 pub use grid_map::GridMap;
 pub use knight_quest::KnightQuest;
 pub use learning::{LearningParameters, default_parameters};

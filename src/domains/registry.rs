@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::arguments::Arguments;
 use super::{
-    DoubleChain, FourRooms, Garnet, GridMap, KnightQuest, OpenGrid, RiverSwim, SingleChain,
+    DoubleChain, FourRooms, Garnet, Graph, GraphOptions, GridMap, KnightQuest, OpenGrid, RiverSwim,
+    SingleChain,
 };
 use crate::error::{Error, Result};
 use crate::model::{Mdp, io};
@@ -132,6 +133,9 @@ pub fn load(spec: &str) -> Result<Mdp> {
     if name == "grid" {
         return load_map(parameters);
     }
+    if name == "graph" {
+        return load_graph(parameters);
+    }
     if let Some(entry) = DOMAINS.iter().find(|entry| entry.name == name) {
         return (entry.build)(Arguments::parse(name, parameters)?);
     }
@@ -140,7 +144,7 @@ pub fn load(spec: &str) -> Result<Mdp> {
         return io::read_model(path);
     }
     let mut known: Vec<&str> = DOMAINS.iter().map(|entry| entry.name).collect();
-    known.push("grid");
+    known.extend(["grid", "graph"]);
     match Error::unknown("domain", name, &known) {
         Error::Unknown { what, name, hint } => Err(Error::Unknown {
             what,
@@ -151,7 +155,8 @@ pub fn load(spec: &str) -> Result<Mdp> {
     }
 }
 
-fn load_map(text: &str) -> Result<Mdp> {
+/// A file, and the parameters behind it.
+fn split_file<'a>(domain: &str, text: &'a str) -> Result<(&'a str, Arguments)> {
     // a comma may be part of the file's name: parameters begin where 'key=' follows one
     let split = text.match_indices(',').map(|(at, _)| at).find(|&at| {
         let key = text[at + 1..].split(['=', ',']).next().unwrap_or("");
@@ -166,9 +171,41 @@ fn load_map(text: &str) -> Result<Mdp> {
         None => (text, ""),
     };
     if file.is_empty() {
-        return Err(super::bad("grid", "''", "name a map: grid:FILE"));
+        return Err(super::bad(
+            domain,
+            "''",
+            format!("name a file: {domain}:FILE"),
+        ));
     }
-    let mut given = Arguments::parse("grid", parameters)?;
+    Ok((file, Arguments::parse(domain, parameters)?))
+}
+
+/// `graph:FILE`, with `weight`, `directed`, `start` and `clock` (the model [by the clock](Mdp::by_the_clock)) behind the file.
+fn load_graph(text: &str) -> Result<Mdp> {
+    let (file, mut given) = split_file("graph", text)?;
+    let options = GraphOptions {
+        weight: given.take_optional("weight")?,
+        directed: given.take_flag("directed")?,
+        start: given.take_optional("start")?,
+    };
+    let clock = given.take_flag("clock")?.unwrap_or(false);
+    given.finish()?;
+    let path = Path::new(file);
+    let mdp = Graph::read(path, &options)?
+        .build()
+        .map_err(|error| error.in_file(path))?;
+    if clock && mdp.times().is_none() {
+        return Err(super::bad(
+            "clock",
+            "true",
+            format!("{file} has no travel times; leave it out, or name them (weight=ATTRIBUTE)"),
+        ));
+    }
+    Ok(if clock { mdp.by_the_clock() } else { mdp })
+}
+
+fn load_map(text: &str) -> Result<Mdp> {
+    let (file, mut given) = split_file("grid", text)?;
     let slip = given.take_optional("slip")?;
     given.finish()?;
     let path = Path::new(file);

@@ -3,6 +3,7 @@
 pub mod column_sum;
 pub mod components;
 pub mod entropy;
+pub mod episode;
 pub mod frobenius;
 pub mod infinity;
 pub mod simplex;

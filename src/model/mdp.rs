@@ -23,11 +23,12 @@ use crate::error::{Error, Result};
 pub struct Mdp {
     first_pair: Vec<usize>,
     actions: Vec<u32>,
-    kernel: Kernel,
+    pub(super) kernel: Kernel,
     start: Vec<f64>,
     state_names: Option<Vec<String>>,
     action_names: Option<Vec<String>>,
     layout: Option<Layout>,
+    pub(super) times: Option<Vec<f64>>,
 }
 
 impl Mdp {
@@ -217,6 +218,7 @@ impl Mdp {
             state_names: None,
             action_names: None,
             layout: None,
+            times: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The world: a finite Markov decision process without rewards, and policies on it.
 //!
 //! [`Mdp`] holds one sparse row $P(\cdot \mid s,a)$ per state-action *pair*; states may have
-//! different numbers of actions. A [`Policy`] is one number per pair. [`Counts`] turns
+//! different numbers of actions. A [`Policy`] is one number per pair, a [`TimedPolicy`] one per step and pair. [`Counts`] turns
 //! observed transitions into an estimated [`Mdp`] whose unvisited pairs are uniform rows,
 //! stored as such.
 
@@ -11,6 +11,8 @@ mod kernel;
 mod layout;
 mod mdp;
 mod policy;
+mod timed_policy;
+mod times;
 
 pub mod io;
 
@@ -20,3 +22,4 @@ pub use kernel::{Kernel, Row};
 pub use layout::Layout;
 pub use mdp::Mdp;
 pub use policy::Policy;
+pub use timed_policy::{Plan, TimedPolicy};

@@ -6,6 +6,7 @@
 
 mod distance;
 mod driver;
+pub mod episode;
 mod large;
 mod methods;
 mod occupancy;

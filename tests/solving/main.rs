@@ -7,6 +7,7 @@ mod trust;
 
 mod bounds;
 mod differential;
+mod episode;
 mod estimated;
 mod larger;
 mod limits;

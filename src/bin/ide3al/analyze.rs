@@ -3,8 +3,9 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
+use ide3al::chain::episode::analyze_episode;
 use ide3al::chain::{Analysis, AnalyzeOptions, MixingNorm, analyze};
-use ide3al::model::{Mdp, Policy};
+use ide3al::model::{Mdp, Plan, Policy, TimedPolicy};
 use ide3al::report::table::number;
 use ide3al::report::{Ink, Table, heat_map};
 
@@ -22,12 +23,16 @@ min_probability, least_visited_state, spectral_gap with spectral_gap_error and \
 spectral_gap_kind (exact, converged, estimate), second_eigenvalue (modulus), mixing_time (null \
 when infinite) with mixing_time_kind (exact, or lower_bound above 3000 states), \
 communicating_classes, recurrent_classes, transient_states, period, residual (max |d - M'd|), \
-stationary_method, stationary_converged, stationary; with --horizon also horizon, horizon_entropy \
-and horizon_entropy_normalized.")]
+stationary_method, stationary_converged, stationary; entropy_rate (nats per step), step_time (mean; \
+1 without travel times), kemeny_constant, hitting_time_max, hitting_time_mean, return_time_max, return_time_mean \
+(in the unit of step_time; null with several recurrent classes, the first three also above 1000 states); with --horizon also horizon, horizon_entropy \
+and horizon_entropy_normalized. For a policy that depends on the step: steps, entropy, \
+state_action_entropy and their normalized forms, min_probability, least_visited_state, states_reached and \
+distribution, all of the average over its episode from the start.")]
 pub(crate) struct Arguments {
     /// Domain with optional parameters, grid:FILE, or a model file
     model: String,
-    /// Policy file (.json, .npz), or 'uniform'
+    /// Policy file (.json, .npz, .npy; one table, or one per step), or 'uniform'
     #[arg(long, value_name = "FILE|uniform", default_value = "uniform")]
     policy: String,
     /// Also report the entropy of the average state distribution over steps 0 to T-1
@@ -61,9 +66,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     options.validate()?;
     let mdp = ide3al::domains::load(&arguments.model)?;
-    let policy = match arguments.policy.as_str() {
-        "uniform" => Policy::uniform(&mdp),
-        file => ide3al::model::io::read_policy(Path::new(file), &mdp)?,
+    let plan = match arguments.policy.as_str() {
+        "uniform" => Plan::Stationary(Policy::uniform(&mdp)),
+        file => ide3al::model::io::read_plan(Path::new(file), &mdp)?,
+    };
+    let policy = match plan {
+        Plan::Stationary(policy) => policy,
+        Plan::Timed(policy) => return episode(arguments, &mdp, &policy),
     };
     let analysis = analyze(&mdp, &policy, &options)?;
     if !analysis.stationary_converged {
@@ -77,6 +86,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     output::print(&table(&mdp, &analysis).to_string())?;
     output::print(&map(&mdp, &analysis.stationary))
+}
+
+/// A policy that depends on the step is judged over its own episode.
+fn episode(arguments: &Arguments, mdp: &Mdp, policy: &TimedPolicy) -> anyhow::Result<()> {
+    if let Some(horizon) = arguments.horizon {
+        anyhow::bail!(
+            "--horizon {horizon}: this policy is for {} steps and is judged over these; leave --horizon out",
+            policy.steps()
+        );
+    }
+    let analysis = analyze_episode(mdp, policy)?;
+    if arguments.json {
+        return output::print_json(&(serde_json::to_string(&analysis)? + "\n"));
+    }
+    output::print(&crate::episode::table(mdp, &analysis).to_string())?;
+    output::print(&map(mdp, &analysis.distribution))
 }
 
 /// The figures, one per line, with what they mean.
@@ -138,6 +163,38 @@ pub(crate) fn table(mdp: &Mdp, analysis: &Analysis) -> Table {
         steps,
         format!("to {norm} {}", analysis.mixing_threshold),
     ]);
+    table.row([
+        "entropy rate".into(),
+        nats(analysis.entropy_rate),
+        "how unpredictable the next state is".into(),
+    ]);
+    let unit = if mdp.times().is_some() {
+        "in the model's travel times"
+    } else {
+        "steps"
+    };
+    let times = [
+        ("Kemeny constant", analysis.kemeny_constant, None),
+        (
+            "hitting times",
+            analysis.hitting_time_mean,
+            analysis.hitting_time_max,
+        ),
+        (
+            "return times",
+            analysis.return_time_mean,
+            analysis.return_time_max,
+        ),
+    ];
+    for (name, mean, largest) in times {
+        if let Some(mean) = mean {
+            let meaning = match largest {
+                Some(largest) => format!("mean, largest {}, {unit}", number(largest, 5)),
+                None => format!("mean time to a random visit, {unit}"),
+            };
+            table.row([name.into(), number(mean, 5), meaning]);
+        }
+    }
     if let (Some(steps), Some(entropy), Some(normalized)) = (
         analysis.horizon,
         analysis.horizon_entropy,

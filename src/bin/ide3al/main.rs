@@ -6,6 +6,7 @@ mod analyze;
 mod completions;
 mod convert;
 mod domains;
+mod episode;
 mod frontier;
 mod learn;
 mod man;

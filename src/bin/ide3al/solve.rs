@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use ide3al::chain::AnalyzeOptions;
 use ide3al::evaluation::{Compare, SolveReport, report};
+use ide3al::formulation::episode::Episode;
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::frontier::for_horizon;
 use ide3al::model::{Mdp, io};
@@ -16,7 +17,7 @@ use ide3al::report::table::number;
 use ide3al::solve::{Options, SolverChoice, TieBreak, solve};
 
 use crate::watch::Watch;
-use crate::{analyze, output};
+use crate::{analyze, episode, output};
 
 /// Find the best exploring policy of a known model
 ///
@@ -25,7 +26,8 @@ use crate::{analyze, output};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Formulations: frobenius (default; the paper's best), infinity, column-sum, dual (state-action \
-entropy), state-entropy (the largest steady-state entropy).
+entropy), state-entropy (the largest steady-state entropy), episode (the most even visits within \
+--steps T steps from the start, with a policy that depends on the step).
 
 Defaults: xi and zeta are the paper's for its domains (xi 0.1, zeta 0.7; knight-quest 0.01 and 1); \
 for other models xi is 0.1, but at most half of 1/actions, and zeta 0.7.
@@ -33,38 +35,43 @@ for other models xi is 0.1, but at most half of 1/actions, and zeta 0.7.
 JSON keys: formulation, xi, zeta (null where the formulation takes none), solver, status (optimal, \
 iteration_limit, time_limit, interrupted, stalled), objective, bound, gap, iterations, seconds, \
 policy (one row per state), bounds (paper: what the paper's theorems claim, which can be wrong; \
-corrected: the theorem mended; certified: the best that is proven), optimal_entropy, optimal_entropy_share, notes, and all keys of 'analyze'.
+corrected: the theorem mended; certified: the best that is proven), optimal_entropy, optimal_entropy_share, with --horizon also horizon_optimal_entropy (of \
+any policy within the horizon, by 'episode') and horizon_optimal_entropy_share, notes, and all keys of 'analyze'.
 
 Examples:
   ide3al solve double-chain
   ide3al solve knight-quest --formulation column-sum --xi 0.01 --json
-  ide3al solve four-rooms --horizon 500 --out policy.json")]
+  ide3al solve four-rooms --horizon 500 --out policy.json
+  ide3al solve four-rooms --formulation episode --steps 200 --out policy.npz")]
 pub(crate) struct Arguments {
     /// Domain with optional parameters, grid:FILE, or a model file
-    model: String,
+    pub(crate) model: String,
     #[command(flatten)]
-    problem: ProblemArguments,
+    pub(crate) problem: ProblemArguments,
     #[command(flatten)]
-    solving: SolvingArguments,
+    pub(crate) solving: SolvingArguments,
+    /// Steps of an episode, the start included; only episode takes it
+    #[arg(long, value_name = "T")]
+    pub(crate) steps: Option<usize>,
     /// Choose the zeta whose policy visits states most evenly within T steps from the start
     #[arg(long, value_name = "T", conflicts_with = "zeta")]
-    horizon: Option<u64>,
+    pub(crate) horizon: Option<u64>,
     /// Solve state-entropy too, to report the share of the largest entropy: auto leaves it out on
     /// models with more than 500,000 transitions
     #[arg(long, value_enum, default_value_t = CompareName::Auto)]
     compare: CompareName,
     /// Write the policy (.json, .npz or .npy)
     #[arg(long, value_name = "POLICY")]
-    out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// Which problem.
 #[derive(clap::Args)]
 pub(crate) struct ProblemArguments {
-    /// infinity, frobenius, column-sum, dual or state-entropy
+    /// infinity, frobenius, column-sum, dual or state-entropy; 'solve' also takes episode
     #[arg(long, value_name = "NAME", default_value = "frobenius")]
     pub(crate) formulation: String,
     /// Least probability of every action, 0 to 1/actions; larger tries actions more evenly
@@ -204,6 +211,16 @@ enum CompareName {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if arguments.problem.formulation == Episode::NAME {
+        return episode::run(arguments);
+    }
+    if let Some(steps) = arguments.steps {
+        bail!(
+            "--steps {steps}: {} takes no steps; choose --formulation episode, or --horizon for the best zeta \
+             within that many",
+            arguments.problem.formulation
+        );
+    }
     let options = arguments.solving.options()?;
     let analyze_options = AnalyzeOptions {
         horizon: arguments.horizon,
@@ -317,6 +334,19 @@ fn judgement_table(mdp: &Mdp, report: &SolveReport) -> Table {
             ),
         ]);
     }
+    if let (Some(optimum), Some(share)) = (
+        report.horizon_optimal_entropy,
+        report.horizon_optimal_entropy_share,
+    ) {
+        table.row([
+            "largest in the horizon".into(),
+            nats(optimum),
+            format!(
+                "of any policy, time-dependent ones included; this one has {:.2} %",
+                100.0 * share
+            ),
+        ]);
+    }
     table.row([
         "proven entropy".into(),
         nats(report.bounds.certified),
@@ -374,8 +404,14 @@ fn in_words(report: &SolveReport, tried: usize) -> String {
     let within = match (analysis.horizon, analysis.horizon_entropy_normalized) {
         (Some(steps), Some(share)) => format!(
             " Within {steps} steps from the start it visits states {:.1} % as evenly as possible, the \
-             best of {tried} values of zeta tried.",
-            100.0 * share
+             best of {tried} values of zeta tried{}.",
+            100.0 * share,
+            report
+                .horizon_optimal_entropy_share
+                .map_or_else(String::new, |share| format!(
+                    "; that is {:.1} % of what any policy reaches in that time",
+                    100.0 * share
+                ))
         ),
         _ => String::new(),
     };

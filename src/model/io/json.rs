@@ -17,7 +17,7 @@ use super::{atomic, cannot_read, checked_layout, malformed, open};
 use crate::error::{Error, Result, edit_distance};
 use crate::model::Mdp;
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "states",
     "actions",
     "start",
@@ -26,6 +26,7 @@ const KEYS: [&str; 8] = [
     "action_names",
     "layout",
     "uniform",
+    "times",
 ];
 
 /// What the file said, before it is checked against itself.
@@ -39,6 +40,7 @@ struct Document {
     state_names: Option<Vec<String>>,
     action_names: Option<Vec<String>>,
     layout: Option<LayoutKey>,
+    times: Option<Vec<f64>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -180,6 +182,7 @@ impl<'de> Deserialize<'de> for Document {
                         "state_names" => document.state_names = map.next_value()?,
                         "action_names" => document.action_names = map.next_value()?,
                         "layout" => document.layout = map.next_value()?,
+                        "times" => document.times = map.next_value()?,
                         other => {
                             let near = KEYS.iter().find(|known| edit_distance(other, known) <= 2);
                             if let Some(near) = near {
@@ -303,6 +306,9 @@ pub(super) fn read(path: &Path) -> Result<Mdp> {
         let layout = checked_layout(layout.rows, layout.columns, layout.cells, states)?;
         mdp = mdp.with_layout(layout);
     }
+    if let Some(times) = document.times {
+        mdp = mdp.with_times(times)?;
+    }
     Ok(mdp)
 }
 
@@ -322,6 +328,7 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
         write_key(file, "state_names", mdp.state_names())?;
         write_key(file, "action_names", mdp.action_names())?;
         write_key(file, "layout", layout_key(mdp))?;
+        write_key(file, "times", mdp.times())?;
         let with_share = (0..mdp.n_states())
             .flat_map(|s| mdp.pairs(s).map(move |pair| (s, pair)))
             .map(|(s, pair)| (s, mdp.actions()[pair], mdp.kernel().spread_of(pair)))

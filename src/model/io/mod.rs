@@ -19,6 +19,7 @@ mod enduring;
 mod json;
 mod npy;
 mod npz;
+mod numbers;
 mod policy;
 mod rows;
 mod tar;
@@ -29,7 +30,7 @@ mod umb_write;
 
 use std::path::{Path, PathBuf};
 
-pub use policy::{read_policy, write_policy};
+pub use policy::{read_plan, read_policy, write_plan, write_policy, write_timed_policy};
 
 use super::{Layout, Mdp};
 use crate::error::{Error, Result};

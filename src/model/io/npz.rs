@@ -70,6 +70,9 @@ pub(super) fn read(path: &Path) -> Result<Mdp> {
         };
         mdp = mdp.with_layout(checked_layout(rows, columns, cells, n)?);
     }
+    if archive.has("times") {
+        mdp = mdp.with_times(archive.floats("times")?.data)?;
+    }
     Ok(mdp)
 }
 
@@ -310,6 +313,10 @@ fn write_rest<W: Write + Seek>(zip: &mut ZipWriter<W>, mdp: &Mdp) -> std::io::Re
     if let Some(layout) = mdp.layout() {
         whole(zip, "layout_shape", &[layout.rows, layout.columns])?;
         whole(zip, "layout_cells", &layout.cells)?;
+    }
+    if let Some(times) = mdp.times() {
+        let items = times.iter().map(|w| w.to_le_bytes());
+        member(zip, "times", "<f8", &[times.len()], items)?;
     }
     if let Some(names) = mdp.state_names() {
         text(zip, "state_names", names)?;

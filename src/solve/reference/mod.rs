@@ -5,12 +5,14 @@
 
 mod column_sum;
 mod entropy;
+mod episode;
 mod frobenius;
 mod infinity;
 mod program;
 
 pub(super) use column_sum::solve as column_sum;
 pub(super) use entropy::solve as entropy;
+pub(super) use episode::solve as episode;
 pub(super) use frobenius::solve as frobenius;
 pub(super) use infinity::solve as infinity;
 

@@ -1,0 +1,232 @@
+//! How long a chain takes from here to there: hitting and return times, Kemeny's constant, the entropy rate.
+//!
+//! Let the chain have one recurrent class, $d$ its stationary distribution, $c_i$ the mean time of a step from state $i$ (one,
+//! or what the policy makes of travel times) and $C = \langle d, c \rangle$. With the fundamental matrix
+//! $Z = (I - M + \mathbf 1 d^\top)^{-1}$ the mean time from $i$ until $j \ne i$ is first reached is
+//!
+//! $$h_{ij} = (Zc)_i - (Zc)_j + C\, \frac{Z_{jj} - Z_{ij}}{d_j} ,$$
+//!
+//! the mean time from $j$ back to $j$ is $C / d_j$, and $\sum_{ij} d_i h_{ij} d_j = C (\operatorname{tr} Z - 1)$ is Kemeny's
+//! constant: how long it takes to a state drawn from $d$, wherever one starts (for travel times: starting from $d$).
+//! Reference: Kemeny and Snell, *Finite Markov Chains* (1960), chapter 4; with travel times Patel, Agharkar and Bullo
+//! (2015), *IEEE Transactions on Automatic Control* 60, 3151-3167.
+
+use faer::Mat;
+use faer::linalg::solvers::DenseSolveCore;
+
+use super::Chain;
+use super::stationary::LongRun;
+
+/// Largest recurrent class whose hitting times are computed: they are $n^2$ numbers.
+const DENSE_LIMIT: usize = 1_000;
+/// Largest relative violation of $h_{ij} = c_i + \sum_{k \ne j} M_{ik} h_{kj}$ at which the times count as known.
+const RESIDUAL: f64 = 1e-6;
+
+/// Mean times between the states of a chain's recurrent class.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HittingTimes {
+    /// Kemeny's constant.
+    pub kemeny: f64,
+    /// $\max_{i \ne j} h_{ij}$; 0 for one state.
+    pub largest: f64,
+    /// Average of $h_{ij}$ over $i \ne j$; 0 for one state.
+    pub mean: f64,
+}
+
+/// Largest and average of $C / d_j$ over the recurrent states.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReturnTimes {
+    /// $\max_j C / d_j$.
+    pub largest: f64,
+    /// The average over states.
+    pub mean: f64,
+}
+
+/// Mean times back to each state; `None` where there are several recurrent classes. `step` is $c$, one number per state.
+pub fn return_times(long_run: &LongRun, step: &[f64]) -> Option<ReturnTimes> {
+    let [class] = long_run.classes.recurrent.as_slice() else {
+        return None;
+    };
+    let d = &long_run.distribution;
+    let mean_step = mean_step(d, step);
+    let back = class.states.iter().map(|&j| mean_step / d[j as usize]);
+    let largest = back.clone().fold(0.0, f64::max);
+    let times = ReturnTimes {
+        largest,
+        mean: back.sum::<f64>() / class.states.len() as f64,
+    };
+    times.largest.is_finite().then_some(times)
+}
+
+/// $C = \langle d, c \rangle$.
+pub fn mean_step(d: &[f64], step: &[f64]) -> f64 {
+    d.iter().zip(step).map(|(d, c)| d * c).sum()
+}
+
+/// Mean hitting times; `None` where there are several recurrent classes, more than 1,000 recurrent states, or states so rare
+/// that rounding hides the times.
+pub fn hitting_times(chain: &Chain, long_run: &LongRun, step: &[f64]) -> Option<HittingTimes> {
+    let [class] = long_run.classes.recurrent.as_slice() else {
+        return None;
+    };
+    let states = &class.states;
+    let n = states.len();
+    if n > DENSE_LIMIT || !long_run.converged {
+        return None;
+    }
+    let d: Vec<f64> = states
+        .iter()
+        .map(|&s| long_run.distribution[s as usize])
+        .collect();
+    let c: Vec<f64> = states.iter().map(|&s| step[s as usize]).collect();
+    let rows = rows_within(chain, states);
+    let mut matrix = Mat::<f64>::from_fn(n, n, |i, j| d[j] + if i == j { 1.0 } else { 0.0 });
+    for (i, row) in rows.iter().enumerate() {
+        for &(j, p) in row {
+            matrix[(i, j)] -= p;
+        }
+    }
+    let z = matrix.partial_piv_lu().inverse();
+    let mean_step = mean_step(&d, &c);
+    let zc: Vec<f64> = (0..n)
+        .map(|i| (0..n).map(|j| z[(i, j)] * c[j]).sum())
+        .collect();
+    let time = |i: usize, j: usize| {
+        if i == j {
+            0.0
+        } else {
+            zc[i] - zc[j] + mean_step * (z[(j, j)] - z[(i, j)]) / d[j]
+        }
+    };
+    let (mut largest, mut sum) = (0.0, 0.0);
+    for j in 0..n {
+        let column: Vec<f64> = (0..n).map(|i| time(i, j)).collect();
+        for i in (0..n).filter(|&i| i != j) {
+            // what one step leaves must be the rest of the way
+            let rest: f64 = rows[i].iter().map(|&(k, p)| p * column[k]).sum();
+            if !((column[i] - c[i] - rest).abs() <= RESIDUAL * column[i]) {
+                return None;
+            }
+            largest = f64::max(largest, column[i]);
+            sum += column[i];
+        }
+    }
+    let trace: f64 = (0..n).map(|i| z[(i, i)]).sum();
+    let pairs = (n * (n - 1)) as f64;
+    Some(HittingTimes {
+        kemeny: mean_step * (trace - 1.0),
+        largest,
+        mean: if n > 1 { sum / pairs } else { 0.0 },
+    })
+}
+
+/// Rows of a closed class, with columns by place in the class.
+fn rows_within(chain: &Chain, states: &[u32]) -> Vec<Vec<(usize, f64)>> {
+    let mut place = vec![usize::MAX; chain.n_states()];
+    for (i, &s) in states.iter().enumerate() {
+        place[s as usize] = i;
+    }
+    let kernel = chain.kernel();
+    let row_of = |&s: &u32| {
+        let row = kernel.row(s as usize);
+        if row.spread > 0.0 {
+            // such a row reaches every state: the class is the whole chain
+            let mut dense = vec![row.spread / kernel.n_columns() as f64; states.len()];
+            row.entries().for_each(|(j, p)| dense[place[j]] += p);
+            return dense.into_iter().enumerate().collect();
+        }
+        let inside = row.entries().filter(|(_, p)| *p > 0.0);
+        inside.map(|(j, p)| (place[j], p)).collect()
+    };
+    states.iter().map(row_of).collect()
+}
+
+/// $-\sum_i d_i \sum_j M_{ij} \ln M_{ij}$ in nats: how unpredictable the next state is.
+pub fn entropy_rate(chain: &Chain, d: &[f64]) -> f64 {
+    let kernel = chain.kernel();
+    let n = kernel.n_columns() as f64;
+    let of_row = |i: usize| {
+        let row = kernel.row(i);
+        let even = row.spread / n;
+        let missing = n - row.indices.len() as f64;
+        let part = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
+        let listed: f64 = row.values.iter().map(|p| part(p + even)).sum();
+        listed + missing * part(even)
+    };
+    let visited = (0..d.len()).filter(|&i| d[i] > 0.0);
+    visited.map(|i| d[i] * of_row(i)).sum::<f64>() + 0.0
+}
+
+/// Mean time of a step from each state under action probabilities, for travel times per pair (one each where there are none).
+pub fn step_times(mdp: &crate::model::Mdp, probabilities: &[f64]) -> Vec<f64> {
+    let Some(times) = mdp.times() else {
+        return vec![1.0; mdp.n_states()];
+    };
+    (0..mdp.n_states())
+        .map(|s| {
+            mdp.pairs(s)
+                .map(|pair| probabilities[pair] * times[pair])
+                .sum()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stationary::long_run;
+    use super::*;
+
+    #[test]
+    fn a_walk_round_a_ring_by_formula() {
+        // from i to j against or with the ring: k (n - k) steps
+        let n = 7;
+        let entries: Vec<(usize, usize, f64)> = (0..n)
+            .flat_map(|i| [(i, (i + 1) % n, 0.5), (i, (i + n - 1) % n, 0.5)])
+            .collect();
+        let chain = Chain::from_entries(n, &entries, vec![]);
+        let found = long_run(&chain);
+        let times = hitting_times(&chain, &found, &vec![1.0; n]).unwrap();
+        assert!((times.largest - 12.0).abs() < 1e-9, "{times:?}");
+        let mean = (1..n).map(|k| (k * (n - k)) as f64).sum::<f64>() / (n - 1) as f64;
+        assert!((times.mean - mean).abs() < 1e-9);
+        assert!((times.kemeny - mean * (n - 1) as f64 / n as f64).abs() < 1e-9);
+        let back = return_times(&found, &vec![1.0; n]).unwrap();
+        assert!((back.largest - 7.0).abs() < 1e-9 && (back.mean - 7.0).abs() < 1e-9);
+        assert!((entropy_rate(&chain, &found.distribution) - 2f64.ln()).abs() < 1e-12);
+        // steps that take twice as long double every time
+        let slow = hitting_times(&chain, &found, &vec![2.0; n]).unwrap();
+        assert!((slow.kemeny - 2.0 * times.kemeny).abs() < 1e-9);
+    }
+
+    #[test]
+    fn uneven_steps_satisfy_the_one_step_equations() {
+        // two states: 0 stays for 3 with probability 0.75, the way over takes 1, the way back 10
+        let entries = [(0, 0, 0.75), (0, 1, 0.25), (1, 0, 1.0)];
+        let chain = Chain::from_entries(2, &entries, vec![]);
+        let step = [0.75 * 3.0 + 0.25, 10.0];
+        let found = long_run(&chain);
+        let times = hitting_times(&chain, &found, &step).unwrap();
+        // four visits of state 0 on average before leaving it
+        assert!(
+            (times.mean - (4.0 * step[0] + 10.0) / 2.0).abs() < 1e-9,
+            "{times:?}"
+        );
+        let d = &found.distribution;
+        let kemeny = d[0] * d[1] * (4.0 * step[0] + 10.0);
+        assert!((times.kemeny - kemeny).abs() < 1e-9);
+    }
+
+    #[test]
+    fn uniform_shares_count_and_several_classes_have_no_times() {
+        // every row uniform over four states: a draw each step
+        let chain = Chain::from_entries(4, &[], vec![1.0; 4]);
+        let found = long_run(&chain);
+        let times = hitting_times(&chain, &found, &[1.0; 4]).unwrap();
+        assert!((times.largest - 4.0).abs() < 1e-9 && (times.kemeny - 3.0).abs() < 1e-9);
+        assert!((entropy_rate(&chain, &found.distribution) - 4f64.ln()).abs() < 1e-12);
+        let apart = Chain::from_entries(2, &[(0, 0, 1.0), (1, 1, 1.0)], vec![]);
+        let found = long_run(&apart);
+        assert_eq!(hitting_times(&apart, &found, &[1.0; 2]), None);
+        assert_eq!(return_times(&found, &[1.0; 2]), None);
+    }
+}

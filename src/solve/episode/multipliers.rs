@@ -1,0 +1,292 @@
+//! Proximal points with relative entropy for evenness within an episode.
+//!
+//! The dual function in $u$ (see [`crate::formulation::episode`]) has $S$ variables but kinks. With a prior policy
+//! $\rho$ and a temperature $\tau$ the backward induction becomes smooth; its minimiser belongs to
+//!
+//! $$\max_{\pi} \; H(\bar d) - \frac{\tau}{T} \sum_t \mathbb E_{d_t} \mathrm{KL}(\sigma_t \,\|\, \rho_t),$$
+//!
+//! and the $\sigma$ found becomes the next prior. These are proximal steps, so that they reach the optimum itself, and
+//! fast while $\tau$ falls along the way. Each is solved by Newton's method; its systems by conjugate gradients, a product costing one pass
+//! backwards and one forwards. Every iterate is a policy with its value and a $u$ with its bound.
+
+use super::passes::{Passes, Visits};
+use crate::chain::entropy::entropy;
+use crate::formulation::entropy::log_sum_exp;
+use crate::formulation::episode::{Episode, best_average};
+use crate::linalg::line_search::Bracket;
+use crate::solve::driver::{Candidate, Driver, Method, Step};
+
+const FIRST_TEMPERATURE: f64 = 1.0;
+const COOLING: f64 = 0.3;
+/// Below this, differences of values are rounding.
+const LAST_TEMPERATURE: f64 = 1e-11;
+/// Share of the gap that Newton's method may leave to the next prior.
+const LEFT: f64 = 0.1;
+const MOST_NEWTON: usize = 40;
+const MOST_PRODUCTS: usize = 200;
+const MOST_LOOKS: usize = 12;
+/// Priors are kept above $e$ to this power, so that what was dropped can come back.
+const LEAST_LOG: f64 = -40.0;
+/// Visits below this count as this where their logarithm is taken.
+const LEAST_VISITS: f64 = 1e-300;
+
+/// The method, between two steps.
+pub(super) struct Multipliers<'a> {
+    episode: Episode,
+    passes: Passes<'a>,
+    reached: Vec<usize>,
+    u: Vec<f64>,
+    log_prior: Vec<f64>,
+    tau: f64,
+    visits: Visits,
+    /// Room for a second iterate, and for one number per step and pair.
+    trial: Visits,
+    change: Vec<f64>,
+    newton: usize,
+    begun: bool,
+}
+
+impl<'a> Multipliers<'a> {
+    pub(super) fn new(mdp: &'a crate::model::Mdp, episode: &Episode, reached: &[bool]) -> Self {
+        let mut passes = Passes::new(mdp, episode);
+        let size = passes.decisions() * mdp.n_pairs();
+        let mut even = vec![0.0; mdp.n_pairs()];
+        for s in 0..mdp.n_states() {
+            even[mdp.pairs(s)].fill(1.0 / mdp.n_actions(s) as f64);
+        }
+        let sigma = even.repeat(passes.decisions());
+        let log_prior = sigma.iter().map(|p| p.ln()).collect();
+        let mut visits = Visits {
+            sigma,
+            ..Visits::default()
+        };
+        passes.forward(&mut visits);
+        let reached: Vec<usize> = (0..mdp.n_states()).filter(|&s| reached[s]).collect();
+        let mut u = vec![0.0; mdp.n_states()];
+        for &s in &reached {
+            u[s] = -visits.average[s].max(LEAST_VISITS).ln();
+        }
+        Multipliers {
+            episode: *episode,
+            passes,
+            reached,
+            u,
+            log_prior,
+            tau: FIRST_TEMPERATURE,
+            trial: Visits {
+                sigma: vec![0.0; size],
+                ..Visits::default()
+            },
+            visits,
+            change: vec![0.0; size],
+            newton: 0,
+            begun: false,
+        }
+    }
+
+    /// $\ln \sum_s e^{-u(s)}$ over what is reached.
+    fn partition(&self, u: &[f64]) -> f64 {
+        log_sum_exp(self.reached.iter().map(|&s| -u[s]))
+    }
+
+    /// $p \propto e^{-u}$ over what is reached.
+    fn shares(&self, u: &[f64]) -> Vec<f64> {
+        let partition = self.partition(u);
+        let mut p = vec![0.0; u.len()];
+        for &s in &self.reached {
+            p[s] = (-u[s] - partition).exp();
+        }
+        p
+    }
+
+    /// Policy and visits at $u$.
+    fn visit(passes: &mut Passes<'_>, u: &[f64], log_prior: &[f64], tau: f64, visits: &mut Visits) {
+        passes.soft(u, log_prior, tau, &mut visits.sigma);
+        passes.forward(visits);
+    }
+
+    /// The Newton direction: $(\mathrm{diag}(p) - p p^\top + \nabla^2 V)\, x = p - \bar d$, to a precision that grows as the
+    /// right side shrinks.
+    fn direction(&mut self, p: &[f64], driver: &mut Driver<'_>) -> Vec<f64> {
+        let n = p.len();
+        let root: Vec<f64> = p.iter().map(|p| p.sqrt()).collect();
+        // in y = sqrt(p) x, where the first part is the identity less one direction
+        let mut r = vec![0.0; n];
+        for &s in &self.reached {
+            if root[s] > 0.0 {
+                r[s] = (p[s] - self.visits.average[s]) / root[s];
+            }
+        }
+        let mut y = vec![0.0; n];
+        let mut q = r.clone();
+        let (mut x, mut product) = (vec![0.0; n], vec![0.0; n]);
+        let mut rr = dot(&r, &r);
+        let enough = 1e-2 * rr * (10.0 * rr.sqrt()).min(1.0);
+        for _ in 0..MOST_PRODUCTS {
+            if !(rr > enough && rr > 0.0) || !driver.alive() {
+                break;
+            }
+            for s in 0..n {
+                x[s] = if root[s] > 0.0 { q[s] / root[s] } else { 0.0 };
+            }
+            self.passes
+                .response(&self.visits, self.tau, &x, &mut self.change, &mut product);
+            let mean = dot(p, &x);
+            for s in 0..n {
+                product[s] = if root[s] > 0.0 {
+                    (product[s] + p[s] * (x[s] - mean)) / root[s]
+                } else {
+                    0.0
+                };
+            }
+            let curvature = dot(&q, &product);
+            if !(curvature > 0.0) {
+                break;
+            }
+            let size = rr / curvature;
+            for s in 0..n {
+                y[s] += size * q[s];
+                r[s] -= size * product[s];
+            }
+            let before = rr;
+            rr = dot(&r, &r);
+            for s in 0..n {
+                q[s] = r[s] + rr / before * q[s];
+            }
+        }
+        for s in 0..n {
+            y[s] = if root[s] > 0.0 { y[s] / root[s] } else { 0.0 };
+        }
+        y
+    }
+
+    /// Goes along the direction until at most half of the slope is left; false if nothing moved.
+    fn go(&mut self, x: &[f64], p: &[f64], driver: &mut Driver<'_>) -> bool {
+        // the negative of the smoothed dual function is concave
+        let slope = |p: &[f64], average: &[f64]| -> f64 {
+            (0..p.len()).map(|s| (p[s] - average[s]) * x[s]).sum()
+        };
+        let first = slope(p, &self.visits.average);
+        if !(first > 0.0) {
+            return false;
+        }
+        let mut bracket = Bracket::new(first);
+        let (mut size, mut looks) = (1.0, 0);
+        loop {
+            let mut u = self.u.clone();
+            u.iter_mut().zip(x).for_each(|(u, x)| *u += size * x);
+            Self::visit(
+                &mut self.passes,
+                &u,
+                &self.log_prior,
+                self.tau,
+                &mut self.trial,
+            );
+            looks += 1;
+            let here = slope(&self.shares(&u), &self.trial.average);
+            let next = if here.is_finite() {
+                bracket.next(size, here)
+            } else {
+                Some(0.1 * size)
+            };
+            match next {
+                Some(next) if looks < MOST_LOOKS && driver.alive() => size = next,
+                _ if !here.is_finite() => return false,
+                _ => {
+                    self.centre(&mut u);
+                    self.u = u;
+                    std::mem::swap(&mut self.visits, &mut self.trial);
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// A constant in $u$ means nothing; values keep their digits when the average is zero.
+    fn centre(&self, u: &mut [f64]) {
+        let average = &self.trial.average;
+        let mean: f64 = self.reached.iter().map(|&s| average[s] * u[s]).sum();
+        self.reached.iter().for_each(|&s| u[s] -= mean);
+    }
+
+    /// The policy becomes the prior, and the temperature falls.
+    fn cool(&mut self) -> bool {
+        if self.tau <= LAST_TEMPERATURE {
+            return false;
+        }
+        for (prior, sigma) in self.log_prior.iter_mut().zip(&self.visits.sigma) {
+            *prior = sigma.ln().max(LEAST_LOG);
+        }
+        self.tau *= COOLING;
+        self.newton = 0;
+        Self::visit(
+            &mut self.passes,
+            &self.u,
+            &self.log_prior,
+            self.tau,
+            &mut self.visits,
+        );
+        true
+    }
+}
+
+impl Method for Multipliers<'_> {
+    fn name(&self) -> &'static str {
+        "multipliers"
+    }
+
+    fn step(&mut self, driver: &mut Driver<'_>) -> Step {
+        if self.begun {
+            let p = self.shares(&self.u);
+            let x = self.direction(&p, driver);
+            let moved = self.go(&x, &p, driver);
+            self.newton += 1;
+            if !moved {
+                self.newton = MOST_NEWTON;
+            }
+        } else {
+            self.begun = true;
+            Self::visit(
+                &mut self.passes,
+                &self.u,
+                &self.log_prior,
+                self.tau,
+                &mut self.visits,
+            );
+        }
+        let objective = entropy(&self.visits.average);
+        let bound = self.partition(&self.u) + best_average(self.passes.mdp, &self.episode, &self.u);
+        let p = self.shares(&self.u);
+        // of the gap, what Newton's method has still to do
+        let inner: f64 = self
+            .reached
+            .iter()
+            .filter(|&&s| self.visits.average[s] > 0.0 && p[s] > 0.0)
+            .map(|&s| self.visits.average[s] * (self.visits.average[s] / p[s]).ln())
+            .sum();
+        let best = driver.best();
+        let offer = if objective > best.objective || bound < best.bound {
+            Step::Offer(Candidate {
+                policy: if objective > best.objective {
+                    self.passes.policy(&self.visits.sigma)
+                } else {
+                    Vec::new()
+                },
+                objective,
+                bound,
+                dual: self.u.clone(),
+            })
+        } else {
+            Step::Going
+        };
+        let outer = (bound - objective - inner).max(0.0);
+        if (inner <= LEFT * outer || self.newton >= MOST_NEWTON) && !self.cool() {
+            return Step::End;
+        }
+        offer
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
