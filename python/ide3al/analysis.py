@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _ide3al
-from ._table import html_table, nats, text_table
+from ._table import html_picture, html_table, nats, text_table
 from .mdp import MDP, Floats, probabilities
 
 
@@ -15,8 +15,9 @@ class Analysis:
     """Long-run behaviour; :attr:`figures` holds everything under its name in
     ``ide3al analyze --json``."""
 
-    def __init__(self, figures: dict[str, Any]) -> None:
+    def __init__(self, figures: dict[str, Any], mdp: MDP | None = None) -> None:
         self.figures = figures
+        self._mdp = mdp
 
     @property
     def stationary(self) -> Floats:
@@ -97,8 +98,15 @@ class Analysis:
     def __repr__(self) -> str:
         return text_table("Long run", self._rows())
 
+    def _picture(self) -> str:
+        """Where the time goes, as HTML; empty where the model is not known."""
+        if self._mdp is None:
+            return ""
+        svg = _ide3al.heat_map(self._mdp._model, self.stationary, "Long-run visits", "share of time")
+        return html_picture(svg, "Heat map of long-run visits")
+
     def _repr_html_(self) -> str:
-        return html_table("Long run", self._rows())
+        return html_table("Long run", self._rows()) + self._picture()
 
 
 def analyze(
@@ -112,4 +120,5 @@ def analyze(
     """Classes, stationary distribution, entropies, spectral gap and mixing time of ``mdp``
     under ``policy``: an array (S, A), one row per state, or ``"uniform"``."""
     flat = probabilities(mdp, policy)
-    return Analysis(_ide3al.analyze(mdp._model, flat, horizon, mixing_threshold, mixing_norm))
+    figures = _ide3al.analyze(mdp._model, flat, horizon, mixing_threshold, mixing_norm)
+    return Analysis(figures, mdp)

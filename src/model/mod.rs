@@ -11,6 +11,7 @@ mod kernel;
 mod layout;
 mod mdp;
 mod policy;
+mod restart;
 
 pub mod io;
 

@@ -8,3 +8,5 @@ mod process;
 mod reproduce;
 mod resume;
 mod solve_cli;
+#[cfg(feature = "studio")]
+mod studio;

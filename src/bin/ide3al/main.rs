@@ -10,6 +10,8 @@ mod learn;
 mod output;
 mod reproduce;
 mod solve;
+#[cfg(feature = "studio")]
+mod studio;
 mod watch;
 
 use clap::{Parser, Subcommand};
@@ -39,6 +41,8 @@ enum Command {
     Learn(Box<learn::Arguments>),
     Reproduce(reproduce::Arguments),
     Solve(solve::Arguments),
+    #[cfg(feature = "studio")]
+    Studio(studio::Arguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -51,6 +55,8 @@ fn main() -> std::process::ExitCode {
         Command::Learn(arguments) => learn::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Solve(arguments) => solve::run(&arguments),
+        #[cfg(feature = "studio")]
+        Command::Studio(arguments) => studio::run(&arguments),
     };
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,
