@@ -21,15 +21,21 @@ test-rust:
 # The package lives in its own virtual environment, built in place from the same target folder as
 # the program. Made anew only when something it is built from changes.
 PYTHON_SOURCES := Cargo.toml Cargo.lock python/Cargo.toml python/pyproject.toml \
-	$(shell find src python/src -name '*.rs')
+	$(shell find src python/src -name '*.rs') $(wildcard src/studio/page/*)
 
-test-python: $(VENV)/built
+test-python: $(VENV)/built $(VENV)/browser
 	cd python && ../$(VENV)/bin/python -m pytest -q
 
 $(VENV)/tools: python/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'pip>=25.1' 'maturin>=1.9,<2'
 	cd python && ../$(VENV)/bin/pip install -q --disable-pip-version-check --group test
+	touch $@
+
+# The studio's page is tested in a Chromium: the machine's own, or one that can be fetched; without any the tests say so.
+$(VENV)/browser: $(VENV)/tools
+	@cd python/tests && ../../$(VENV)/bin/python -c 'import browser, sys; sys.exit(browser.find() is None)' \
+		|| timeout 180 ../../$(VENV)/bin/playwright install chromium || echo "no Chromium: the studio's page will not be tested"
 	touch $@
 
 $(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)

@@ -13,6 +13,7 @@
 //! learn                     from samples
 //! report                    showing it
 //! reproduce                 the paper, table by table
+//! studio                    a local page that shows it live (feature `studio`)
 //! ```
 //!
 //! `domains` and `chain` do not know each other, nor do `formulation` and `domains`, nor `learn`
@@ -31,5 +32,7 @@ pub mod model;
 pub mod report;
 pub mod reproduce;
 pub mod solve;
+#[cfg(feature = "studio")]
+pub mod studio;
 
 pub use error::{Error, Result};

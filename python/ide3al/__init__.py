@@ -10,6 +10,7 @@ import sys
 
 from ._extras import MissingExtra
 from ._ide3al import Error
+from ._studio import Studio, studio
 from .agents import IDE3AL, CountBased, MaxEnt, Random
 from .analysis import Analysis, analyze
 from .data import Data, collect
@@ -38,6 +39,7 @@ __all__ = [
     "MissingExtra",
     "Random",
     "Solution",
+    "Studio",
     "analyze",
     "collect",
     "domains",
@@ -49,6 +51,7 @@ __all__ = [
     "plot_visitation",
     "scores",
     "solve",
+    "studio",
 ]
 
 if sys.modules.get("gymnasium") is not None:

@@ -1,5 +1,6 @@
 """Small tables for people, as text and as HTML."""
 
+import base64
 import html
 from collections.abc import Sequence
 
@@ -15,6 +16,12 @@ def html_table(title: str, rows: Sequence[tuple[str, str]]) -> str:
         for name, value in rows
     )
     return f"<table><caption>{html.escape(title)}</caption>{body}</table>"
+
+
+def html_picture(svg: str, description: str) -> str:
+    """An SVG as a picture: nothing in it can reach the page around it."""
+    data = base64.b64encode(svg.encode()).decode()
+    return f'<img alt="{html.escape(description)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def nats(entropy: float, share: float) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _ide3al
 from ._ide3al import Error
-from ._table import html_table, nats, text_table
+from ._table import html_picture, html_table, nats, text_table
 from .episodes import EpisodeAnalysis, is_timed, timed_probabilities
 from .mdp import MDP, Floats, probabilities
 
@@ -17,8 +17,9 @@ class Analysis:
     """Long-run behaviour; :attr:`figures` holds everything under its name in
     ``ide3al analyze --json``."""
 
-    def __init__(self, figures: dict[str, Any]) -> None:
+    def __init__(self, figures: dict[str, Any], mdp: MDP | None = None) -> None:
         self.figures = figures
+        self._mdp = mdp
 
     @property
     def stationary(self) -> Floats:
@@ -111,8 +112,15 @@ class Analysis:
     def __repr__(self) -> str:
         return text_table("Long run", self._rows())
 
+    def _picture(self) -> str:
+        """Where the time goes, as HTML; empty where the model is not known."""
+        if self._mdp is None:
+            return ""
+        svg = _ide3al.heat_map(self._mdp._model, self.stationary, "Long-run visits", "share of time")
+        return html_picture(svg, "Heat map of long-run visits")
+
     def _repr_html_(self) -> str:
-        return html_table("Long run", self._rows())
+        return html_table("Long run", self._rows()) + self._picture()
 
 
 def analyze(
@@ -134,4 +142,5 @@ def analyze(
             _ide3al.analyze_episode(mdp._model, timed_probabilities(mdp, policy))
         )
     flat = probabilities(mdp, policy)
-    return Analysis(_ide3al.analyze(mdp._model, flat, horizon, mixing_threshold, mixing_norm))
+    figures = _ide3al.analyze(mdp._model, flat, horizon, mixing_threshold, mixing_norm)
+    return Analysis(figures, mdp)

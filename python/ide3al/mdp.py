@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import _ide3al
 from ._ide3al import Error
+from ._table import html_picture, html_table
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -292,6 +293,18 @@ class MDP:
             f"<MDP{spec}: {self.n_states} states, {self.n_pairs} state-action pairs, "
             f"{self.nnz} transitions>"
         )
+
+    def _repr_html_(self) -> str:
+        states, starts = self.n_states, int(np.count_nonzero(self.start))
+        rows = [
+            ("states", str(states)),
+            ("actions", f"up to {self.n_actions}, {self.n_pairs} state-action pairs"),
+            ("transitions", str(self.nnz)),
+            ("starts in", "any state" if starts == states else f"{starts} of the states"),
+        ]
+        table = html_table(f"Model {self._model.spec}".strip(), rows)
+        svg = _ide3al.heat_map(self._model, self.start, "Start", "probability of starting here")
+        return table + html_picture(svg, "Where walks start")
 
 
 def domains() -> dict[str, dict[str, str]]:

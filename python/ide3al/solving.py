@@ -98,7 +98,7 @@ class Solution:
     @cached_property
     def chain(self) -> Analysis:
         """The long run under the policy."""
-        return Analysis(self._report)
+        return Analysis(self._report, self.mdp)
 
     def save_policy(self, path: str | os.PathLike[str]) -> None:
         """Writes the policy (.json, .npz or .npy)."""
@@ -124,7 +124,7 @@ class Solution:
         return text_table(f"Solution of {self.mdp!r}", self._rows())
 
     def _repr_html_(self) -> str:
-        return html_table(f"Solution of {self.mdp!r}", self._rows())
+        return html_table(f"Solution of {self.mdp!r}", self._rows()) + self.chain._picture()
 
 
 def settings(

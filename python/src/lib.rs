@@ -12,10 +12,12 @@ mod experiment;
 mod gymnasium;
 mod json;
 mod model;
+mod picture;
 mod planning;
 mod settings;
 mod signals;
 mod solving;
+mod studio;
 
 use pyo3::prelude::*;
 
@@ -32,5 +34,9 @@ mod _ide3al {
     #[pymodule_export]
     use crate::model::{Model, domains};
     #[pymodule_export]
+    use crate::picture::heat_map;
+    #[pymodule_export]
     use crate::solving::{Solved, analyze, frontier, solve, write_file, write_policy};
+    #[pymodule_export]
+    use crate::studio::{Server, serve};
 }

@@ -26,18 +26,33 @@ pub(super) fn neighbour(
     Some((row, column))
 }
 
-/// One state per free cell, row by row; four moves, a blocked one stays. With probability
-/// `slip` a uniformly random one of the four moves happens instead of the one chosen (which
+/// What a free cell is like.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ground {
+    /// Probability that a random move happens instead of the one chosen.
+    pub(super) slip: f64,
+    /// The only move that leaves it, if it is one-way.
+    pub(super) only: Option<usize>,
+}
+
+/// One state per free cell, row by row; four moves, a blocked one stays. With the `slip` of its
+/// cell a uniformly random one of the four moves happens instead of the one chosen (which
 /// may be the same). The start is uniform over the cells `start`.
 pub(super) fn walk(
     rows: usize,
     columns: usize,
-    free: impl Fn(usize) -> bool,
+    ground: impl Fn(usize) -> Option<Ground>,
     start: &[usize],
-    slip: f64,
 ) -> Result<Mdp> {
-    check_share("slip", slip)?;
-    let cells: Vec<usize> = (0..rows * columns).filter(|&cell| free(cell)).collect();
+    let mut cells = Vec::new();
+    let mut grounds = Vec::new();
+    for cell in 0..rows * columns {
+        if let Some(ground) = ground(cell) {
+            check_share("slip", ground.slip)?;
+            cells.push(cell);
+            grounds.push(ground);
+        }
+    }
     let mut state_of = vec![u32::MAX; rows * columns];
     for (state, &cell) in cells.iter().enumerate() {
         state_of[cell] = state as u32;
@@ -45,6 +60,9 @@ pub(super) fn walk(
     let target = |state: usize, action: usize| {
         let (row, column) = (cells[state] / columns, cells[state] % columns);
         let (_, down, right) = MOVES[action];
+        if grounds[state].only.is_some_and(|only| only != action) {
+            return state;
+        }
         neighbour((row, column), (down, right), (rows, columns))
             .map(|(r, c)| state_of[r * columns + c])
             .filter(|&t| t != u32::MAX)
@@ -52,6 +70,7 @@ pub(super) fn walk(
     };
     let n = cells.len();
     let mut mdp = Mdp::from_fn(n, MOVES.len(), |state, action, row| {
+        let slip = grounds[state].slip;
         row.push((target(state, action), 1.0 - slip));
         if slip > 0.0 {
             let each = slip / MOVES.len() as f64;

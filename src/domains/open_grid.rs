@@ -40,7 +40,11 @@ impl OpenGrid {
     /// Builds the model.
     pub fn build(&self) -> Result<Mdp> {
         self.validate()?;
-        grid::walk(self.rows, self.columns, |_| true, &[0], self.slip)
+        let ground = grid::Ground {
+            slip: self.slip,
+            only: None,
+        };
+        grid::walk(self.rows, self.columns, |_| Some(ground), &[0])
     }
 }
 

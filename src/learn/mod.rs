@@ -24,6 +24,7 @@ mod learner;
 mod max_ent;
 mod random;
 mod results;
+mod row_error;
 mod run;
 mod runs;
 mod sampling;
@@ -49,6 +50,7 @@ pub use learner::{Exploration, Learner, Lesson, Loader, Mixture, Planner, Saver,
 pub use max_ent::MaxEnt;
 pub use random::Random;
 pub use results::{goal_csv, json, runs_csv, write};
+pub use row_error::row_errors;
 pub use run::{Plan, Run, generator};
 pub use runs::{CheckpointPlan, Ended, Event, RunResult, Runs};
 pub use sampling::{PolicySampler, Trajectory};

@@ -11,6 +11,7 @@ mod kernel;
 mod layout;
 mod mdp;
 mod policy;
+mod restart;
 mod timed_policy;
 mod times;
 

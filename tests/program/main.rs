@@ -11,3 +11,5 @@ mod reproduce;
 mod resume;
 mod snapshots;
 mod solve_cli;
+#[cfg(feature = "studio")]
+mod studio;

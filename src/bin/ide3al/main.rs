@@ -13,6 +13,8 @@ mod man;
 mod output;
 mod reproduce;
 mod solve;
+#[cfg(feature = "studio")]
+mod studio;
 mod watch;
 
 use clap::{Parser, Subcommand};
@@ -44,6 +46,8 @@ enum Command {
     Man(man::Arguments),
     Reproduce(reproduce::Arguments),
     Solve(solve::Arguments),
+    #[cfg(feature = "studio")]
+    Studio(studio::Arguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -58,6 +62,8 @@ fn main() -> std::process::ExitCode {
         Command::Man(arguments) => man::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Solve(arguments) => solve::run(&arguments),
+        #[cfg(feature = "studio")]
+        Command::Studio(arguments) => studio::run(&arguments),
     };
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -1,0 +1,75 @@
+"""The studio: a local page on which one draws a world and watches the best exploration of it."""
+
+from __future__ import annotations
+
+import html
+import time
+import webbrowser
+from types import TracebackType
+
+from . import _ide3al
+from .mdp import MDP
+
+
+class Studio:
+    """A running studio. It answers this machine only, and ends with :meth:`close`, at the end of a ``with`` block, or with the
+    interpreter."""
+
+    def __init__(self, server: _ide3al.Server) -> None:
+        self._server = server
+
+    @property
+    def url(self) -> str:
+        """Where the page is; whoever has it can use the page."""
+        return self._server.url
+
+    @property
+    def running(self) -> bool:
+        return self._server.running
+
+    def close(self) -> None:
+        """Ends it; what it is computing stops."""
+        self._server.close()
+
+    def wait(self) -> None:
+        """Blocks until Ctrl-C, for scripts."""
+        try:
+            while self.running:
+                time.sleep(0.2)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            self.close()
+
+    def __enter__(self) -> Studio:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Studio at {self.url}>" if self.running else "<Studio, closed>"
+
+    def _repr_html_(self) -> str:
+        if not self.running:
+            return html.escape(repr(self))
+        url = html.escape(self.url)
+        return f'The studio is at <a href="{url}" target="_blank" rel="noreferrer">{url}</a>'
+
+
+def studio(mdp: MDP | None = None, *, port: int = 0, open: bool = True) -> Studio:
+    """Shows a model, or a map to draw on, in a local page: the best exploration of it, live.
+
+    Returns at once; the page is served from this process until it is closed. Scripts end with ``ide3al.studio(mdp).wait()``.
+    ``port`` 0 takes any free one; ``open`` opens the browser.
+    """
+    server = _ide3al.serve(None if mdp is None else mdp._model, port)
+    shown = Studio(server)
+    if open:
+        webbrowser.open(shown.url)
+    return shown
