@@ -12,11 +12,15 @@ from ._extras import MissingExtra
 from ._ide3al import Error
 from .agents import IDE3AL, CountBased, MaxEnt, Random
 from .analysis import Analysis, analyze
-from .data import Data, collect
+from .auditing import audit
+from .collecting import collect
+from .data import Data
+from .episodes import CollectionError
 from .experiments import ExperimentError, ExperimentResult, experiment, scores
 from .frontier import Frontier, frontier
 from .mdp import MDP, domains
 from .plotting import plot_curves, plot_policy, plot_visitation
+from .promise import Coverage
 from .solving import Solution, solve
 
 __version__ = "0.1.0"
@@ -25,7 +29,9 @@ __all__ = [
     "IDE3AL",
     "MDP",
     "Analysis",
+    "CollectionError",
     "CountBased",
+    "Coverage",
     "Data",
     "Error",
     "ExperimentError",
@@ -36,6 +42,7 @@ __all__ = [
     "Random",
     "Solution",
     "analyze",
+    "audit",
     "collect",
     "domains",
     "experiment",

@@ -5,8 +5,10 @@
 //! around it.
 
 mod agent;
+mod batches;
 mod environment;
 mod errors;
+mod experience;
 mod experiment;
 mod gymnasium;
 mod json;
@@ -23,7 +25,11 @@ mod _ide3al {
     #[pymodule_export]
     use crate::agent::Agent;
     #[pymodule_export]
+    use crate::batches::{agent_behaviour, agent_draw, agent_learn, agent_record};
+    #[pymodule_export]
     use crate::errors::Error;
+    #[pymodule_export]
+    use crate::experience::Experience;
     #[pymodule_export]
     use crate::experiment::{Experiment, look};
     #[pymodule_export]
