@@ -13,13 +13,17 @@ from ._ide3al import Error
 from ._studio import Studio, studio
 from .agents import IDE3AL, CountBased, MaxEnt, Random
 from .analysis import Analysis, analyze
-from .data import Data, collect
-from .episodes import EpisodeAnalysis, EpisodeSolution, load_policy
+from .auditing import audit
+from .collecting import collect
+from .data import Data
+from .episodes import CollectionError
 from .experiments import ExperimentError, ExperimentResult, experiment, scores
 from .frontier import Frontier, frontier
 from .mdp import MDP, domains
 from .plotting import plot_curves, plot_policy, plot_visitation
+from .promise import Coverage
 from .solving import Solution, solve
+from .timed import EpisodeAnalysis, EpisodeSolution, load_policy
 
 __version__ = "0.1.0"
 
@@ -27,7 +31,9 @@ __all__ = [
     "IDE3AL",
     "MDP",
     "Analysis",
+    "CollectionError",
     "CountBased",
+    "Coverage",
     "Data",
     "EpisodeAnalysis",
     "EpisodeSolution",
@@ -41,6 +47,7 @@ __all__ = [
     "Solution",
     "Studio",
     "analyze",
+    "audit",
     "collect",
     "domains",
     "experiment",

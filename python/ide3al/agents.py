@@ -17,6 +17,7 @@ from . import _ide3al
 from ._ide3al import Error
 from .mdp import MDP, Floats, Integers
 from .spaces import Found, Index, states_of
+from .vectors import batch_size, elements_of, fit_vector, is_vector, numbers_of
 
 Callback = Callable[["Agent"], Any]
 
@@ -55,12 +56,21 @@ class Agent:
         total_timesteps: int,
         progress_bar: bool = False,
         callback: Callback | None = None,
+        *,
+        engine: str | None = None,
+        workers: int | None = None,
     ) -> Self:
         """Explores ``env`` for ``total_timesteps`` steps. ``callback(agent)`` is called after
         each batch; returning False ends the fit. Fitting again goes on from what was learned,
-        with a new episode."""
+        with a new episode.
+
+        ``env`` may be many environments (``gymnasium.make_vec``): they share one policy and one batched draw, and learn the same for a
+        seed and a number of environments. With ``engine="ray"`` it is a function that makes an environment, and
+        ``workers`` runners on a Ray cluster live whole episodes of it; one that dies is replaced, and nothing changes."""
         if total_timesteps < 1:
             raise Error(f"total_timesteps = {total_timesteps}: at least 1 is needed")
+        if engine is not None or workers is not None or is_vector(env):
+            return self._fit_elsewhere(env, total_timesteps, progress_bar, callback, engine, workers)
         agent, observations, actions = self._attach(env)
         agent.interrupt_trajectory()
         # the environment is seeded once: the first reset of the first fit
@@ -88,11 +98,34 @@ class Agent:
             sys.stderr.write("\n")
         return self
 
+    def _fit_elsewhere(
+        self, env: Any, total: int, progress_bar: bool, callback: Callback | None, engine: str | None, workers: int | None
+    ) -> Self:
+        """In many environments at once, or on a cluster."""
+        show = _show_progress if progress_bar else None
+        if engine is None:
+            if workers is not None:
+                raise Error('workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)')
+            fit_vector(self, env, total, show=show, callback=callback)
+        elif engine == "ray":
+            from .planners import fit_on_ray
+
+            fit_on_ray(self, env, total, 2 if workers is None else workers, show=show, callback=callback)
+        else:
+            raise Error(f"engine = {engine!r}: known is 'ray'; leave it out to learn in this process")
+        if progress_bar:
+            sys.stderr.write("\n")
+        return self
+
     def predict(self, observation: Any, deterministic: bool = False) -> Any:
-        """An action for an observation, drawn from the policy learned, or its likeliest."""
+        """An action for an observation, drawn from the policy learned, or its likeliest; for a batch of observations, as
+        vector environments return them, a batch of actions."""
         agent = self._fitted()
         if self._observations is None or self._actions is None:
             raise Error("give env=... to load, or fit, before predicting")
+        many = batch_size(self._observations.space, observation)
+        if many is not None:
+            return self._predict_batch(observation, many, deterministic)
         if isinstance(self._observations, Index):
             state = self._observations.number(observation)
         else:
@@ -104,6 +137,21 @@ class Agent:
         if deterministic:
             return self._actions.element(int(np.argmax(self.policy[state])))
         return self._actions.element(agent.draw(state))
+
+    def _predict_batch(self, observations: Any, many: int, deterministic: bool) -> Any:
+        agent, index, actions = self._fitted(), self._observations, self._actions
+        assert index is not None and actions is not None
+        states = numbers_of(index.copy() if isinstance(index, Found) else index, index.space, observations, many)
+        known = states < agent.n_states
+        chosen = np.zeros(many, dtype=np.int64)
+        if deterministic:
+            chosen[known] = np.argmax(self.policy, axis=1)[states[known]]
+        for k in range(many):
+            if not known[k]:
+                chosen[k] = agent.draw_any()
+            elif not deterministic:
+                chosen[k] = agent.draw(int(states[k]))
+        return elements_of(actions, chosen)
 
     @property
     def policy(self) -> Floats:
@@ -205,18 +253,21 @@ class Agent:
             agent._attach(env)
         return agent
 
-    def _attach(self, env: Any) -> tuple[_ide3al.Agent, Index | Found, Index]:
+    def _attach(self, env: Any, numbered: Index | Found | None = None) -> tuple[_ide3al.Agent, Index | Found, Index]:
         for kind in ("observation_space", "action_space"):
             if not hasattr(env, kind):
                 raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
-        observations, actions = states_of(env.observation_space), Index(env.action_space)
+        single = "single_" if is_vector(env) else ""
+        space = getattr(env, f"{single}observation_space")
+        observations = states_of(space) if numbered is None else numbered
+        actions = Index(getattr(env, f"{single}action_space"))
         found = isinstance(observations, Found)
         if self._agent is None:
             states = 1 if found else observations.size
             self._agent = _ide3al.Agent(
                 self._algorithm, states, actions.size, self.seed, self._parameters, found
             )
-        elif found and isinstance(self._observations, Found):
+        elif found and isinstance(self._observations, Found) and numbered is None:
             # goes on with what was met before
             observations = self._observations
         known = self._agent.n_states, self._agent.n_actions

@@ -1,205 +1,173 @@
-"""Episodes: the most even visits within T steps, and policies that depend on the step."""
+"""One episode at a time: what it holds, and how it is lived through.
+
+An episode is a function of the policy, the seed and its number, and of nothing else. Whoever lives it, here or on another
+machine, for the first time or after a crash, finds the same; so that episodes can be lost, repeated and handed around without
+the data changing.
+"""
 
 from __future__ import annotations
 
-import os
-from functools import cached_property
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from . import _ide3al
 from ._ide3al import Error
-from ._table import html_table, nats, text_table
-from .mdp import MDP, Floats, probabilities, shaped
+from .mdp import Floats, Integers
+from .spaces import Found, Index, states_of
+
+#: Actions are drawn from numbers made this many at a time.
+_CHUNK = 256
+#: Where neither the environment nor the caller ends an episode, and something waits for its end.
+LONGEST = 1000
 
 
-class EpisodeAnalysis:
-    """What one episode sees on average; :attr:`figures` holds everything under its name in
-    ``ide3al analyze --json``."""
+@dataclass(frozen=True)
+class Episode:
+    """States and actions by number; one state more than actions."""
 
-    def __init__(self, figures: dict[str, Any]) -> None:
-        self.figures = figures
+    states: Integers
+    actions: Integers
+    rewards: Floats
+    #: Whether it ended in a terminal state, and whether it was cut short.
+    terminated: bool
+    truncated: bool
+    #: Number of the plan it followed.
+    plan: int = 0
+    #: What was met for the first time in this episode, where states are numbered as they are met, in order.
+    found: tuple[Hashable, ...] = ()
 
-    @property
-    def steps(self) -> int:
-        """Steps of the episode, the start included."""
-        return int(self.figures["steps"])
+    def __len__(self) -> int:
+        return int(self.actions.size)
 
-    @property
-    def distribution(self) -> Floats:
-        """Expected share of the episode in each state."""
-        return np.asarray(self.figures["distribution"])
-
-    @property
-    def entropy(self) -> float:
-        """Entropy of that distribution, in nats."""
-        return float(self.figures["entropy"])
-
-    @property
-    def entropy_normalized(self) -> float:
-        """Entropy as a share of ln S."""
-        return float(self.figures["entropy_normalized"])
-
-    @property
-    def state_action_entropy(self) -> float:
-        """In nats."""
-        return float(self.figures["state_action_entropy"])
-
-    def _rows(self) -> list[tuple[str, str]]:
-        figures = self.figures
-        return [
-            ("episode", f"{self.steps} steps, {figures['states_reached']} states reached"),
-            ("state entropy", nats(self.entropy, self.entropy_normalized)),
-            (
-                "state-action entropy",
-                nats(self.state_action_entropy, figures["state_action_entropy_normalized"]),
-            ),
-            (
-                "least visited",
-                f"state {figures['least_visited_state']}, {figures['min_probability']:.3g}",
-            ),
-        ]
-
-    def __repr__(self) -> str:
-        return text_table("Episode", self._rows())
-
-    def _repr_html_(self) -> str:
-        return html_table("Episode", self._rows())
+    def cut(self, steps: int) -> Episode:
+        """The first steps of it."""
+        if steps >= len(self):
+            return self
+        return Episode(
+            self.states[: steps + 1], self.actions[:steps], self.rewards[:steps], False, True, self.plan, self.found
+        )
 
 
-class EpisodeSolution:
-    """A policy for every step of an episode, with the proof of how good it is."""
+class CollectionError(Error):
+    """Something went wrong on the way; :attr:`data` is what was collected until then, whole episodes only."""
 
-    formulation = "episode"
-    zeta = None
+    def __init__(self, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.data = data
 
-    def __init__(self, mdp: MDP, solved: _ide3al.SolvedEpisode) -> None:
-        self.mdp = mdp
-        self._solved = solved
-
-    @cached_property
-    def policy(self) -> Floats | list[Floats | list[Floats]]:
-        """Probabilities (T, S, A); for each step one row per state where states have different
-        actions."""
-        return timed_shape(self.mdp, self._solved.probabilities())
-
-    @property
-    def steps(self) -> int:
-        """Steps T of the episode, the start included."""
-        return self._solved.steps
-
-    @property
-    def xi(self) -> float:
-        return self._solved.xi
-
-    @property
-    def objective(self) -> float:
-        """Entropy of the average distribution over the episode, in nats (maximised)."""
-        return self._solved.objective
-
-    @property
-    def bound(self) -> float:
-        """No policy, with memory or without, has more."""
-        return self._solved.bound
-
-    @property
-    def gap(self) -> float:
-        """Distance between the two."""
-        return self._solved.gap
-
-    @property
-    def status(self) -> str:
-        """optimal, iteration_limit, time_limit or stalled."""
-        return self._solved.status
-
-    @property
-    def solver(self) -> str:
-        return self._solved.solver
-
-    @property
-    def iterations(self) -> int:
-        return self._solved.iterations
-
-    @property
-    def seconds(self) -> float:
-        return self._solved.seconds
-
-    @cached_property
-    def _report(self) -> dict[str, Any]:
-        return self._solved.report()
-
-    @property
-    def notes(self) -> list[str]:
-        """What one should know about this solution."""
-        return list(self._report["notes"])
-
-    @property
-    def metrics(self) -> dict[str, Any]:
-        """Everything that ``ide3al solve --formulation episode --json`` prints, less policy and
-        distribution."""
-        return {name: value for name, value in self._report.items() if name != "distribution"}
-
-    @cached_property
-    def episode(self) -> EpisodeAnalysis:
-        """What the episode sees."""
-        return EpisodeAnalysis(self._report)
-
-    def save_policy(self, path: str | os.PathLike[str]) -> None:
-        """Writes the policy, one table per step (.json, .npz or .npy)."""
-        self._solved.save_policy(path)
-
-    def _rows(self) -> list[tuple[str, str]]:
-        return [
-            ("formulation", f"episode, {self.steps} steps, xi {self.xi:.4g}"),
-            ("objective", f"{self.objective:.7g} (nats, maximised)"),
-            ("bound", f"{self.bound:.7g} (no policy has more)"),
-            ("gap", f"{self.gap:.1e} ({self.status.replace('_', ' ')}, {self.solver} solver)"),
-            *self.episode._rows()[1:],
-        ]
-
-    def __repr__(self) -> str:
-        return text_table(f"Solution of {self.mdp!r}", self._rows())
-
-    def _repr_html_(self) -> str:
-        return html_table(f"Solution of {self.mdp!r}", self._rows())
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self),)
 
 
-def timed_shape(mdp: MDP, flat: Floats) -> Floats | list[Floats | list[Floats]]:
-    """(T, S, A) where every state has every action, else one list of rows per step."""
-    if mdp.is_even:
-        return flat.reshape(-1, mdp.n_states, mdp.n_actions)
-    return [shaped(mdp, table) for table in flat.reshape(-1, mdp.n_pairs)]
+@dataclass(frozen=True)
+class Plan:
+    """A policy to follow for some episodes, (S, A); states beyond its rows are played uniformly."""
+
+    number: int
+    table: Floats
+    sums: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sums", np.cumsum(self.table, axis=1))
 
 
-def is_timed(policy: Any) -> bool:
-    """Whether a policy has one table per step: an array of three dimensions, or such lists."""
-    if isinstance(policy, np.ndarray):
-        return policy.ndim == 3
-    for _ in range(2):
-        if not isinstance(policy, (list, tuple)) or not len(policy):
-            return False
-        policy = policy[0]
-    return np.ndim(policy) == 1 if isinstance(policy, (list, tuple, np.ndarray)) else False
+def checked_table(policy: npt.ArrayLike, n_states: int | None, n_actions: int) -> Floats:
+    """A policy (S, A) whose rows are distributions."""
+    table = np.asarray(policy, dtype=np.float64)
+    size = n_states if n_states is not None or table.ndim != 2 else table.shape[0]
+    if table.shape != (size, n_actions):
+        raise Error(f"policy: expected shape ({size}, {n_actions}), found {table.shape}")
+    if not (table >= 0).all() or not np.allclose(table.sum(axis=1), 1, atol=1e-6):
+        raise Error("policy: every row must be a distribution over actions")
+    return table
 
 
-def timed_probabilities(mdp: MDP, policy: Any) -> Floats:
-    """One probability per step and pair."""
-    if not len(policy):
-        raise Error("policy: an episode has at least one step")
-    tables = []
-    for step, table in enumerate(policy):
-        try:
-            tables.append(probabilities(mdp, table))
-        except Error as problem:
-            raise Error(f"step {step + 1}: {problem}") from None
-    return np.concatenate(tables)
+def seeds(seed: int, number: int) -> tuple[int, np.random.Generator]:
+    """The environment's seed and the generator of actions of one episode."""
+    sequence = np.random.SeedSequence((seed, number))
+    environment, actions = sequence.spawn(2)
+    return int(environment.generate_state(1)[0] >> 1), np.random.default_rng(actions)
 
 
-def load_policy(
-    mdp: MDP, path: str | os.PathLike[str]
-) -> Floats | list[Floats] | list[Floats | list[Floats]]:
-    """Reads a policy file (.json, .npz or .npy): an array (S, A), or (T, S, A) for a policy that
-    depends on the step; one row per state where states have different actions."""
-    steps, flat = _ide3al.read_policy(path, mdp._model)
-    return shaped(mdp, flat) if steps is None else timed_shape(mdp, flat)
+class Runner:
+    """Lives episodes in one environment."""
+
+    def __init__(self, env: Any, states: Index | Found | None = None) -> None:
+        for kind in ("observation_space", "action_space"):
+            if not hasattr(env, kind):
+                raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
+        self.env = env
+        self.states = states_of(env.observation_space) if states is None else states
+        self.actions = Index(env.action_space)
+        #: Steps taken, for whoever watches over a step that never ends.
+        self.taken = 0
+
+    def run(self, plan: Plan, seed: int, number: int, longest: int | None) -> Episode:
+        """Episode ``number``, cut after ``longest`` steps."""
+        states, actions, env = self.states, self.actions, self.env
+        before = states.size
+        first, rng = seeds(seed, number)
+        sums, n_actions = plan.sums, actions.size
+        visited, tried, rewards = [], [], []
+        terminated = truncated = False
+        observation, _ = env.reset(seed=first)
+        self.taken += 1
+        state = states.number(observation)
+        visited.append(state)
+        draws: list[float] = []
+        while not (terminated or truncated):
+            if not draws:
+                draws = rng.random(_CHUNK).tolist()
+            x = draws.pop()
+            if state < len(sums):
+                row = sums[state]
+                action = min(int(row.searchsorted(x * row[-1], "right")), n_actions - 1)
+            else:
+                action = int(x * n_actions)
+            observation, reward, terminated, truncated, _ = env.step(actions.element(action))
+            self.taken += 1
+            state = states.number(observation)
+            visited.append(state)
+            tried.append(action)
+            rewards.append(float(reward))
+            if longest is not None and len(tried) >= longest and not terminated:
+                truncated = True
+        return Episode(
+            states=np.array(visited, dtype=np.int64),
+            actions=np.array(tried, dtype=np.int64),
+            rewards=np.array(rewards, dtype=np.float64),
+            terminated=bool(terminated),
+            truncated=bool(truncated and not terminated),
+            plan=plan.number,
+            found=tuple(states.keys[before:]) if isinstance(states, Found) and states.size > before else (),
+        )
+
+
+class Lessons:
+    """Episodes as an agent remembers them: rows of state, action, next state and how the step ended (0 goes on, 1 in a
+    terminal state, 2 cut short, 3 left a terminal state for a start), and where episodes began.
+
+    Leaving a terminal state is a step of the model, whatever the action: the actions take turns."""
+
+    def __init__(self, n_actions: int) -> None:
+        self._n_actions = n_actions
+        self._turn = 0
+        self._over: int | None = None
+
+    def of(self, episodes: Iterable[Episode]) -> tuple[Integers, Integers]:
+        rows, starts = [np.zeros((0, 4), dtype=np.int64)], []
+        for episode in episodes:
+            start = int(episode.states[0])
+            starts.append(start)
+            if self._over is not None:
+                rows.append(np.array([[self._over, self._turn % self._n_actions, start, 3]], dtype=np.int64))
+                self._turn += 1
+            steps = np.zeros((len(episode), 4), dtype=np.int64)
+            steps[:, 0], steps[:, 1], steps[:, 2] = episode.states[:-1], episode.actions, episode.states[1:]
+            steps[-1:, 3] = 1 if episode.terminated else 2
+            rows.append(steps)
+            self._over = int(episode.states[-1]) if episode.terminated else None
+        return np.concatenate(rows), np.array(starts, dtype=np.int64)

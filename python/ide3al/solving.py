@@ -10,7 +10,7 @@ from . import _ide3al
 from ._ide3al import Error
 from ._table import html_table, text_table
 from .analysis import Analysis
-from .episodes import EpisodeSolution
+from .timed import EpisodeSolution
 from .mdp import MDP, Floats, shaped
 
 

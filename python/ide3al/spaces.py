@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,19 @@ class Found:
         """The number of an observation, if it was met."""
         return self._numbers.get(frozen(observation))
 
+    def take(self, key: Hashable) -> int:
+        """The number of what has a key, a new one if it was never met."""
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def forget(self, size: int) -> None:
+        """Forgets all that was met after the first ``size``."""
+        while len(self._numbers) > size:
+            self._numbers.popitem()
+
+    def restart(self, keys: Iterable[Hashable]) -> None:
+        """Has met these and nothing else."""
+        self._numbers = {key: k for k, key in enumerate(keys)}
+
     def copy(self) -> Found:
         """One that goes on by itself."""
         other = Found(self.space)
@@ -79,17 +92,7 @@ class Found:
 
     def save(self) -> str:
         """All that was met, as text."""
-        text = repr(self.keys)
-        try:
-            same = ast.literal_eval(text) == self.keys
-        except (ValueError, SyntaxError):
-            same = False
-        if not same:
-            raise Error(
-                "observations that are no numbers, strings, arrays or tuples of them cannot be written to a "
-                "file; wrap the environment so that it returns such"
-            )
-        return text
+        return literal(self.keys)
 
     @classmethod
     def load(cls, text: str) -> Found:
@@ -98,6 +101,36 @@ class Found:
             if found._numbers.setdefault(key, k) != k:
                 raise ValueError("an observation is listed twice")
         return found
+
+
+def literal(keys: Sequence[Hashable]) -> str:
+    """Keys as text that reads back as the same keys."""
+    text = repr(keys)
+    try:
+        same = ast.literal_eval(text) == keys
+    except (ValueError, SyntaxError):
+        same = False
+    if not same:
+        raise Error(
+            "observations that are no numbers, strings, arrays or tuples of them cannot be written to a "
+            "file; wrap the environment so that it returns such"
+        )
+    return text
+
+
+def thawed(space: Any, key: Any) -> Any:
+    """The observation with a key, as the space has it: the inverse of :func:`frozen` where the space says what is what."""
+    parts = getattr(space, "spaces", None)
+    if isinstance(parts, Mapping):
+        return {name: thawed(parts[name], part) for name, part in key}
+    if parts is not None:
+        return tuple(thawed(inner, part) for inner, part in zip(parts, key, strict=True))
+    if isinstance(key, tuple) and len(key) == 3 and isinstance(key[2], bytes):
+        shape, dtype, content = key
+        return np.frombuffer(content, dtype=dtype).reshape(shape)
+    if type(space).__name__ == "Discrete":
+        return np.int64(key)
+    return key
 
 
 def frozen(observation: Any) -> Hashable:

@@ -14,27 +14,28 @@ use pyo3::types::PyDict;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
+use crate::batches::learn;
 use crate::environment::Callbacks;
 use crate::errors::{error, exception};
 use crate::model::Model;
-use crate::planning::{InterruptiblePlanner, nothing_to_explore};
+use crate::planning::InterruptiblePlanner;
 use crate::settings::{settings, shape};
 use crate::signals::Pending;
 
-struct State {
-    learner: Box<dyn Learner>,
-    counts: Counts,
-    sampler: PolicySampler,
+pub(crate) struct State {
+    pub(crate) learner: Box<dyn Learner>,
+    pub(crate) counts: Counts,
+    pub(crate) sampler: PolicySampler,
     /// Follows the learned exploration for predictions.
-    prediction: Option<PolicySampler>,
-    rng: ChaCha8Rng,
+    pub(crate) prediction: Option<PolicySampler>,
+    pub(crate) rng: ChaCha8Rng,
     /// Where the last trajectory began: all the agent knows of the start.
-    start: Option<usize>,
+    pub(crate) start: Option<usize>,
     /// `None` before the first batch and after loading: the next batch begins with a reset.
     trajectory: Option<Trajectory>,
-    batches: u64,
+    pub(crate) batches: u64,
     /// Whether the learner has made up its mind since it last learned.
-    concluded: bool,
+    pub(crate) concluded: bool,
 }
 
 /// An exploration algorithm; its environment's states are declared, or found one by one (`open`).
@@ -42,8 +43,8 @@ struct State {
 pub(crate) struct Agent {
     experiment: Experiment,
     algorithm: Algorithm,
-    n_actions: usize,
-    open: bool,
+    pub(crate) n_actions: usize,
+    pub(crate) open: bool,
     /// Without a fixed size batches grow with the steps so far.
     growing: bool,
     pending: Arc<Pending>,
@@ -53,7 +54,7 @@ pub(crate) struct Agent {
 impl Agent {
     /// Never waits: whoever waited here would hold the GIL that the learning thread needs to
     /// go on.
-    fn state(&self) -> PyResult<MutexGuard<'_, State>> {
+    pub(crate) fn state(&self) -> PyResult<MutexGuard<'_, State>> {
         match self.state.try_lock() {
             Ok(state) => Ok(state),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
@@ -64,11 +65,11 @@ impl Agent {
     }
 
     /// The exception that waits, or the library's error.
-    fn raise(&self, problem: ide3al::Error) -> PyErr {
+    pub(crate) fn raise(&self, problem: ide3al::Error) -> PyErr {
         self.pending.take().unwrap_or_else(|| exception(problem))
     }
 
-    fn start(&self, state: &State) -> Vec<f64> {
+    pub(crate) fn start(&self, state: &State) -> Vec<f64> {
         let mut start = vec![0.0; state.counts.n_states()];
         start[state.start.unwrap_or(0)] = 1.0;
         start
@@ -195,25 +196,7 @@ impl Agent {
             )
             .map_err(|e| self.raise(e))?;
         state.trajectory = Some(trajectory);
-        if let Some(problem) = nothing_to_explore(&state.counts) {
-            return Err(error(problem));
-        }
-        let start = self.start(state);
-        let (learner, counts) = (&mut state.learner, &state.counts);
-        let learned = py.detach(|| {
-            learner.update(&Lesson {
-                counts,
-                start: &start,
-                last,
-                open: self.open,
-                stop: &AtomicBool::new(false),
-            })
-        });
-        learned.map_err(|e| self.raise(e))?;
-        state.batches += 1;
-        state.concluded = false;
-        state.prediction = None;
-        py.check_signals()
+        learn(py, self, state, last)
     }
 
     /// Forgets where the trajectory stands: the next batch begins with a reset.

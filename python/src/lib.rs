@@ -5,9 +5,11 @@
 //! around it.
 
 mod agent;
+mod batches;
 mod environment;
 mod episode;
 mod errors;
+mod experience;
 mod experiment;
 mod gymnasium;
 mod json;
@@ -26,9 +28,13 @@ mod _ide3al {
     #[pymodule_export]
     use crate::agent::Agent;
     #[pymodule_export]
+    use crate::batches::{agent_behaviour, agent_draw, agent_learn, agent_record};
+    #[pymodule_export]
     use crate::episode::{SolvedEpisode, analyze_episode, read_policy, solve_episode};
     #[pymodule_export]
     use crate::errors::Error;
+    #[pymodule_export]
+    use crate::experience::Experience;
     #[pymodule_export]
     use crate::experiment::{Experiment, look};
     #[pymodule_export]

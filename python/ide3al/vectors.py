@@ -1,0 +1,287 @@
+"""Many environments at once: Gymnasium's vector environments, stepped together, with one batched draw of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _ide3al
+from ._extras import need
+from ._ide3al import Error
+from .episodes import CollectionError, Episode, Plan, seeds
+from .mdp import Floats, Integers
+from .sources import Left
+from .spaces import Found, Index, states_of
+
+if TYPE_CHECKING:
+    from .agents import Agent, Callback
+
+Flags = npt.NDArray[np.bool_]
+
+
+def is_vector(env: Any) -> bool:
+    """Whether it is many environments."""
+    return hasattr(env, "num_envs") and hasattr(env, "single_observation_space")
+
+
+class Moved(NamedTuple):
+    """What one step of all environments brought."""
+
+    #: The states reached; where an episode ended, its last one.
+    reached: Integers
+    rewards: Floats
+    terminated: Flags
+    truncated: Flags
+    #: Where a step was taken at all: elsewhere the environment only started over.
+    stepped: Flags
+    #: Where an episode began, and the states to go on from.
+    begun: Flags
+    states: Integers
+
+
+class Vector:
+    """A vector environment by numbers, whatever way it starts episodes over."""
+
+    def __init__(self, env: Any, states: Index | Found | None = None, time_limit: float | None = None) -> None:
+        self.env, self.n = env, int(env.num_envs)
+        self.states = states_of(env.single_observation_space) if states is None else states
+        self.actions = Index(env.single_action_space)
+        self._time_limit = time_limit
+        mode = getattr(env, "metadata", {}).get("autoreset_mode", "NextStep")
+        self._mode = str(getattr(mode, "value", mode))
+        self._over = np.zeros(self.n, dtype=np.bool_)
+
+    def reset(self, seed: int | None) -> Integers:
+        observations, _ = self.env.reset() if seed is None else self.env.reset(seed=seed)
+        self._over[:] = False
+        return self.numbers(observations)
+
+    def numbers(self, observations: Any) -> Integers:
+        """The states of a batch of observations."""
+        return numbers_of(self.states, self.env.single_observation_space, observations, self.n)
+
+    def step(self, actions: Integers) -> Moved:
+        observations, rewards, terminated, truncated, info = self._step(elements_of(self.actions, actions))
+        states = self.numbers(observations)
+        over = np.asarray(terminated) | np.asarray(truncated)
+        if self._mode == "NextStep":
+            stepped = ~self._over
+            self._over = over & stepped
+            return Moved(states, rewards, terminated & stepped, truncated & stepped, stepped, ~stepped, states)
+        reached = states
+        if over.any():
+            reached = states.copy()
+            if self._mode == "SameStep":
+                last = info.get("final_obs", info.get("final_observation"))
+                for k in np.flatnonzero(over).tolist():
+                    reached[k] = self.states.number(_part(last, k))
+            else:
+                observations, _ = self.env.reset(options={"reset_mask": over})
+                states = np.where(over, self.numbers(observations), states)
+        return Moved(reached, rewards, terminated, truncated, np.ones(self.n, dtype=np.bool_), over, states)
+
+    def _step(self, actions: Any) -> Any:
+        if self._time_limit is None or not hasattr(self.env, "step_async"):
+            return self.env.step(actions)
+        self.env.step_async(actions)
+        try:
+            return self.env.step_wait(timeout=self._time_limit)
+        except Exception as problem:
+            # multiprocessing's own, under a wrapper or not
+            if type(problem).__name__ != "TimeoutError":
+                raise
+            raise CollectionError(f"a step took longer than time_limit = {self._time_limit} s") from problem
+
+
+def numbers_of(states: Index | Found, space: Any, observations: Any, n: int) -> Integers:
+    """The numbers of a batch of observations."""
+    if isinstance(states, Index) and type(space).__name__ == "Discrete":
+        numbers = np.asarray(observations, dtype=np.int64) - int(space.start)
+        if numbers.shape != (n,) or (numbers < 0).any() or (numbers >= states.size).any():
+            raise Error(f"observations {observations!r} are not {n} elements of {space}")
+        return numbers
+    if type(observations) is tuple and type(space).__name__ != "Tuple":
+        # a space that nobody can batch: one observation after the other
+        parts = iter(observations)
+    else:
+        utils = need("gymnasium.vector.utils", "gymnasium")
+        parts = iter(utils.iterate(utils.batch_space(space, n), observations))
+    return np.fromiter((states.number(part) for part in parts), dtype=np.int64, count=n)
+
+
+def elements_of(actions: Index, numbers: Integers) -> Any:
+    """The batch of actions with these numbers."""
+    space = actions.space
+    if type(space).__name__ == "Discrete":
+        return numbers + int(space.start)
+    utils = need("gymnasium.vector.utils", "gymnasium")
+    empty = utils.create_empty_array(space, n=len(numbers))
+    return utils.concatenate(space, [actions.element(int(k)) for k in numbers], empty)
+
+
+def batch_size(space: Any, observation: Any) -> int | None:
+    """How many observations this is; nothing if it is a single one, or cannot be told."""
+    parts = getattr(space, "spaces", None)
+    if isinstance(parts, Mapping):
+        if not isinstance(observation, Mapping) or set(observation) != set(parts):
+            return None
+        sizes = {batch_size(inner, observation[name]) for name, inner in parts.items()}
+        return sizes.pop() if len(sizes) == 1 else None
+    if parts is not None:
+        if not isinstance(observation, tuple) or len(observation) != len(parts):
+            return None
+        sizes = {batch_size(inner, part) for inner, part in zip(parts, observation, strict=True)}
+        return sizes.pop() if len(sizes) == 1 else None
+    shape = getattr(space, "shape", None)
+    if shape is None or not isinstance(observation, np.ndarray) or observation.ndim != len(shape) + 1:
+        return None
+    return int(observation.shape[0])
+
+
+def _part(batch: Any, k: int) -> Any:
+    """One of many, where they come as an array of objects, or in parts."""
+    if isinstance(batch, Mapping):
+        return {name: _part(inner, k) for name, inner in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(_part(inner, k) for inner in batch)
+    return batch[k]
+
+
+def fit_vector(
+    agent: Agent,
+    env: Any,
+    total_timesteps: int,
+    *,
+    show: Callable[[int, int, Agent], None] | None = None,
+    callback: Callback | None = None,
+    watch: Any = None,
+) -> None:
+    """``fit`` in many environments; all of them follow one policy, and their steps count alike. ``watch`` is told of every step."""
+    inner, observations, _ = agent._attach(env)
+    vector = Vector(env, observations)
+    inner.interrupt_trajectory()
+    states = vector.reset(agent.seed if inner.steps == 0 else None)
+    if watch is not None:
+        watch.begin(states)
+    starts = [states]
+    terminal = np.zeros(vector.n, dtype=np.bool_)
+    done = 0
+    while done < total_timesteps:
+        steps = min(inner.batch_size(total_timesteps), total_timesteps - done)
+        _ide3al.agent_behaviour(inner)
+        rows: list[Integers] = []
+        taken = 0
+        while taken < steps:
+            actions = _ide3al.agent_draw(inner, states)
+            moved = vector.step(actions)
+            if watch is not None:
+                watch.step(actions, moved)
+            ends = np.where(moved.terminated, 1, np.where(moved.truncated, 2, 0))
+            # a start that follows a terminal state is a step of the model, one that follows a cut is not
+            left = terminal & ~moved.stepped
+            ends[left] = 3
+            table = np.stack([states, actions, moved.reached, ends], axis=1)[moved.stepped | left]
+            if moved.stepped.all() and moved.begun.any():
+                # started over within the step
+                over = moved.terminated & moved.begun
+                again = _ide3al.agent_draw(inner, moved.reached[over])
+                table = np.concatenate(
+                    [table, np.stack([moved.reached[over], again, moved.states[over], np.full_like(again, 3)], axis=1)]
+                )
+            rows.append(table)
+            taken += len(table)
+            starts.append(moved.states[moved.begun])
+            terminal = moved.terminated & moved.stepped
+            states = moved.states
+        batch = np.concatenate(rows)[:steps]
+        _ide3al.agent_record(inner, batch, np.concatenate(starts))
+        starts = []
+        done += steps
+        _ide3al.agent_learn(inner, done == total_timesteps)
+        if show is not None:
+            show(done, total_timesteps, agent)
+        if callback is not None and callback(agent) is False:
+            break
+
+
+class VectorSource:
+    """Episodes of many environments, in the order in which they end.
+
+    All environments follow the plan at hand; an episode in progress goes on under the next plan. The same for the same seed and
+    number of environments."""
+
+    def __init__(self, env: Any, states: Index | Found, time_limit: float | None) -> None:
+        self._vector = Vector(env, states, time_limit)
+        self.states, self.actions = self._vector.states, self._vector.actions
+        self._at: Integers | None = None
+        self._rng = np.random.default_rng(0)
+        self._open: list[tuple[list[int], list[int], list[float]]] = []
+        #: What was met since the last episode ended.
+        self._kept = self.states.size
+
+    def episodes(
+        self, plan: Plan, seed: int, first: int, count: int | None, left: Left, longest: int | None
+    ) -> Iterator[Episode]:
+        vector = self._vector
+        if self._at is None:
+            reset, self._rng = seeds(seed, first)
+            self._at = vector.reset(reset)
+            self._open = [([int(s)], [], []) for s in self._at]
+        given = 0
+        even = np.arange(1.0, self.actions.size + 1)
+        while count is None or given < count:
+            in_progress, wanted = sum(len(tried) for _, tried, _ in self._open), left()
+            if wanted is not None and in_progress >= wanted:
+                return
+            at = self._at
+            known = at < len(plan.sums)
+            sums = np.where(known[:, None], plan.sums[np.where(known, at, 0)], even)
+            draws = self._rng.random(vector.n) * sums[:, -1]
+            actions = np.minimum((sums <= draws[:, None]).sum(axis=1), self.actions.size - 1).astype(np.int64)
+            moved = vector.step(actions)
+            for k in np.flatnonzero(moved.stepped).tolist():
+                visited, tried, rewards = self._open[k]
+                visited.append(int(moved.reached[k]))
+                tried.append(int(actions[k]))
+                rewards.append(float(moved.rewards[k]))
+            self._at = moved.states
+            for k in np.flatnonzero((moved.terminated | moved.truncated) & moved.stepped).tolist():
+                given += 1
+                yield self._ended(k, bool(moved.terminated[k]), plan.number)
+            if longest is not None:
+                # vector environments start over by themselves only: the next piece begins where this one was cut
+                for k in range(vector.n):
+                    if len(self._open[k][1]) >= longest:
+                        given += 1
+                        yield self._ended(k, False, plan.number)
+            for k in np.flatnonzero(moved.begun).tolist():
+                self._open[k] = ([int(moved.states[k])], [], [])
+
+    def rest(self, plan: int) -> Iterator[Episode]:
+        """Episodes in progress, cut here."""
+        for k in range(self._vector.n):
+            if self._open and self._open[k][1]:
+                yield self._ended(k, False, plan)
+        self._at = None
+
+    def close(self) -> None:
+        """The environment is the caller's."""
+
+    def _ended(self, k: int, terminated: bool, plan: int) -> Episode:
+        visited, tried, rewards = self._open[k]
+        self._open[k] = ([visited[-1]], [], [])
+        found: tuple[Any, ...] = ()
+        if isinstance(self.states, Found) and self.states.size > self._kept:
+            found, self._kept = tuple(self.states.keys[self._kept :]), self.states.size
+        return Episode(
+            np.array(visited, dtype=np.int64),
+            np.array(tried, dtype=np.int64),
+            np.array(rewards, dtype=np.float64),
+            terminated,
+            not terminated,
+            plan,
+            found,
+        )
