@@ -10,6 +10,8 @@ import sys
 
 from ._extras import MissingExtra
 from ._ide3al import Error
+from .abstraction import Abstraction
+from .account import Account
 from .agents import IDE3AL, CountBased, MaxEnt, Random
 from .analysis import Analysis, analyze
 from .data import Data, collect
@@ -24,6 +26,8 @@ __version__ = "0.1.0"
 __all__ = [
     "IDE3AL",
     "MDP",
+    "Abstraction",
+    "Account",
     "Analysis",
     "CountBased",
     "Data",

@@ -142,6 +142,18 @@ class Agent:
     @staticmethod
     def load(text: str, learner: bytes) -> Agent: ...
 
+def recount(
+    agent: Agent,
+    states: Integers,
+    actions: Integers,
+    following: Integers,
+    starts: list[int],
+    ends: list[int],
+    cuts: int,
+    origin: list[int],
+    at: tuple[int, bool] | None,
+) -> None: ...
+
 class Experiment:
     def __new__(cls, model: Model, name: str, given: dict[str, Any]) -> Experiment: ...
     @property

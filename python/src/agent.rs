@@ -21,20 +21,20 @@ use crate::planning::{InterruptiblePlanner, nothing_to_explore};
 use crate::settings::{settings, shape};
 use crate::signals::Pending;
 
-struct State {
-    learner: Box<dyn Learner>,
-    counts: Counts,
-    sampler: PolicySampler,
+pub(crate) struct State {
+    pub(crate) learner: Box<dyn Learner>,
+    pub(crate) counts: Counts,
+    pub(crate) sampler: PolicySampler,
     /// Follows the learned exploration for predictions.
-    prediction: Option<PolicySampler>,
-    rng: ChaCha8Rng,
+    pub(crate) prediction: Option<PolicySampler>,
+    pub(crate) rng: ChaCha8Rng,
     /// Where the last trajectory began: all the agent knows of the start.
-    start: Option<usize>,
+    pub(crate) start: Option<usize>,
     /// `None` before the first batch and after loading: the next batch begins with a reset.
-    trajectory: Option<Trajectory>,
-    batches: u64,
+    pub(crate) trajectory: Option<Trajectory>,
+    pub(crate) batches: u64,
     /// Whether the learner has made up its mind since it last learned.
-    concluded: bool,
+    pub(crate) concluded: bool,
 }
 
 /// An exploration algorithm; its environment's states are declared, or found one by one (`open`).
@@ -42,8 +42,8 @@ struct State {
 pub(crate) struct Agent {
     experiment: Experiment,
     algorithm: Algorithm,
-    n_actions: usize,
-    open: bool,
+    pub(crate) n_actions: usize,
+    pub(crate) open: bool,
     /// Without a fixed size batches grow with the steps so far.
     growing: bool,
     pending: Arc<Pending>,
@@ -53,7 +53,7 @@ pub(crate) struct Agent {
 impl Agent {
     /// Never waits: whoever waited here would hold the GIL that the learning thread needs to
     /// go on.
-    fn state(&self) -> PyResult<MutexGuard<'_, State>> {
+    pub(crate) fn state(&self) -> PyResult<MutexGuard<'_, State>> {
         match self.state.try_lock() {
             Ok(state) => Ok(state),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),

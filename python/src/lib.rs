@@ -12,6 +12,7 @@ mod gymnasium;
 mod json;
 mod model;
 mod planning;
+mod recount;
 mod settings;
 mod signals;
 mod solving;
@@ -28,6 +29,8 @@ mod _ide3al {
     use crate::experiment::{Experiment, look};
     #[pymodule_export]
     use crate::model::{Model, domains};
+    #[pymodule_export]
+    use crate::recount::recount;
     #[pymodule_export]
     use crate::solving::{Solved, analyze, frontier, solve, write_file, write_policy};
 }
