@@ -11,6 +11,8 @@ import sys
 from ._extras import MissingExtra
 from ._ide3al import Error
 from ._studio import Studio, studio
+from .abstraction import Abstraction
+from .account import Account
 from .agents import IDE3AL, CountBased, MaxEnt, Random
 from .analysis import Analysis, analyze
 from .auditing import audit
@@ -30,6 +32,8 @@ __version__ = "0.1.0"
 __all__ = [
     "IDE3AL",
     "MDP",
+    "Abstraction",
+    "Account",
     "Analysis",
     "CollectionError",
     "CountBased",

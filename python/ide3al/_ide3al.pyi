@@ -181,6 +181,17 @@ class Experience:
     @property
     def n_states(self) -> int: ...
     def plan(self, wanted: Floats, of_states: bool) -> tuple[Floats, dict[str, Any]]: ...
+def recount(
+    agent: Agent,
+    states: Integers,
+    actions: Integers,
+    following: Integers,
+    starts: list[int],
+    ends: list[int],
+    cuts: int,
+    origin: list[int],
+    at: tuple[int, bool] | None,
+) -> None: ...
 
 class Experiment:
     def __new__(cls, model: Model, name: str, given: dict[str, Any]) -> Experiment: ...

@@ -15,6 +15,11 @@ import numpy as np
 
 from . import _ide3al
 from ._ide3al import Error
+from .abstraction import Abstraction
+from .account import Account, account
+from .continuous import explore, needs_cells, restore
+from .cut import Cut
+from .features import Extractor
 from .mdp import MDP, Floats, Integers
 from .spaces import Found, Index, states_of
 from .vectors import batch_size, elements_of, fit_vector, is_vector, numbers_of
@@ -33,12 +38,20 @@ class Agent:
     Finite observation spaces of up to a million elements are numbered by place. Any other observation that can be told from
     others (numbers, strings, arrays, tuples and dictionaries of them, whatever is hashable) is numbered when it is first met:
     ``visits``, ``policy`` and ``model`` then hold the states met so far, and ``states`` lists them.
+
+    Observations or actions that are real numbers are cut into cells and a few actions, each held for some steps, as
+    ``abstraction`` says (:class:`ide3al.Abstraction`); states are the cells met then, and counts are those of decisions.
     """
 
     _algorithm: ClassVar[str]
 
     def __init__(
-        self, *, batch_size: int | None = None, seed: int = 0, **parameters: Any
+        self,
+        *,
+        batch_size: int | None = None,
+        seed: int = 0,
+        abstraction: Abstraction | None = None,
+        **parameters: Any,
     ) -> None:
         if batch_size is not None and batch_size < 1:
             raise Error(f"batch_size = {batch_size}: at least 1 is needed")
@@ -49,6 +62,11 @@ class Agent:
         self._agent: _ide3al.Agent | None = None
         self._observations: Index | Found | None = None
         self._actions: Index | None = None
+        self.abstraction = abstraction
+        self._cut: Cut | None = None
+        #: What a file said of the cells, until an environment is there to cut.
+        self._saved_cut: tuple[dict[str, Any], bytes, Extractor | None] | None = None
+        self._held: tuple[Any, int] | None = None
 
     def fit(
         self,
@@ -71,6 +89,8 @@ class Agent:
             raise Error(f"total_timesteps = {total_timesteps}: at least 1 is needed")
         if engine is not None or workers is not None or is_vector(env):
             return self._fit_elsewhere(env, total_timesteps, progress_bar, callback, engine, workers)
+        if self._cuts(env):
+            return self._fit_cells(env, total_timesteps, progress_bar, callback)
         agent, observations, actions = self._attach(env)
         agent.interrupt_trajectory()
         # the environment is seeded once: the first reset of the first fit
@@ -117,10 +137,60 @@ class Agent:
             sys.stderr.write("\n")
         return self
 
+    def _cuts(self, env: Any) -> bool:
+        """Whether the environment is explored in cells; makes ready to cut them."""
+        _check_environment(env)
+        if self._saved_cut is not None:
+            self._cut = restore(*self._saved_cut[:2], env, self._saved_cut[2])
+            self._saved_cut = None
+        if self._cut is None:
+            if self._agent is not None or (self.abstraction is None and not needs_cells(env)):
+                return False
+            self._cut = Cut(self.abstraction or Abstraction(), env.observation_space, env.action_space)
+        else:
+            self._cut.check(env)
+        return True
+
+    def _fit_cells(
+        self, env: Any, total_timesteps: int, progress_bar: bool, callback: Callback | None
+    ) -> Self:
+        cut = self._cut
+        assert cut is not None
+        self._held = None
+
+        def make() -> _ide3al.Agent:
+            self._agent = _ide3al.Agent(self._algorithm, 1, cut.actions.size, self.seed, self._parameters, True)
+            return self._agent
+
+        def after(done: int, _: _ide3al.Agent) -> bool:
+            if progress_bar:
+                _show_progress(done, total_timesteps, self)
+            return callback is None or callback(self) is not False
+
+        explore(make, self._agent, cut, env, total_timesteps, self.seed, after)
+        if progress_bar:
+            sys.stderr.write("\n")
+        return self
+
+    def _predict_cell(self, cut: Cut, observation: Any, deterministic: bool) -> Any:
+        agent = self._fitted()
+        vector = cut.vector(observation)
+        if self._held is not None and self._held[1] > 0:
+            action, left = self._held
+        else:
+            state = cut.find(vector, agent.n_states)
+            best = int(np.argmax(self.policy[state])) if deterministic else agent.draw(state)
+            action, left = cut.actions.element(best), cut.repeat
+        self._held = action, left - 1
+        return action.copy() if isinstance(action, np.ndarray) else action
+
     def predict(self, observation: Any, deterministic: bool = False) -> Any:
         """An action for an observation, drawn from the policy learned, or its likeliest; for a batch of observations, as
-        vector environments return them, a batch of actions."""
+        vector environments return them, a batch of actions. In a continuous environment an action is held for ``agent.repeat``
+        calls before another is drawn."""
         agent = self._fitted()
+        if self._cut is not None:
+            return self._predict_cell(self._cut, observation, deterministic)
         if self._observations is None or self._actions is None:
             raise Error("give env=... to load, or fit, before predicting")
         many = batch_size(self._observations.space, observation)
@@ -186,9 +256,16 @@ class Agent:
     def states(self) -> list[Any]:
         """What was met, by number, where observations are numbered as they are met; the numbers themselves elsewhere."""
         agent = self._fitted()
+        if self._cut is not None:
+            return list(self._cut.states)
         if isinstance(self._observations, Found):
             return list(self._observations.keys)
         return list(range(agent.n_states))
+
+    @property
+    def repeat(self) -> int:
+        """Steps that an action is held for: 1 but in continuous environments."""
+        return 1 if self._cut is None else self._cut.repeat
 
     @property
     def notes(self) -> list[str]:
@@ -198,7 +275,14 @@ class Agent:
     @property
     def num_timesteps(self) -> int:
         """Steps taken so far."""
+        if self._cut is not None:
+            return self._cut.steps
         return 0 if self._agent is None else self._agent.steps
+
+    def account(self, env: Any, steps: int = 10_000, seed: int = 0) -> Account:
+        """In a continuous environment: follows what was learned for some steps and compares where that leads with what the
+        estimate predicted, cell by cell; see :class:`ide3al.Account`."""
+        return account(self, env, steps, seed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything needed to go on, whole or not at all."""
@@ -215,11 +299,17 @@ class Agent:
             archive.writestr("learner.bin", learner)
             if isinstance(self._observations, Found):
                 archive.writestr("observations.txt", self._observations.save())
+            if self._cut is not None:
+                archive.writestr("cells.json", json.dumps(self._cut.save()))
+                archive.writestr("steps.npz", self._cut.save_log())
         _ide3al.write_file(path, buffer.getvalue())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], env: Any = None) -> Self:
-        """Reads what :meth:`save` wrote. Give ``env`` to predict before fitting again."""
+    def load(
+        cls, path: str | os.PathLike[str], env: Any = None, features: Extractor | None = None
+    ) -> Self:
+        """Reads what :meth:`save` wrote. Give ``env`` to predict before fitting again, and the ``features`` of its abstraction,
+        if it had any, since no file holds a function."""
         name = os.fspath(path)
         try:
             with zipfile.ZipFile(name) as archive:
@@ -229,6 +319,9 @@ class Agent:
                 met = None
                 if "observations.txt" in archive.namelist():
                     met = Found.load(archive.read("observations.txt").decode())
+                cells = None
+                if "cells.json" in archive.namelist():
+                    cells = json.loads(archive.read("cells.json")), archive.read("steps.npz"), features
             written_by = str(document["class"])
             agent = cls.__new__(cls)
             Agent.__init__(
@@ -246,17 +339,15 @@ class Agent:
         if written_by != cls.__name__:
             raise Error(f"{name}: holds a {written_by}; load it with ide3al.{written_by}.load")
         agent._agent = _ide3al.Agent.load(text, learner)
-        if agent._agent.open and (met is None or met.size < agent._agent.n_states):
+        if agent._agent.open and cells is None and (met is None or met.size < agent._agent.n_states):
             raise Error(f"{name}: this is no agent saved by ide3al, or it is damaged: observations.txt")
-        agent._observations = met
-        if env is not None:
+        agent._observations, agent._saved_cut = met, cells
+        if env is not None and not agent._cuts(env):
             agent._attach(env)
         return agent
 
     def _attach(self, env: Any, numbered: Index | Found | None = None) -> tuple[_ide3al.Agent, Index | Found, Index]:
-        for kind in ("observation_space", "action_space"):
-            if not hasattr(env, kind):
-                raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
+        _check_environment(env)
         single = "single_" if is_vector(env) else ""
         space = getattr(env, f"{single}observation_space")
         observations = states_of(space) if numbered is None else numbered
@@ -321,6 +412,7 @@ class IDE3AL(Agent):
         tie_break: bool = False,
         solve_tolerance: float | None = None,
         batch_size: int | None = None,
+        abstraction: Abstraction | None = None,
         paper: bool = False,
         seed: int = 0,
     ) -> None:
@@ -331,6 +423,7 @@ class IDE3AL(Agent):
         super().__init__(
             batch_size=batch_size,
             seed=seed,
+            abstraction=abstraction,
             formulation=formulation,
             xi=xi,
             zeta=zeta,
@@ -357,11 +450,12 @@ class MaxEnt(Agent):
         eta: float | None = None,
         discount: float | None = None,
         batch_size: int | None = None,
+        abstraction: Abstraction | None = None,
         paper: bool = False,
         seed: int = 0,
     ) -> None:
         super().__init__(
-            batch_size=batch_size, seed=seed, epsilon=epsilon, eta=eta, discount=discount, paper=paper
+            batch_size=batch_size, seed=seed, abstraction=abstraction, epsilon=epsilon, eta=eta, discount=discount, paper=paper
         )
 
 
@@ -376,11 +470,12 @@ class CountBased(Agent):
         epsilon: float | None = None,
         discount: float | None = None,
         batch_size: int | None = None,
+        abstraction: Abstraction | None = None,
         paper: bool = False,
         seed: int = 0,
     ) -> None:
         super().__init__(
-            batch_size=batch_size, seed=seed, epsilon=epsilon, discount=discount, paper=paper
+            batch_size=batch_size, seed=seed, abstraction=abstraction, epsilon=epsilon, discount=discount, paper=paper
         )
 
 
@@ -390,9 +485,20 @@ class Random(Agent):
     _algorithm = "random"
 
     def __init__(
-        self, *, batch_size: int | None = None, paper: bool = False, seed: int = 0
+        self,
+        *,
+        batch_size: int | None = None,
+        abstraction: Abstraction | None = None,
+        paper: bool = False,
+        seed: int = 0,
     ) -> None:
-        super().__init__(batch_size=batch_size, seed=seed, paper=paper)
+        super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, paper=paper)
+
+
+def _check_environment(env: Any) -> None:
+    for kind in ("observation_space", "action_space"):
+        if not hasattr(env, kind):
+            raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
 
 
 def _show_progress(done: int, total: int, agent: Agent) -> None:

@@ -9,19 +9,40 @@ import numpy.typing as npt
 
 from ._extras import need
 from ._ide3al import Error, look
+from .agents import Agent
 from .experiments import ExperimentResult
 from .mdp import MDP, Integers, probabilities
+from .plotting_cells import plot_steps
 
 
 def plot_visitation(
-    mdp: MDP, visits: npt.ArrayLike, *, shape: tuple[int, int] | None = None, ax: Any = None
+    mdp: MDP | Agent,
+    visits: npt.ArrayLike | None = None,
+    *,
+    shape: tuple[int, int] | None = None,
+    ax: Any = None,
+    **options: Any,
 ) -> Any:
     """Share of time per state; returns the Matplotlib axes.
+
+    An agent is drawn by its own visits; one of a continuous environment by its steps over two of their numbers, with the cells
+    and, on demand, trajectories and stretches of time: see :func:`ide3al.plotting_cells.plot_steps` for the ``options``.
 
     A heat map where the model has a map, or where ``shape`` gives (rows, columns) for states
     numbered row by row (FrozenLake, CliffWalking); bars otherwise. ``visits`` are counts or
     probabilities, per state or per state and action.
     """
+    if isinstance(mdp, Agent):
+        if mdp._cut is not None:
+            if visits is not None or shape is not None:
+                raise Error("visits, shape: a continuous agent is drawn by its own steps; leave them out")
+            return plot_steps(mdp._cut, ax=ax, **options)
+        visits = mdp.visits if visits is None else visits
+        mdp = mdp.model
+    if options:
+        raise Error(f"{', '.join(options)}: only for agents of continuous environments")
+    if visits is None:
+        raise Error("visits: counts or probabilities are needed, one per state")
     values = np.asarray(visits, dtype=np.float64)
     if values.ndim == 2 and values.shape[0] == mdp.n_states:
         values = values.sum(axis=1)

@@ -162,7 +162,7 @@ def frozen(observation: Any) -> Hashable:
 
 def states_of(space: Any) -> Index | Found:
     """Numbers of observations: by place in a finite space of sensible size, else as they are met."""
-    if _continuous(space):
+    if is_continuous(space):
         raise Error(
             f"{space} is not finite; sort it into bins first: "
             "ide3al.wrappers.Discretize(env, {name: edges, ...})"
@@ -173,11 +173,11 @@ def states_of(space: Any) -> Index | Found:
         return Found(space)
 
 
-def _continuous(space: Any) -> bool:
+def is_continuous(space: Any) -> bool:
     """Whether some part holds real numbers: hardly any observation would be met twice."""
     parts = getattr(space, "spaces", None)
     if parts is not None:
-        return any(_continuous(part) for part in (parts.values() if isinstance(parts, Mapping) else parts))
+        return any(is_continuous(part) for part in (parts.values() if isinstance(parts, Mapping) else parts))
     dtype = getattr(space, "dtype", None)
     return type(space).__name__ == "Box" and dtype is not None and np.dtype(dtype).kind == "f"
 

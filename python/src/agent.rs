@@ -32,7 +32,7 @@ pub(crate) struct State {
     /// Where the last trajectory began: all the agent knows of the start.
     pub(crate) start: Option<usize>,
     /// `None` before the first batch and after loading: the next batch begins with a reset.
-    trajectory: Option<Trajectory>,
+    pub(crate) trajectory: Option<Trajectory>,
     pub(crate) batches: u64,
     /// Whether the learner has made up its mind since it last learned.
     pub(crate) concluded: bool,

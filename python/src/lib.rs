@@ -16,6 +16,7 @@ mod json;
 mod model;
 mod picture;
 mod planning;
+mod recount;
 mod settings;
 mod signals;
 mod solving;
@@ -41,6 +42,8 @@ mod _ide3al {
     use crate::model::{Model, domains};
     #[pymodule_export]
     use crate::picture::heat_map;
+    #[pymodule_export]
+    use crate::recount::recount;
     #[pymodule_export]
     use crate::solving::{Solved, analyze, frontier, solve, write_file, write_policy};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
-use super::estimate::{Estimate, Untried, fitted};
+use super::estimate::{Estimate, Untried, fitted, recut, recut_values};
 use super::learner::{Exploration, Learner, Lesson, Loader, Saver};
 use super::value_iteration::ValueIteration;
 use crate::error::Result;
@@ -108,6 +108,12 @@ impl Learner for CountBased {
 
     fn exploration(&self) -> Exploration<'_> {
         Exploration::Policy(&self.policy)
+    }
+
+    fn recut(&mut self, from: &[usize], n_actions: usize) -> Result<()> {
+        self.policy = recut(&self.policy, from, n_actions);
+        self.values = recut_values(&self.values, from, 0.0);
+        Ok(())
     }
 
     fn plans_as_lived(&self) -> bool {

@@ -270,6 +270,26 @@ pub(crate) fn fitted(policy: &Policy, counts: &Counts) -> Policy {
     Policy::of_rows(whole)
 }
 
+/// A policy of states that are made of others: each has the row of the one it is made of, a uniform row where that one is
+/// newer than the policy.
+pub(crate) fn recut(policy: &Policy, from: &[usize], n_actions: usize) -> Policy {
+    let given = policy.probabilities();
+    let mut whole = vec![1.0 / n_actions as f64; from.len() * n_actions];
+    for (row, &old) in whole.chunks_exact_mut(n_actions).zip(from) {
+        if let Some(known) = given.get(old * n_actions..(old + 1) * n_actions) {
+            row.copy_from_slice(known);
+        }
+    }
+    Policy::of_rows(whole)
+}
+
+/// Numbers of states that are made of others, with `missing` for those that had none.
+pub(crate) fn recut_values(values: &[f64], from: &[usize], missing: f64) -> Vec<f64> {
+    from.iter()
+        .map(|&old| values.get(old).copied().unwrap_or(missing))
+        .collect()
+}
+
 #[derive(Default)]
 struct Rows {
     /// $1 - \rho$.

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::{Damage, Reader, Writer};
-use super::estimate::{Estimate, Untried};
+use super::estimate::{Estimate, Untried, recut, recut_values};
 use super::learner::{Exploration, Learner, Lesson, Loader, Planner, Saver};
 use crate::error::Result;
 use crate::formulation::entropy::Target;
@@ -81,6 +81,12 @@ impl Potentials {
         dual[estimate.restart()] = self.restart;
         let policy = Policy::uniform(&estimate.model);
         Some(Solution::start(formulation, policy, dual))
+    }
+
+    fn recut(&mut self, from: &[usize]) {
+        if !self.states.is_empty() {
+            self.states = recut_values(&self.states, from, f64::NAN);
+        }
     }
 
     fn save(&self, writer: &mut Writer) {
@@ -196,6 +202,15 @@ impl Learner for Explorer {
 
     fn exploration(&self) -> Exploration<'_> {
         Exploration::Policy(&self.learned)
+    }
+
+    fn recut(&mut self, from: &[usize], n_actions: usize) -> Result<()> {
+        for policy in [&mut self.gathering, &mut self.learned] {
+            *policy = recut(policy, from, n_actions);
+        }
+        self.before.recut(from);
+        self.before_learned.recut(from);
+        Ok(())
     }
 
     fn notes(&self) -> Vec<String> {

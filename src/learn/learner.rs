@@ -99,6 +99,16 @@ pub trait Learner: Send {
         0.0
     }
 
+    /// Takes over other states, as when a continuous space is cut into cells anew: state `s` is made of what was state
+    /// `from[s]` before (several may be made of one, and none of another), all with `n_actions` actions. The next
+    /// [`update`](Self::update) is given counts of the new states.
+    fn recut(&mut self, from: &[usize], n_actions: usize) -> Result<()> {
+        let _ = (from, n_actions);
+        Err(Error::Unsupported(
+            "this algorithm needs to know all states beforehand".into(),
+        ))
+    }
+
     /// How this learner's model fills pairs it never tried.
     fn unvisited(&self) -> Unvisited {
         Unvisited::Uniform

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
-use super::estimate::{Estimate, Untried, fitted};
+use super::estimate::{Estimate, Untried, fitted, recut, recut_values};
 use super::learner::{Exploration, Learner, Lesson, Loader, Mixture, Saver};
 use super::value_iteration::ValueIteration;
 use crate::chain::stationary;
@@ -185,6 +185,17 @@ impl Learner for MaxEnt {
 
     fn exploration(&self) -> Exploration<'_> {
         Exploration::Mixture(&self.mixture)
+    }
+
+    fn recut(&mut self, from: &[usize], n_actions: usize) -> Result<()> {
+        for member in &mut self.mixture.members {
+            *member = recut(member, from, n_actions);
+        }
+        for distribution in &mut self.distributions {
+            distribution.clear();
+        }
+        self.values = recut_values(&self.values, from, 0.0);
+        Ok(())
     }
 
     fn unvisited(&self) -> Unvisited {

@@ -3,6 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
+use super::estimate::recut;
 use super::learner::{Exploration, Learner, Lesson, Loader, Saver};
 use crate::error::Result;
 use crate::model::Policy;
@@ -31,6 +32,11 @@ impl Learner for Random {
 
     fn exploration(&self) -> Exploration<'_> {
         Exploration::Policy(&self.policy)
+    }
+
+    fn recut(&mut self, from: &[usize], n_actions: usize) -> Result<()> {
+        self.policy = recut(&self.policy, from, n_actions);
+        Ok(())
     }
 
     fn save(&self, _: &mut Saver<'_>) {}
