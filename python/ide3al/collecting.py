@@ -50,7 +50,8 @@ def collect(
     progress: bool | Progress = False,
 ) -> Data:
     """Takes ``steps`` steps in ``env`` with an agent or a policy (S, A), resetting after each
-    episode; unlike in learning, resets are no steps here.
+    episode; unlike in learning, resets are no steps here. A policy (T, S, A) depends on the step: it begins anew after each
+    reset, and its episodes are cut after T steps.
 
     ``env`` is an environment, many at once (``gymnasium.make_vec``), or a function that makes one; ``engine="ray"`` lets
     ``workers`` runners on a Ray cluster live the episodes, for the same data.

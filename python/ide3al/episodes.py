@@ -64,23 +64,36 @@ class CollectionError(Error):
 
 @dataclass(frozen=True)
 class Plan:
-    """A policy to follow for some episodes, (S, A); states beyond its rows are played uniformly."""
+    """A policy to follow for some episodes, (S, A), or (T, S, A) for episodes of T steps; states beyond its rows are played
+    uniformly."""
 
     number: int
     table: Floats
     sums: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sums", np.cumsum(self.table, axis=1))
+        object.__setattr__(self, "sums", np.cumsum(self.table, axis=-1))
+
+    @property
+    def length(self) -> int | None:
+        """Steps after which it is at its end."""
+        return int(self.table.shape[0]) if self.table.ndim == 3 else None
+
+    def longest(self, allowed: int | None) -> int | None:
+        """Steps after which an episode is cut."""
+        length = self.length
+        return allowed if length is None else length if allowed is None else min(allowed, length)
 
 
 def checked_table(policy: npt.ArrayLike, n_states: int | None, n_actions: int) -> Floats:
-    """A policy (S, A) whose rows are distributions."""
+    """A policy (S, A), or (T, S, A), whose rows are distributions."""
     table = np.asarray(policy, dtype=np.float64)
-    size = n_states if n_states is not None or table.ndim != 2 else table.shape[0]
-    if table.shape != (size, n_actions):
-        raise Error(f"policy: expected shape ({size}, {n_actions}), found {table.shape}")
-    if not (table >= 0).all() or not np.allclose(table.sum(axis=1), 1, atol=1e-6):
+    size = n_states if n_states is not None or table.ndim not in (2, 3) else table.shape[-2]
+    if table.shape[-2:] != (size, n_actions) or table.ndim > 3 or 0 in table.shape[:-2]:
+        raise Error(
+            f"policy: expected shape ({size}, {n_actions}), or that behind a number of steps, found {table.shape}"
+        )
+    if not (table >= 0).all() or not np.allclose(table.sum(axis=-1), 1, atol=1e-6):
         raise Error("policy: every row must be a distribution over actions")
     return table
 
@@ -110,7 +123,8 @@ class Runner:
         states, actions, env = self.states, self.actions, self.env
         before = states.size
         first, rng = seeds(seed, number)
-        sums, n_actions = plan.sums, actions.size
+        timed, n_actions = plan.length is not None, actions.size
+        sums, longest = plan.sums, plan.longest(longest)
         visited, tried, rewards = [], [], []
         terminated = truncated = False
         observation, _ = env.reset(seed=first)
@@ -122,8 +136,9 @@ class Runner:
             if not draws:
                 draws = rng.random(_CHUNK).tolist()
             x = draws.pop()
-            if state < len(sums):
-                row = sums[state]
+            here = sums[len(tried)] if timed else sums
+            if state < len(here):
+                row = here[state]
                 action = min(int(row.searchsorted(x * row[-1], "right")), n_actions - 1)
             else:
                 action = int(x * n_actions)

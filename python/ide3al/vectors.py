@@ -226,6 +226,11 @@ class VectorSource:
         self, plan: Plan, seed: int, first: int, count: int | None, left: Left, longest: int | None
     ) -> Iterator[Episode]:
         vector = self._vector
+        if plan.length is not None:
+            raise Error(
+                "policy: one that depends on the step begins anew with every episode, and vector environments start over by "
+                "themselves only; give one environment, or a policy (S, A)"
+            )
         if self._at is None:
             reset, self._rng = seeds(seed, first)
             self._at = vector.reset(reset)
