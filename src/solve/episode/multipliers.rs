@@ -17,7 +17,7 @@ use crate::linalg::line_search::Bracket;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 
 const FIRST_TEMPERATURE: f64 = 1.0;
-const COOLING: f64 = 0.3;
+const COOLING: f64 = 0.5;
 /// Below this, differences of values are rounding.
 const LAST_TEMPERATURE: f64 = 1e-11;
 /// Share of the gap that Newton's method may leave to the next prior.
