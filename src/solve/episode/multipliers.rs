@@ -123,7 +123,7 @@ impl<'a> Multipliers<'a> {
         let mut rr = dot(&r, &r);
         let enough = 1e-2 * rr * (10.0 * rr.sqrt()).min(1.0);
         for _ in 0..MOST_PRODUCTS {
-            if !(rr > enough && rr > 0.0) || !driver.alive() {
+            if !(rr > enough && driver.alive()) {
                 break;
             }
             for s in 0..n {
