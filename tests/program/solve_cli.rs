@@ -461,7 +461,6 @@ fn an_episode_is_solved_written_and_judged() {
         &with(&["--steps", "0"]),
         &["steps = 0", "at least one step"],
     );
-    refused(&with(&["--steps", "-1"]), &["--steps"]);
     refused(&with(&["--steps", "5", "--zeta", "0.5"]), &["no zeta"]);
     refused(&["solve", "river-swim", "--steps", "5"], &["--steps 5"]);
 }
