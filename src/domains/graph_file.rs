@@ -244,7 +244,7 @@ mod tests {
         let message = |name: &str, text: &str| built(name, text, &plain).unwrap_err().to_string();
         assert!(message("n.txt", "a b 1\nb a -3\n").contains("line 2: travel time '-3'"));
         assert!(message("z.txt", "a b 0\n").contains("'0' is not a positive number"));
-        assert!(message("w.txt", "a b nan\n x y inf").contains("line 2"));
+        assert!(message("w.txt", "a b 1\n x y inf").contains("line 2"));
         assert!(message("s.txt", "a\n").contains("line 1: 1 words"));
         assert!(message("e.txt", "# nothing\n").contains("no edge"));
         assert!(message("m.txt", "a b 1\nb c\n").contains("1 of 2 edges have no travel time"));

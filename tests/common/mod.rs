@@ -1,4 +1,5 @@
 //! The reference instances: small models with optimal objectives from an independent stack.
+#![allow(clippy::unwrap_used)]
 
 use ide3al::model::Mdp;
 

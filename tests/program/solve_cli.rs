@@ -425,3 +425,42 @@ fn people_get_a_table_a_map_and_a_sentence() {
     }
     assert!(!text.contains('\u{1b}'));
 }
+
+#[test]
+fn an_episode_is_solved_written_and_judged() {
+    let path = scratch("episode.json");
+    let file = path.to_str().unwrap();
+    let found = json(&[
+        "solve",
+        "river-swim",
+        "--formulation",
+        "episode",
+        "--steps",
+        "7",
+        "--out",
+        file,
+    ]);
+    assert_eq!(found["status"], "optimal");
+    assert_eq!(found["policy"].as_array().unwrap().len(), 7);
+    assert!(number(&found, "gap") <= 5e-8 && found["zeta"].is_null());
+    let judged = json(&["analyze", "river-swim", "--policy", file]);
+    assert!((number(&judged, "entropy") - number(&found, "objective")).abs() < 1e-12);
+    // a stationary policy has a share of it
+    let stationary = json(&["solve", "river-swim", "--horizon", "7"]);
+    let share = number(&stationary, "horizon_optimal_entropy_share");
+    assert!(share > 0.5 && share <= 1.0, "{share}");
+    refused(
+        &["analyze", "river-swim", "--policy", file, "--horizon", "3"],
+        &["--horizon 3", "7 steps"],
+    );
+    std::fs::remove_file(path).unwrap();
+    let episode = ["solve", "river-swim", "--formulation", "episode"];
+    refused(&episode, &["--steps T"]);
+    let with = |rest: &[&'static str]| [&episode[..], rest].concat();
+    refused(
+        &with(&["--steps", "0"]),
+        &["steps = 0", "at least one step"],
+    );
+    refused(&with(&["--steps", "5", "--zeta", "0.5"]), &["no zeta"]);
+    refused(&["solve", "river-swim", "--steps", "5"], &["--steps 5"]);
+}

@@ -45,8 +45,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     if let Some(model) = &arguments.model {
         let mdp = ide3al::domains::load(model).context("--model")?;
-        let policy = io::read_policy(arguments.input.as_ref(), &mdp)?;
-        io::write_policy(out, &mdp, &policy)?;
+        let plan = io::read_plan(arguments.input.as_ref(), &mdp)?;
+        io::write_plan(out, &mdp, &plan)?;
         return output::print(&format!(
             "wrote {}: policy of {} states, {} state-action pairs\n",
             out.display(),

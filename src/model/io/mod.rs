@@ -165,6 +165,8 @@ fn checked_layout(
 }
 
 #[cfg(test)]
+mod plan_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod umb_tests;

@@ -17,7 +17,7 @@ use crate::linalg::line_search::Bracket;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 
 const FIRST_TEMPERATURE: f64 = 1.0;
-const COOLING: f64 = 0.3;
+const COOLING: f64 = 0.5;
 /// Below this, differences of values are rounding.
 const LAST_TEMPERATURE: f64 = 1e-11;
 /// Share of the gap that Newton's method may leave to the next prior.
@@ -123,7 +123,7 @@ impl<'a> Multipliers<'a> {
         let mut rr = dot(&r, &r);
         let enough = 1e-2 * rr * (10.0 * rr.sqrt()).min(1.0);
         for _ in 0..MOST_PRODUCTS {
-            if !(rr > enough && rr > 0.0) || !driver.alive() {
+            if !(rr > enough && driver.alive()) {
                 break;
             }
             for s in 0..n {
