@@ -4,6 +4,7 @@ mod bad_input;
 mod determinism;
 mod faults;
 mod injection;
+mod interrupts;
 mod process;
 mod reproduce;
 mod resume;
