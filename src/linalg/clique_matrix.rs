@@ -12,13 +12,16 @@
 //! dependent constraints (S. Wright 1999, *Modified Cholesky factorizations in interior-point algorithms
 //! for linear programming*, SIAM J. Optim. 9).
 
+mod pattern;
+
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::prelude::ReborrowMut;
+use faer::sparse::SparseColMat;
 use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, factorize_symbolic_cholesky};
-use faer::sparse::{SparseColMat, SymbolicSparseColMat};
 use faer::{Accum, Conj, Mat, MatRef, Par, Side};
+use pattern::pattern;
 
 /// Most cells of all cliques together that are worth an index each: 80 MB.
 const MOST_CELLS: usize = 20_000_000;
@@ -169,6 +172,23 @@ impl CliqueMatrix {
                 let values = sparse.matrix.val_mut();
                 for (&place, x) in sparse.diagonal.iter().zip(extra) {
                     values[place as usize] += x;
+                }
+            }
+        }
+    }
+
+    /// The diagonal alone, all zero.
+    pub(crate) fn clear_diagonal(&mut self) {
+        match &mut self.storage {
+            Storage::Dense { matrix, .. } => {
+                for j in 0..matrix.ncols() {
+                    matrix.col_as_slice_mut(j)[j] = 0.0;
+                }
+            }
+            Storage::Sparse(sparse) => {
+                let values = sparse.matrix.val_mut();
+                for &place in &sparse.diagonal {
+                    values[place as usize] = 0.0;
                 }
             }
         }
@@ -365,68 +385,6 @@ impl Sparse {
         let fill = self.factor.len() as f64;
         fill * fill / self.diagonal.len() as f64
     }
-}
-
-/// Union of the cliques' squares and of the diagonal, lower triangle; where each clique's cells
-/// and the diagonal lie in it.
-fn pattern(
-    n: usize,
-    members: &[u32],
-    offsets: &[usize],
-    place_offsets: &[usize],
-) -> (SymbolicSparseColMat<u32>, Vec<u32>, Vec<u32>) {
-    // cliques by member
-    let mut starts = vec![0usize; n + 1];
-    for t in members {
-        starts[*t as usize + 1] += 1;
-    }
-    for t in 0..n {
-        starts[t + 1] += starts[t];
-    }
-    let mut containing = vec![(0u32, 0u32); members.len()];
-    let mut next = starts.clone();
-    for (s, w) in offsets.windows(2).enumerate() {
-        for (place, t) in members[w[0]..w[1]].iter().enumerate() {
-            containing[next[*t as usize]] = (s as u32, place as u32);
-            next[*t as usize] += 1;
-        }
-    }
-    let mut places = vec![0u32; place_offsets[place_offsets.len() - 1]];
-    let mut diagonal = vec![0u32; n];
-    let mut columns: Vec<u32> = vec![0];
-    let mut rows: Vec<u32> = Vec::new();
-    let mut seen = vec![u32::MAX; n];
-    let mut position = vec![0u32; n];
-    for j in 0..n {
-        let first = rows.len();
-        rows.push(j as u32);
-        seen[j] = j as u32;
-        for &(s, place) in &containing[starts[j]..starts[j + 1]] {
-            let clique = &members[offsets[s as usize]..offsets[s as usize + 1]];
-            for &i in &clique[place as usize..] {
-                if seen[i as usize] != j as u32 {
-                    seen[i as usize] = j as u32;
-                    rows.push(i);
-                }
-            }
-        }
-        rows[first..].sort_unstable();
-        for (k, &i) in rows.iter().enumerate().skip(first) {
-            position[i as usize] = k as u32;
-        }
-        diagonal[j] = position[j];
-        for &(s, place) in &containing[starts[j]..starts[j + 1]] {
-            let s = s as usize;
-            let clique = &members[offsets[s]..offsets[s + 1]];
-            let row = place_offsets[s] + place as usize * clique.len();
-            for (i, t) in clique.iter().enumerate().skip(place as usize) {
-                places[row + i] = position[*t as usize];
-            }
-        }
-        columns.push(rows.len() as u32);
-    }
-    let symbolic = SymbolicSparseColMat::new_checked(n, n, columns, None, rows);
-    (symbolic, places, diagonal)
 }
 
 #[cfg(test)]

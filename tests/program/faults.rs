@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::process::{PROGRAM, Scratch, ide3al, interrupt, kill_after, moments, text};
+use crate::process::{PROGRAM, Scratch, ide3al, kill_after, moments, text};
 
 /// Runs a shell script with the program as `$IDE3AL` and a folder as `$1`.
 fn shell(wrapper: &[&str], script: &str, folder: &Path) -> Output {
@@ -421,71 +421,6 @@ fn two_reproductions_do_not_share_a_folder() {
     // the lock of a killed process is gone with it
     let third = run(&["table-parameters"]).output().unwrap();
     assert!(third.status.success(), "{}", text(&third.stderr));
-}
-
-/// Starts a solve and interrupts it after a while; the answer, and the seconds it took to come.
-fn interrupted(formulation: &str, model: &str, after: Duration) -> (serde_json::Value, f64) {
-    let child = Command::new(PROGRAM)
-        .args(["solve", model, "--formulation", formulation])
-        .args(["--tolerance", "0", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(after);
-    interrupt(&child);
-    let begun = Instant::now();
-    let output = child.wait_with_output().unwrap();
-    let seconds = begun.elapsed().as_secs_f64();
-    // a process that was not yet listening, or had ended, has no answer to give
-    let answer = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    let error = text(&output.stderr);
-    assert!(!error.contains("panicked"), "{formulation}: {error}");
-    (answer, seconds)
-}
-
-#[test]
-fn an_interrupt_in_the_middle_of_a_solve_returns_the_best_answer_with_its_proof() {
-    for (formulation, model) in [
-        ("column-sum", "garnet:states=50000,actions=4"),
-        ("dual", "knight-quest:rows=40,columns=40"),
-        ("frobenius", "garnet:states=10000,actions=4"),
-        ("infinity", "garnet:states=10000,actions=4"),
-        ("state-entropy", "garnet:states=40000,actions=4"),
-    ] {
-        // how fast the machine is decides which of these is in the middle; one must be
-        let mut seen = Vec::new();
-        let caught = [1500, 3000, 700, 350, 1000, 200]
-            .into_iter()
-            .find_map(|delay| {
-                let (answer, seconds) =
-                    interrupted(formulation, model, Duration::from_millis(delay));
-                seen.push(format!("{delay} ms: {}", answer["status"]));
-                (answer["status"] == "interrupted").then_some((answer, seconds))
-            });
-        let (answer, seconds) =
-            caught.unwrap_or_else(|| panic!("{formulation} was never caught: {seen:?}"));
-        let number = |key: &str| answer[key].as_f64().unwrap_or(f64::NAN);
-        let (objective, bound) = (number("objective"), number("bound"));
-        let _ = writeln!(
-            std::io::stderr(),
-            "{formulation}: interrupted, answer after {seconds:.1} s, gap {:.1e}",
-            number("gap")
-        );
-        // generous: the machine may be busy, and the policy is judged before it is shown
-        assert!(seconds < 30.0, "{formulation}: {seconds} s");
-        let excess = if ["dual", "state-entropy"].contains(&formulation) {
-            objective - bound
-        } else {
-            bound - objective
-        };
-        assert!(excess <= 1e-9, "{formulation}: {objective} {bound}");
-        for row in answer["policy"].as_array().unwrap() {
-            let row: Vec<f64> = serde_json::from_value(row.clone()).unwrap();
-            let sum: f64 = row.iter().sum();
-            assert!((sum - 1.0).abs() < 1e-9 && row.iter().all(|p| *p >= 0.0));
-        }
-    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod determinism;
 mod documents;
 mod faults;
 mod injection;
+mod interrupts;
 mod manual;
 mod process;
 mod reproduce;

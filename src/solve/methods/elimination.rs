@@ -19,8 +19,11 @@
 //! $$\Big( \mathrm{diag}(\text{extra}) + \sum_s \mathrm{diag}(D_s) + C_s^\top C_s - \tfrac{1}{h_s} g_s g_s^\top \Big) \beta
 //!   = \text{right} .$$
 
+mod squares;
+
 use super::rows::Rows;
 use crate::linalg::clique_matrix::CliqueMatrix;
+use squares::{add_square, rests, stack};
 
 /// Rows with more cells than this add to the columns' matrix by dense products: their squares, cell by
 /// cell, would cost more.
@@ -141,6 +144,7 @@ impl Elimination {
         self.matrix.clear();
         self.diagonal.copy_from_slice(&weights.extra);
         self.added.clear();
+        self.spread_wide(rows, weights);
         self.taken.clear();
         for s in 0..rows.n_states() {
             if !self.eliminate(rows, weights, s) {
@@ -209,10 +213,17 @@ impl Elimination {
                         sum -= lower[i * others + m] * lower[j * others + m];
                     }
                     lower[i * others + j] = if i == j {
-                        if !(sum > 0.0) {
+                        // the exact pivot is no less than the action's own theta, which rounding hides where two
+                        // actions have the same row (neither was ever tried)
+                        let pivot = if sum < theta[other(i)] {
+                            theta[other(i)]
+                        } else {
+                            sum
+                        };
+                        if !(pivot > 0.0) {
                             return false;
                         }
-                        sum.sqrt()
+                        pivot.sqrt()
                     } else {
                         sum / lower[j * others + j]
                     };
@@ -249,7 +260,7 @@ impl Elimination {
                     add_square(local, row, 1.0);
                 }
                 self.matrix.add_clique(s, local);
-            } else {
+            } else if !self.keeps_rows {
                 let columns = reach.iter().map(|c| rows.columns[*c as usize]);
                 for row in c.chunks_exact(width) {
                     stack(&mut self.added, rows.n_columns, columns.clone(), row, 1.0);
@@ -272,21 +283,19 @@ impl Elimination {
         }
         self.height[s] = height;
         let columns = rows.columns[cells.clone()].iter().copied();
+        // D + C'C - gg'/h as a sum of squares: nothing cancels where the row's sum decides its policy
+        let share = 1.0 / (height * (1.0 + (weights.slack[s] / height).sqrt()));
+        let square = &mut self.square;
         if whole {
-            // D + C'C - gg'/h as a sum of squares: nothing cancels where the row's sum decides its policy
-            let share = 1.0 / (height * (1.0 + (weights.slack[s] / height).sqrt()));
             let local = &mut self.local[..width * width];
-            let most = (0..width).fold(0, |most, j| if d[j] > d[most] { j } else { most });
-            let others: f64 = (0..width).filter(|j| *j != most).map(|j| d[j]).sum();
-            for j in 0..width {
+            for (j, rest) in rests(d, own_part).enumerate() {
                 let x = d[j] / own_part;
                 let row = &mut local[j * width..(j + 1) * width];
-                row[j] = x * if j == most { others } else { own_part - d[j] };
+                row[j] = rest;
                 for i in j + 1..width {
                     row[i] = -x * d[i];
                 }
             }
-            let square = &mut self.square;
             for (row, sum) in c.chunks_exact(width).zip(total.iter()) {
                 square.clear();
                 square.extend(row.iter().zip(g.iter()).map(|(x, g)| x - share * sum * g));
@@ -296,6 +305,26 @@ impl Elimination {
             square.extend(g.iter().zip(d).map(|(g, d)| share * g - d / own_part));
             add_square(local, square, own_part);
             self.matrix.add_clique(s, local);
+        } else if !narrow {
+            // its first part is in the matrix already
+            for (row, sum) in c.chunks_exact(width).zip(total.iter()) {
+                square.clear();
+                square.extend(g.iter().map(|g| -share * sum * g));
+                for (x, cell) in row.iter().zip(reach) {
+                    square[*cell as usize - cells.start] += x;
+                }
+                stack(
+                    &mut self.added,
+                    rows.n_columns,
+                    columns.clone(),
+                    square,
+                    1.0,
+                );
+            }
+            square.clear();
+            square.extend(g.iter().zip(d).map(|(g, d)| share * g - d / own_part));
+            let root = own_part.sqrt();
+            stack(&mut self.added, rows.n_columns, columns, square, root);
         } else {
             for (t, d) in columns.clone().zip(d) {
                 self.diagonal[t as usize] += d;
@@ -446,34 +475,5 @@ impl Elimination {
             dp[own.start + r] = rest;
         }
         rows.spread(dp, mass);
-    }
-}
-
-/// Adds `scale` times the square of `row` to the upper half of a row-major square.
-fn add_square(local: &mut [f64], row: &[f64], scale: f64) {
-    let width = row.len();
-    for (j, x) in row.iter().enumerate() {
-        let x = scale * x;
-        if x != 0.0 {
-            let target = &mut local[j * width + j..(j + 1) * width];
-            for (o, y) in target.iter_mut().zip(&row[j..]) {
-                *o += x * y;
-            }
-        }
-    }
-}
-
-/// Appends a dense row of `n` numbers that holds `scale` times `values` in `columns`.
-fn stack(
-    rows: &mut Vec<f64>,
-    n: usize,
-    columns: impl Iterator<Item = u32>,
-    values: &[f64],
-    scale: f64,
-) {
-    let start = rows.len();
-    rows.resize(start + n, 0.0);
-    for (t, x) in columns.zip(values) {
-        rows[start + t as usize] = scale * x;
     }
 }

@@ -42,6 +42,8 @@ const FROZEN: f64 = 1e11;
 const TO_THE_BOUNDARY: f64 = 0.995;
 /// A Newton step is refined until its equations hold to this share of their right-hand sides,
 const REFINED: f64 = 1e-11;
+/// or to this one where it only tells how far to aim,
+const FORESEEN: f64 = 1e-4;
 /// but no more than so often.
 const MOST_REFINEMENTS: usize = 3;
 /// A step may violate the rows by this much: it is what certificates forgive, since policies are projected.
@@ -231,7 +233,7 @@ impl<P: Program> InteriorPoint<P> {
         // predictor: aim at zero complementarity
         self.aim.fill(0.0);
         self.aim_v.fill(0.0);
-        if !self.direction() {
+        if !self.direction(FORESEEN) {
             return false;
         }
         let (primal, dual) = self.largest_steps();
@@ -247,7 +249,7 @@ impl<P: Program> InteriorPoint<P> {
                 self.aim_v[j] = centre + self.dx[i] * self.dv(j);
             }
         }
-        if !self.direction() {
+        if !self.direction(REFINED) {
             return false;
         }
         let (primal, dual) = self.largest_steps();
@@ -274,7 +276,7 @@ impl<P: Program> InteriorPoint<P> {
 
     /// Newton's direction towards the aims, with the factor at hand; false where its equations cannot be
     /// solved any more.
-    fn direction(&mut self) -> bool {
+    fn direction(&mut self, refined: f64) -> bool {
         for i in 0..self.x.len() {
             self.rx[i] = if self.is_frozen(i) {
                 0.0
@@ -293,7 +295,7 @@ impl<P: Program> InteriorPoint<P> {
         let scale = (largest(&self.rx), largest(&self.primal_residual));
         let mut left = self.errors(scale);
         for _ in 0..MOST_REFINEMENTS {
-            if !(left > REFINED) {
+            if !(left > refined) {
                 break;
             }
             self.program.solve(

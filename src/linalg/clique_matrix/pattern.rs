@@ -1,0 +1,65 @@
+//! Where the entries of a sum of cliques lie.
+
+use faer::sparse::SymbolicSparseColMat;
+
+/// Union of the cliques' squares and of the diagonal, lower triangle; where each clique's cells
+/// and the diagonal lie in it.
+pub(super) fn pattern(
+    n: usize,
+    members: &[u32],
+    offsets: &[usize],
+    place_offsets: &[usize],
+) -> (SymbolicSparseColMat<u32>, Vec<u32>, Vec<u32>) {
+    // cliques by member
+    let mut starts = vec![0usize; n + 1];
+    for t in members {
+        starts[*t as usize + 1] += 1;
+    }
+    for t in 0..n {
+        starts[t + 1] += starts[t];
+    }
+    let mut containing = vec![(0u32, 0u32); members.len()];
+    let mut next = starts.clone();
+    for (s, w) in offsets.windows(2).enumerate() {
+        for (place, t) in members[w[0]..w[1]].iter().enumerate() {
+            containing[next[*t as usize]] = (s as u32, place as u32);
+            next[*t as usize] += 1;
+        }
+    }
+    let mut places = vec![0u32; place_offsets[place_offsets.len() - 1]];
+    let mut diagonal = vec![0u32; n];
+    let mut columns: Vec<u32> = vec![0];
+    let mut rows: Vec<u32> = Vec::new();
+    let mut seen = vec![u32::MAX; n];
+    let mut position = vec![0u32; n];
+    for j in 0..n {
+        let first = rows.len();
+        rows.push(j as u32);
+        seen[j] = j as u32;
+        for &(s, place) in &containing[starts[j]..starts[j + 1]] {
+            let clique = &members[offsets[s as usize]..offsets[s as usize + 1]];
+            for &i in &clique[place as usize..] {
+                if seen[i as usize] != j as u32 {
+                    seen[i as usize] = j as u32;
+                    rows.push(i);
+                }
+            }
+        }
+        rows[first..].sort_unstable();
+        for (k, &i) in rows.iter().enumerate().skip(first) {
+            position[i as usize] = k as u32;
+        }
+        diagonal[j] = position[j];
+        for &(s, place) in &containing[starts[j]..starts[j + 1]] {
+            let s = s as usize;
+            let clique = &members[offsets[s]..offsets[s + 1]];
+            let row = place_offsets[s] + place as usize * clique.len();
+            for (i, t) in clique.iter().enumerate().skip(place as usize) {
+                places[row + i] = position[*t as usize];
+            }
+        }
+        columns.push(rows.len() as u32);
+    }
+    let symbolic = SymbolicSparseColMat::new_checked(n, n, columns, None, rows);
+    (symbolic, places, diagonal)
+}
