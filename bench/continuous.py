@@ -151,8 +151,6 @@ def explore(task):
     world, name, seed, settings = task
     make, steps, bins = WORLDS[world]
     env, began = Binned(make(), *bins), time.perf_counter()
-    settings = dict(settings)
-    ide3al.cut.APART = settings.pop("apart", ide3al.cut.APART)
     abstraction = ide3al.Abstraction(**settings)
     learner = AGENTS[name](seed=seed, abstraction=abstraction).fit(env, total_timesteps=steps)
     learner.predict(env.reset()[0])

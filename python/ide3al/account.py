@@ -145,7 +145,7 @@ def account(agent: Agent, env: Any, steps: int, seed: int) -> Account:
         if terminated or truncated:
             observation, _ = env.reset()
             agent._held = None
-    low, high = cut.bounds
+    low, high = cut.box
     return Account(
         predicted=predicted / predicted.sum(),
         realised=visits / visits.sum(),

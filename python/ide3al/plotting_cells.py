@@ -37,7 +37,7 @@ def plot_steps(
         raise Error("parts: several pictures need axes of their own; leave out ax")
     plt = need("matplotlib.pyplot", "plot")
     places = _places(cut, numbers)
-    low, high = (bound[list(places)] for bound in cut.bounds)
+    low, high = (bound[list(places)] for bound in cut.box)
     vectors, actions = cut.log.vectors[:, cut.used[list(places)]], cut.log.actions
     if parts == 1:
         axes = [plt.subplots()[1] if ax is None else ax]
