@@ -15,15 +15,18 @@ import argparse
 import json
 import math
 import multiprocessing
+import os
 import sys
 import time
 import warnings
 from pathlib import Path
 
-import gymnasium as gym
-import numpy as np
+# one process per core: none of them needs threads of its own
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+import gymnasium as gym  # noqa: E402
+import numpy as np  # noqa: E402
 
-import ide3al
+import ide3al  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))
 from worlds import AGENTS, interval  # noqa: E402  (beside this file)
@@ -106,7 +109,7 @@ WORLDS = {
         endless("Acrobot-v1", 500), 40_000, ([-PI, -PI, -6, -12], [PI, PI, 6, 12], [6, 6, 5, 5], angles),
     ),
     "cart-pole": (lambda: gym.make("CartPole-v1"), 30_000, ([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], [6, 4, 6, 4], plain)),
-    "mountain-car-3": (endless("MountainCar-v0", 200), 40_000, ([-1.2, -0.07], [0.6, 0.07], [12, 11], plain)),
+    "three-force-car": (endless("MountainCar-v0", 200), 40_000, ([-1.2, -0.07], [0.6, 0.07], [12, 11], plain)),
     "unbounded-car": (
         lambda: Unbounded(endless("MountainCarContinuous-v0", 400)()), 40_000,
         ([-1.2, -0.07], [0.6, 0.07], [12, 11], plain),
