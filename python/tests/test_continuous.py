@@ -6,6 +6,7 @@ import pytest
 from gymnasium import spaces
 
 import ide3al
+from ide3al.account import neighbour_entropy
 from ide3al.cells import Centres, Grid
 from ide3al.log import Log
 
@@ -261,3 +262,16 @@ def test_misfits(tmp_path):
     agent.save(tmp_path / "agent")
     with pytest.raises(ide3al.Error, match="observations of 2 numbers"):
         ide3al.IDE3AL.load(tmp_path / "agent", gymnasium.make("CartPole-v1"))
+
+
+def test_nearest_neighbours_tell_entropy():
+    rng = np.random.default_rng(0)
+    even = rng.uniform(0, 1, (3000, 2))
+    assert neighbour_entropy(even) == pytest.approx(0, abs=0.08)
+    assert neighbour_entropy(0.5 * even) == pytest.approx(-2 * np.log(2), abs=0.08)
+    normal = rng.normal(0, 0.1, (3000, 1))
+    assert neighbour_entropy(normal) == pytest.approx(0.5 * np.log(2 * np.pi * np.e * 0.01), abs=0.08)
+    # a wall that everything sticks to is no infinity
+    assert -15 < neighbour_entropy(np.zeros((100, 2))) < -3
+    with pytest.raises(ide3al.Error, match="neighbours = 5"):
+        neighbour_entropy(even[:5], 5)
