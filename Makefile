@@ -1,4 +1,4 @@
-.PHONY: test test-rust test-python bench worlds lint lint-python lint-dependencies docs soak fuzz coverage determinism
+.PHONY: test test-rust test-python bench worlds continuous lint lint-python lint-dependencies docs soak fuzz coverage determinism
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -70,6 +70,11 @@ bench:
 worlds: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[toy-text,classic-control]>=1.3' 'minigrid>=3.0' matplotlib
 	$(VENV)/bin/python bench/worlds.py --picture python/examples/worlds.png
+
+# The same raw in continuous environments, with gymnasium-robotics' maze.
+continuous: $(VENV)/built
+	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[classic-control]>=1.3' 'gymnasium-robotics>=1.4' matplotlib
+	$(VENV)/bin/python bench/continuous.py
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """How evenly do the agents explore continuous environments that nobody here wrote, raw?
 
-    python bench/continuous.py [--runs 10] [--worlds NAME,...] [--agents NAME,...] [--json FILE] [--picture FILE]
+    python bench/continuous.py [--runs 10] [--worlds NAME,...] [--agents NAME,...] [--json FILE]
+    python bench/continuous.py --curve FILE [--runs 10]
 
 Needs the package and: pip install "gymnasium[classic-control]" gymnasium-robotics matplotlib. Every agent has its default
 settings, the same abstraction and the same number of steps. Entropies in nats over bins that no agent knows of:
@@ -15,15 +16,18 @@ import argparse
 import json
 import math
 import multiprocessing
+import os
 import sys
 import time
 import warnings
 from pathlib import Path
 
-import gymnasium as gym
-import numpy as np
+# one process per core: none of them needs threads of its own
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+import gymnasium as gym  # noqa: E402
+import numpy as np  # noqa: E402
 
-import ide3al
+import ide3al  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))
 from worlds import AGENTS, interval  # noqa: E402  (beside this file)
@@ -106,7 +110,7 @@ WORLDS = {
         endless("Acrobot-v1", 500), 40_000, ([-PI, -PI, -6, -12], [PI, PI, 6, 12], [6, 6, 5, 5], angles),
     ),
     "cart-pole": (lambda: gym.make("CartPole-v1"), 30_000, ([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], [6, 4, 6, 4], plain)),
-    "mountain-car-3": (endless("MountainCar-v0", 200), 40_000, ([-1.2, -0.07], [0.6, 0.07], [12, 11], plain)),
+    "three-force-car": (endless("MountainCar-v0", 200), 40_000, ([-1.2, -0.07], [0.6, 0.07], [12, 11], plain)),
     "unbounded-car": (
         lambda: Unbounded(endless("MountainCarContinuous-v0", 400)()), 40_000,
         ([-1.2, -0.07], [0.6, 0.07], [12, 11], plain),
@@ -151,8 +155,6 @@ def explore(task):
     world, name, seed, settings = task
     make, steps, bins = WORLDS[world]
     env, began = Binned(make(), *bins), time.perf_counter()
-    settings = dict(settings)
-    ide3al.cut.APART = settings.pop("apart", ide3al.cut.APART)
     abstraction = ide3al.Abstraction(**settings)
     learner = AGENTS[name](seed=seed, abstraction=abstraction).fit(env, total_timesteps=steps)
     learner.predict(env.reset()[0])
@@ -207,6 +209,50 @@ def report(found):
         print(f"| {world} | {WORLDS[world][1]:,} | {bins} | " + " | ".join(cells) + " |")
 
 
+#: Steps at which the curve looks at what was learned so far, and steps that it is followed for.
+MARKS, BRIEFLY = (1000, 2500, 5000, 10_000, 20_000, 30_000, 40_000), 4000
+
+
+def curve_of(task):
+    """Entropy of the policy learned so far against steps, in one run on the mountain car."""
+    name, seed = task
+    make, steps, bins = WORLDS["mountain-car"]
+    marks, found = list(MARKS), []
+
+    def look(agent):
+        if marks and agent.num_timesteps >= marks[0]:
+            marks.pop(0)
+            found.append((agent.num_timesteps, follow(agent, Binned(make(), *bins), 1000 + seed, BRIEFLY)))
+
+    AGENTS[name](seed=seed).fit(make(), total_timesteps=steps, callback=look)
+    return task, found
+
+
+def curve(agents, runs, processes, path):
+    """Draws and prints the curves."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    colours = {"ide3al": "#0072b2", "count-based": "#e69f00", "max-ent": "#009e73", "random": "#999999"}
+    runs_of = {agent: [] for agent in agents}
+    with multiprocessing.Pool(processes) as pool:
+        for (agent, _), found in pool.imap(curve_of, [(agent, seed) for agent in agents for seed in range(runs)]):
+            runs_of[agent].append(found)
+    figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+    for agent, found in runs_of.items():
+        steps = np.mean([[at for at, _ in run] for run in found], axis=0)
+        centre, half = zip(*(interval(values) for values in zip(*([v for _, v in run] for run in found))))
+        print(agent, " ".join(f"{at:.0f}: {c:.2f} +- {h:.2f}" for at, c, h in zip(steps, centre, half)), flush=True)
+        axis.plot(steps, centre, "o-", color=colours[agent], label=agent, markersize=3.5)
+        axis.fill_between(steps, np.subtract(centre, half), np.add(centre, half), color=colours[agent], alpha=0.2)
+    axis.axhline(math.log(12 * 11), linestyle=":", color="black", linewidth=1)
+    axis.set(xlabel="steps", ylabel="entropy over 12 x 11 bins, nats", title=f"MountainCarContinuous: policy learned so far, {runs} runs")
+    axis.legend(frameon=False)
+    figure.savefig(path, dpi=110)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10)
@@ -216,7 +262,11 @@ def main():
     parser.add_argument("--abstraction", default="{}", help='settings as JSON: \'{"cells": 20}\'')
     parser.add_argument("--json", help="write every figure of every run")
     parser.add_argument("--read", help="take the figures from a file that --json wrote")
+    parser.add_argument("--curve", help="draw entropy against steps on the mountain car instead")
     given = parser.parse_args()
+    if given.curve:
+        curve(given.agents.split(","), given.runs, given.processes, given.curve)
+        return
     if given.read:
         with open(given.read) as file:
             found = json.load(file)

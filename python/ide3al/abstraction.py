@@ -16,9 +16,9 @@ from .mdp import Floats
 from .spaces import Index
 
 #: Cells along each number by how many there are; beyond, k-means cells.
-PER_NUMBER = {1: 32, 2: 12, 3: 8, 4: 6}
+PER_NUMBER = {1: 32, 2: 12, 3: 8}
 #: Centres of k-means cells.
-CENTRES = 300
+CENTRES = 500
 #: Most actions that are made of a box by combining values of all its numbers.
 COMBINED = 27
 
@@ -29,10 +29,11 @@ class Abstraction:
         ide3al.IDE3AL(abstraction=ide3al.Abstraction(cells=20)).fit(env, 40_000)
 
     ``cells``: cells along each number (one for all, or one each), or how many k-means cells. ``kind``: "grid" or "k-means"; k-means
-    where more than four numbers matter unless told. ``actions``: values along each number of a ``Box`` of actions (three unless
+    where more than three numbers matter unless told. ``actions``: values along each number of a ``Box`` of actions (three unless
     told, the extremes and the middle), or a list of actions. ``features``: a function from an observation to the numbers
-    that matter. ``angles``: places of (cosine, sine) pairs that are one angle. ``low`` and ``high``: bounds, None or infinite where
-    what is seen decides; what lies beyond bounds given here belongs to the outermost cells. ``repeat``: steps that an action is
+    that matter. ``angles``: places of (cosine, sine) pairs that are one angle. ``bounds``: "seen" lays cells where anything was
+    seen so far, "declared" all over the bounds of the space where those are finite; ``low`` and ``high`` give bounds instead, None or
+    infinite where they do not, and what lies beyond belongs to the outermost cells. ``repeat``: steps that an action is
     held for; measured unless told. ``memory``: most steps remembered; when they are spent the cells are final.
     """
 
@@ -46,11 +47,14 @@ class Abstraction:
         angles: Sequence[tuple[int, int]] = (),
         low: npt.ArrayLike | None = None,
         high: npt.ArrayLike | None = None,
+        bounds: str = "seen",
         repeat: int | None = None,
         memory: int = 1_000_000,
     ) -> None:
         if kind not in (None, "grid", "k-means"):
             raise Error(f'kind = {kind!r}: "grid" and "k-means" are known')
+        if bounds not in ("seen", "declared"):
+            raise Error(f'bounds = {bounds!r}: "seen" and "declared" are known; give numbers as low and high')
         if cells is not None:
             given = np.atleast_1d(np.asarray(cells))
             if given.dtype.kind not in "iu" or given.ndim != 1 or (given < 1).any():
@@ -67,6 +71,7 @@ class Abstraction:
         self.cells, self.kind, self.features = cells, kind, features
         self.angles = [(int(c), int(s)) for c, s in angles]
         self.low, self.high = _bounds("low", low), _bounds("high", high)
+        self.bounds = bounds
         self.repeat, self.memory = repeat, int(memory)
         self.actions: int | list[Any] | None
         if actions is None or isinstance(actions, int | np.integer):
@@ -87,12 +92,13 @@ class Abstraction:
             "angles": self.angles,
             "low": None if self.low is None else self.low.tolist(),
             "high": None if self.high is None else self.high.tolist(),
+            "bounds": self.bounds,
             "repeat": self.repeat,
             "memory": self.memory,
         }
 
     def __repr__(self) -> str:
-        given = {k: v for k, v in {**self.save(), "features": self.features}.items() if v not in (None, [])}
+        given = {k: v for k, v in {**self.save(), "features": self.features}.items() if v is not None and v != []}
         return f"Abstraction({', '.join(f'{k}={v!r}' for k, v in given.items())})"
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Most vectors that nearest neighbours are looked for among.
 NEIGHBOURS_AMONG = 4000
+#: Least distance between neighbours, as a share of what it is between as many vectors spread evenly over the unit box.
+NEAREST = 0.1
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,11 +102,13 @@ def _entropy(shares: Floats) -> float:
 
 def neighbour_entropy(vectors: Floats, neighbours: int = 4) -> float:
     """Kozachenko and Leonenko's estimate: psi(n) - psi(k) + ln V_d + d / n sum ln r_k, with V_d the unit ball's volume and r_k the
-    distance to the k-th neighbour. Vectors that occur more than k times would have distance 0; they count as 1e-9 apart."""
+    distance to the k-th neighbour. Vectors that occur more than k times, at a wall say, would have distance 0 and entropy minus
+    infinity: no distance counts as less than a tenth of that between n vectors spread evenly."""
     n, size = int(vectors.shape[0]), int(vectors.shape[1])
     if not 1 <= neighbours < n:
         raise Error(f"neighbours = {neighbours}: 1 to {n - 1} are possible with {n} vectors")
     squares = (vectors**2).sum(axis=1)
+    nearest = NEAREST * float(n) ** (-1.0 / size)
     logs = np.empty(n)
     piece = max(1, 4_000_000 // n)
     for first in range(0, n, piece):
@@ -112,7 +116,7 @@ def neighbour_entropy(vectors: Floats, neighbours: int = 4) -> float:
         distances = squares[first : first + piece, None] + squares - 2 * part @ vectors.T
         # the nearest of all is the vector itself
         kth = np.partition(distances, neighbours, axis=1)[:, neighbours]
-        logs[first : first + piece] = 0.5 * np.log(np.maximum(kth, 1e-18))
+        logs[first : first + piece] = 0.5 * np.log(np.maximum(kth, nearest**2))
     ball = 0.5 * size * math.log(math.pi) - math.lgamma(0.5 * size + 1)
     mean = float(logs.mean())
     return _digamma(n) - _digamma(neighbours) + ball + size * mean
@@ -145,7 +149,7 @@ def account(agent: Agent, env: Any, steps: int, seed: int) -> Account:
         if terminated or truncated:
             observation, _ = env.reset()
             agent._held = None
-    low, high = cut.bounds
+    low, high = cut.box
     return Account(
         predicted=predicted / predicted.sum(),
         realised=visits / visits.sum(),

@@ -119,6 +119,8 @@ class Centres:
 
 def _nearest(unit: Floats, centres: Floats, half: Floats) -> Integers:
     """Which centre is nearest, in pieces so that no large table is made."""
+    if len(unit) == 1:
+        return np.array([(centres @ unit[0] - half).argmax()])
     found = np.empty(len(unit), dtype=np.int64)
     piece = max(1, 2_000_000 // len(centres))
     for first in range(0, len(unit), piece):
@@ -127,19 +129,25 @@ def _nearest(unit: Floats, centres: Floats, half: Floats) -> Integers:
     return found
 
 
+#: Powers of an odd number, as whole numbers that wrap around.
+_MIXERS = np.cumprod(np.full(64, 0x9E3779B97F4A7C15, dtype=np.uint64), dtype=np.uint64).view(np.int64)
+
+
 def thinned(unit: Floats, most: int) -> Floats:
     """At most about ``most`` of the vectors, one per small cube: the finest cubes that are few enough."""
     low, spread = unit.min(axis=0), np.maximum(np.ptp(unit, axis=0), 1e-300).max()
     parts, kept = 1, unit[:1]
     while parts < 2**20:
         places = np.floor((unit - low) / spread * parts).astype(np.int64)
-        _, first = np.unique(places, axis=0, return_index=True)
+        # odd multipliers tell cubes apart by one number; two that meet are one cube, which does no harm here
+        mixed = places @ _MIXERS[: unit.shape[1]]
+        _, first = np.unique(mixed, return_index=True)
         if len(first) > most and len(kept) > 1:
             break
         kept = unit[np.sort(first)][:most]
         if len(first) == len(unit):
             break
-        parts = max(parts + 1, int(parts * 1.3))
+        parts = max(parts + 1, int(parts * 1.4))
     return kept
 
 

@@ -20,7 +20,7 @@ from .mdp import Floats
 from .spaces import is_continuous
 
 #: Share of the steps, and fewest and most of them, that are taken at random before cells are cut.
-SURVEY, FEWEST, MOST = 0.02, 200, 2000
+SURVEY, FEWEST, MOST = 0.02, 500, 2000
 
 
 def needs_cells(env: Any) -> bool:
@@ -91,7 +91,7 @@ def explore(
     loop = Loop(cut, env, total, seed if cut.steps == 0 else None)
     at_hand = False
     if agent is None:
-        loop.survey(min(max(FEWEST, min(MOST, int(SURVEY * total))), total), seed)
+        loop.survey(min(max(FEWEST, min(MOST, int(SURVEY * total))), math.ceil(total / 2)), seed)
         agent = make()
         cut.recut(agent, at_hand=True)
         at_hand = True

@@ -9,19 +9,22 @@ import numpy as np
 
 from . import _ide3al
 from ._ide3al import Error
-from .abstraction import CENTRES, Abstraction, choices, per_number
+from .abstraction import CENTRES, PER_NUMBER, Abstraction, choices, per_number
 from .cells import Cells, Centres, Grid
 from .features import Features
 from .log import CUT, ENDED, NOW, Log
 from .mdp import Floats, Integers
 
+#: The one cell of all observations that ended an episode: nothing can be done there, wherever it is, and nothing is gained by
+#: ending episodes in many places.
+OVER = -1
 #: Steps that an action may be held for.
 REPEATS = (1, 2, 3, 4, 6, 8, 12, 16)
 #: Actions are held until they lead this many cells apart.
 APART = 1.0
 #: Episodes have at least this many decisions on average.
-DECISIONS = 16
-#: Cells without which a repeat cannot be judged.
+DECISIONS = 8
+#: Cells without which a repeat is judged by all of them together.
 CELLS = 8
 #: Cells are cut anew at the earliest when there are this many times the steps.
 GROWTH = 1.5
@@ -47,7 +50,6 @@ class Cut:
         self._bounds = np.zeros(0), np.zeros(0)
         # of the cells met, for what lies in none of them
         self._centres: Floats | None = None
-        self._met: Integers = np.zeros(0, dtype=np.int64)
 
     def check(self, env: Any) -> None:
         """Refuses an environment unlike the one that cells were cut in."""
@@ -65,8 +67,7 @@ class Cut:
     def vector(self, observation: Any) -> Floats:
         """The numbers of an observation as they are recorded."""
         vector = self.features.vector(observation)
-        told = self.abstraction.low is not None or self.abstraction.high is not None
-        if not told:
+        if self.abstraction.low is None and self.abstraction.high is None:
             slack = 1e-3 * (1.0 + np.minimum(np.abs(vector), 1e300))
             beyond = (vector < self.features.low - slack) | (vector > self.features.high + slack)
             if beyond.any():
@@ -79,9 +80,7 @@ class Cut:
         return vector.astype(np.float32).astype(np.float64)
 
     def _keys(self, vectors: Floats, ended: Any) -> Integers:
-        # where an episode ended nothing can be done any more: not the state that others pass through
-        cells = self._laid().keys(vectors[:, self.used])
-        return 2 * cells + np.asarray(ended, dtype=np.int64)
+        return np.where(ended, OVER, self._laid().keys(vectors[:, self.used]))
 
     def number(self, vector: Floats, ended: bool = False) -> int:
         """The number of a vector's cell, a new one if it was never met."""
@@ -95,18 +94,18 @@ class Cut:
         if found < known:
             return found
         if self._centres is None or len(self._centres) != known:
-            self._met = np.array(list(self._numbers)[:known], dtype=np.int64)
-            self._centres = self._laid().centres(self._met // 2)
+            self._centres = np.array(self.states[:known])
         unit = (self._centres - vector[self.used]) / self._laid().width
         # an episode that goes on is not where others ended
-        other = np.where(self._met % 2 == int(ended), 0.0, 1e12)
-        return int(np.argmin((unit**2).sum(axis=1) + other))
+        return int(np.nanargmin((unit**2).sum(axis=1)))
 
     @property
     def states(self) -> list[tuple[float, ...]]:
-        """The middle of each cell met, by number."""
+        """The middle of each cell met, by number; not a number where episodes end."""
         keys = np.array(list(self._numbers), dtype=np.int64)
-        return [tuple(row) for row in self._laid().centres(keys // 2).tolist()]
+        over = keys == OVER
+        centres = np.where(over[:, None], np.nan, self._laid().centres(np.where(over, 0, keys)))
+        return [tuple(row) for row in centres.tolist()]
 
     @property
     def names(self) -> list[str]:
@@ -114,9 +113,10 @@ class Cut:
         return [self.features.names[k] for k in self.used]
 
     @property
-    def bounds(self) -> tuple[Floats, Floats]:
-        """Of these numbers: least and greatest."""
-        return self._bounds
+    def box(self) -> tuple[Floats, Floats]:
+        """Bounds of these numbers as told or declared, and where they are infinite those of what was seen."""
+        low, high = (np.where(np.isfinite(b), b, seen) for b, seen in zip(self._declared(), self._bounds, strict=True))
+        return low, high
 
     def _laid(self) -> Cells:
         if self.cells is None:
@@ -162,7 +162,7 @@ class Cut:
         if before is None:
             old = np.zeros(len(keys), dtype=np.int64)
         else:
-            olds = 2 * before.keys(vectors[:, used_before]) + ended
+            olds = np.where(ended, OVER, before.keys(vectors[:, used_before]))
             # passed through and never decided in: newer than any policy
             old = np.array([numbers.get(int(key), len(numbers)) for key in olds], dtype=np.int64)
         self._count(agent, keys, old, actions, at_hand)
@@ -229,7 +229,7 @@ class Cut:
             if not grown.any() and (isinstance(before, Grid) or self.steps < 2 * self._laid_at):
                 return before
         self._bounds, self._laid_at = (low, high), self.steps
-        kind = chosen.kind or ("grid" if len(self.used) <= 4 else "k-means")
+        kind = chosen.kind or ("grid" if len(self.used) in PER_NUMBER else "k-means")
         if kind == "k-means":
             if isinstance(chosen.cells, list):
                 raise Error("cells: k-means takes one number, that of all cells")
@@ -247,26 +247,35 @@ class Cut:
         return Grid(low, high, counts)
 
     def _range(self, vectors: Floats) -> tuple[Floats, Floats]:
-        """Bounds as told, else as declared, else as seen."""
+        """Bounds as told; else what was seen so far or, on demand, what is declared; all values of
+        what has few, and whole turns of angles."""
         seen = vectors.min(axis=0), vectors.max(axis=0)
+        declared = self.abstraction.bounds == "declared"
         found = []
-        for name, told, declared, extreme in (
-            ("low", self.abstraction.low, self.features.low, seen[0]),
-            ("high", self.abstraction.high, self.features.high, seen[1]),
-        ):
-            bound = declared.copy()
-            if told is not None:
-                if told.size not in (1, self.features.size):
-                    raise Error(f"{name}: {told.size} numbers for {self.features.size} per observation; one each is needed")
-                bound = np.where(np.isfinite(told), told, bound)
-            bound = bound[self.used]
-            found.append(np.where(np.isfinite(bound), bound, extreme))
+        for told, box, extreme in zip(self._told(), self._declared(), seen, strict=True):
+            kept = np.isfinite(box) & (np.isfinite(told) | declared | self.features.fixed[self.used])
+            found.append(np.where(kept, box, extreme))
         low, high = found
         if (high < low).any():
             k = int(np.argmax(high < low))
-            raise Error(f"low = {low[k]:g} exceeds high = {high[k]:g} ({self.names[k]})")
+            raise Error(f"low = {low[k]:g} exceeds high = {high[k]:g} ({self.names[k]}): nothing lies between")
         same = high == low
         return np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)
+
+    def _told(self) -> list[Floats]:
+        """Bounds of the numbers in use as the abstraction gives them, infinite where it does not."""
+        bounds = []
+        for name, told, none in (("low", self.abstraction.low, -np.inf), ("high", self.abstraction.high, np.inf)):
+            if told is not None and told.size not in (1, self.features.size):
+                raise Error(f"{name}: {told.size} numbers for {self.features.size} per observation; one each is needed")
+            whole = np.full(self.features.size, none if told is None else told)
+            bounds.append(whole[self.used])
+        return bounds
+
+    def _declared(self) -> list[Floats]:
+        """The same as told or declared, infinite where nothing is."""
+        of_space = self.features.low[self.used], self.features.high[self.used]
+        return [np.where(np.isfinite(t), t, d) for t, d in zip(self._told(), of_space, strict=True)]
 
     def _measure(self, vectors: Floats, actions: Integers) -> int:
         """Fewest steps that an action must be held for to matter: those after which the actions taken in a cell have led a cell's
@@ -282,8 +291,12 @@ class Cut:
         best = 1
         for repeat in REPEATS:
             windows = at[left >= repeat]
-            apart = _apart(keys[windows], actions[windows], unit[windows + repeat] - unit[windows], self.actions.size)
-            if repeat > most or len(apart) < CELLS:
+            moves = unit[windows + repeat] - unit[windows]
+            apart = _apart(keys[windows], actions[windows], moves, self.actions.size)
+            if len(apart) < CELLS:
+                # too little is known of single cells: all together
+                apart = _apart(np.zeros_like(windows), actions[windows], moves, self.actions.size)
+            if repeat > most or len(apart) == 0:
                 break
             best = repeat
             if apart.mean() >= APART:

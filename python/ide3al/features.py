@@ -55,6 +55,12 @@ class Features:
             self._angles, self._kept = [], np.zeros(0, dtype=np.int64)
 
     @property
+    def fixed(self) -> npt.NDArray[np.bool_]:
+        """Numbers whose bounds are what they are, whatever is seen: the few values of some, and angles."""
+        turns = np.arange(self.size) >= self.size - len(self._angles)
+        return self.whole | turns
+
+    @property
     def size(self) -> int:
         """Numbers per vector."""
         return len(self.names)

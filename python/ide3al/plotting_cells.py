@@ -37,7 +37,7 @@ def plot_steps(
         raise Error("parts: several pictures need axes of their own; leave out ax")
     plt = need("matplotlib.pyplot", "plot")
     places = _places(cut, numbers)
-    low, high = (bound[list(places)] for bound in cut.bounds)
+    low, high = (bound[list(places)] for bound in cut.box)
     vectors, actions = cut.log.vectors[:, cut.used[list(places)]], cut.log.actions
     if parts == 1:
         axes = [plt.subplots()[1] if ax is None else ax]
@@ -45,6 +45,7 @@ def plot_steps(
         axes = list(plt.subplots(1, parts, figsize=(4.2 * parts, 3.6), sharex=True, sharey=True, layout="constrained")[1])
     edges = [np.linspace(a, b, BINS + 1) for a, b in zip(low, high, strict=True)]
     bounds = np.linspace(0, len(vectors), parts + 1).astype(np.int64)
+    moved = [int((actions[a:b] >= 0).sum()) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
     pictures = []
     for first, after in zip(bounds[:-1], bounds[1:], strict=True):
         inside = np.clip(vectors[first:after], low, high)
@@ -59,7 +60,7 @@ def plot_steps(
         axis.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=cut.names[places[0]])
         axis.set_facecolor("whitesmoke")
         if parts > 1:
-            axis.set_title(f"steps {bounds[k]:,} to {bounds[k + 1]:,}", fontsize=10)
+            axis.set_title(f"part {k + 1} of {parts}: {moved[k]:,} steps", fontsize=10)
     axes[0].set_ylabel(cut.names[places[1]])
     _draw_trajectories(axes[-1], vectors, actions, trajectories)
     axes[-1].figure.colorbar(image, ax=axes if parts > 1 else axes[0], label="share of steps", extend="max")

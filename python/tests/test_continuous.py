@@ -6,6 +6,7 @@ import pytest
 from gymnasium import spaces
 
 import ide3al
+from ide3al.account import neighbour_entropy
 from ide3al.cells import Centres, Grid
 from ide3al.log import Log
 
@@ -88,9 +89,189 @@ def test_learns_predicts_and_goes_on_from_a_file(agent, tmp_path):
 def test_explores_more_evenly_than_at_random():
     entropies = {}
     for agent in (ide3al.IDE3AL, ide3al.Random):
-        learned = agent().fit(Room(speed=0.05), 6000)
+        learned = agent().fit(Room(speed=0.05), 2000)
         lived = learned.account(Room(speed=0.05), 4000)
         entropies[agent] = lived.binned_entropy(8)
         assert lived.distance < 0.5 and lived.realised.sum() == pytest.approx(1)
         assert "elsewhere than predicted" in repr(lived)
     assert entropies[ide3al.IDE3AL] > entropies[ide3al.Random] + 0.1
+
+
+class Mixed(Room):
+    """The same point within a dictionary: twice, beside a goal that stays, a switch, and numbers without bounds."""
+
+    observation_space = spaces.Dict(
+        {
+            "achieved": spaces.Box(-np.inf, np.inf, (2,), np.float64),
+            "more": spaces.Tuple([spaces.Box(-np.inf, np.inf, (2,), np.float64), spaces.Discrete(2)]),
+            "wanted": spaces.Box(-np.inf, np.inf, (2,), np.float64),
+        }
+    )
+
+    def seen(self):
+        switch = np.int64(self.at[0] > 0.5)
+        return {"achieved": self.at.copy(), "more": (self.at.copy(), switch), "wanted": np.ones(2)}
+
+
+def test_dictionaries_and_tuples_without_bounds():
+    agent = ide3al.IDE3AL().fit(Mixed(), 2000)
+    # the copy is left out, and so is what no action changes
+    assert agent._cut.names == ["achieved[0]", "achieved[1]", "more.1"]
+    assert agent._cut.cells.counts.tolist() == [8, 8, 2]
+    assert Room.action_space.contains(agent.predict(Mixed().reset()[0]))
+
+
+def test_everything_can_be_told(tmp_path):
+    def turned(observation):
+        return [np.cos(6 * observation[0]), np.sin(6 * observation[0]), observation[1]]
+
+    abstraction = ide3al.Abstraction(
+        cells=[5, 7], actions=[[1, 0], [-1, 0], [0, 1], [0, -1]], features=turned, angles=[(0, 1)], low=[0, -np.inf],
+        high=[1, np.inf], repeat=3,
+    )  # fmt: skip
+    agent = ide3al.IDE3AL(abstraction=abstraction).fit(Room(), 1500)
+    assert agent._cut.names == ["feature 2", "angle of feature 0, feature 1"]
+    assert agent._cut.cells.counts.tolist() == [5, 7] and agent.repeat == 3
+    assert np.allclose(agent._cut.cells.high, [1, np.pi])
+    assert agent.policy.shape[1] == 4
+    agent.save(tmp_path / "agent")
+    with pytest.raises(ide3al.Error, match="features=..., which no file can hold"):
+        ide3al.IDE3AL.load(tmp_path / "agent", Room())
+    again = ide3al.IDE3AL.load(tmp_path / "agent", Room(), features=turned)
+    assert np.array_equal(again.fit(Room(), 500).visits, agent.fit(Room(), 500).visits)
+    # more numbers than a grid is good for
+    clouds = ide3al.Abstraction(40, kind="k-means")
+    agent = ide3al.CountBased(abstraction=clouds).fit(Room(), 1000)
+    assert agent._cut.cells.kind == "k-means" and len(agent.states) <= 40
+
+
+def test_actions_are_held_for_a_measured_time():
+    # slower points need more steps for their actions to tell
+    rooms = [Room(speed=speed, steps=200) for speed in (0.2, 0.03, 0.01)]
+    cells = ide3al.Abstraction(bounds="declared")
+    repeats = [ide3al.Random(abstraction=cells).fit(room, 2000).repeat for room in rooms]
+    assert repeats[0] == 1 and repeats[0] < repeats[1] < repeats[2]
+    agent = ide3al.IDE3AL().fit(Room(speed=0.03), 1500)
+    chosen = np.array([agent.predict(np.array([0.4, 0.4])) for _ in range(20 * agent.repeat)])
+    groups = chosen.reshape(20, agent.repeat, 2)
+    assert (groups == groups[:, :1]).all() and len(np.unique(groups[:, 0], axis=0)) > 1
+
+
+def test_memory_is_bounded_and_nothing_counted_is_lost():
+    abstraction = ide3al.Abstraction(memory=1000, repeat=1)
+    agent = ide3al.IDE3AL(abstraction=abstraction).fit(Room(), 3000)
+    assert len(agent._cut.log) == 1000 and agent._cut.log.full
+    assert agent.visits.sum() >= 2990
+
+
+def test_episodes_that_end_do_so_in_one_state():
+    class Pit(Room):
+        def step(self, action):
+            observation, reward, _, cut, info = super().step(action)
+            return observation, reward, bool(self.at[0] > 0.8), cut, info
+
+    agent = ide3al.IDE3AL().fit(Pit(), 3000)
+    over = [k for k, centre in enumerate(agent.states) if np.isnan(centre).any()]
+    assert len(over) == 1 and agent.visits[over[0]].sum() > 3
+    assert agent.account(Pit(), 1000).predicted[over[0]] > 0
+    # the nearest cell known answers for one that was never met
+    assert Room.action_space.contains(agent.predict(np.array([0.99, 0.99])))
+
+
+def test_pictures(tmp_path):
+    agent = ide3al.IDE3AL().fit(Room(), 1000)
+    axes = ide3al.plot_visitation(agent, trajectories=2)
+    assert axes.get_xlabel() == "observation[0]" and len(axes.lines) >= 2 + 26
+    axes = ide3al.plot_visitation(agent, parts=3, numbers=("observation[1]", 0))
+    assert len(axes) == 3 and axes[0].get_ylabel() == "observation[0]"
+    for wrong in ({"numbers": (0, 7)}, {"numbers": (1, 1)}, {"parts": 0}, {"parts": 2, "ax": axes[0]}):
+        with pytest.raises(ide3al.Error):
+            ide3al.plot_visitation(agent, **wrong)
+
+
+def lines(observation_space, observations, action_space=Room.action_space):
+    """An environment that shows some observations in turn."""
+
+    class Shows(gymnasium.Env):
+        def reset(self, *, seed=None, options=None):
+            self.k = 0
+            return observations[0], {}
+
+        def step(self, action):
+            self.k += 1
+            return observations[min(self.k, len(observations) - 1)], 0.0, False, self.k > 30, {}
+
+    env = Shows()
+    env.observation_space, env.action_space = observation_space, action_space
+    return env
+
+
+BOX = spaces.Box(-1.0, 1.0, (2,), np.float32)
+GOOD = np.zeros(2)
+BAD = [
+    (lines(BOX, [GOOD, np.array([0.0, 1.5])]), {}, r"observation\[1\] = 1.5 lies beyond its declared bounds \[-1, 1\]"),
+    (lines(BOX, [GOOD, np.array([np.inf, 0.0])]), {}, "not finite .*clip it"),
+    (lines(BOX, [GOOD, np.array([np.nan, 0.0])]), {}, "not finite"),
+    (lines(spaces.Box(0, 255, (8, 8, 3), np.uint8), [GOOD]), {"kind": "grid"}, "holds images; .*features="),
+    (lines(BOX, [GOOD, np.zeros(3)]), {}, "must not change"),
+    (lines(BOX, [GOOD, "north"]), {}, "no array of numbers"),
+    (lines(BOX, [GOOD]), {}, "nothing in the observations changed"),
+    (lines(spaces.Box(-1.0, 1.0, (100,), np.float32), [np.zeros(100)]), {}, "100 numbers .*features="),
+    (lines(spaces.Text(3), ["no"]), {"cells": 3}, "holds no numbers; give .*features="),
+    (lines(BOX, [GOOD, GOOD + 0.5], spaces.Box(-np.inf, np.inf, (1,))), {}, "actions without bounds"),
+    (lines(BOX, [GOOD, GOOD + 0.5]), {"actions": [[3.0, 0.0]]}, "is no element of"),
+    (lines(BOX, [GOOD, GOOD + 0.5], spaces.Discrete(2)), {"actions": 3}, "finite already"),
+    (lines(BOX, [GOOD, GOOD + 0.5], spaces.Box(-1, 1, (20,))), {"actions": 5}, "give a list"),
+    (lines(BOX, [GOOD, GOOD + 0.5]), {"cells": [3, 4, 5]}, "3 numbers for 2"),
+    (lines(BOX, [GOOD, GOOD + 0.5]), {"low": [0, 0, 0]}, "3 numbers for 2"),
+    (lines(BOX, [GOOD, GOOD + 0.5]), {"low": 0.5, "high": 0.2}, "exceeds high"),
+    (lines(BOX, [GOOD, GOOD + 0.5]), {"angles": [(0, 5)]}, "places from 0 to 1"),
+    (lines(BOX, [GOOD, GOOD + 0.5]), {"features": lambda o: np.zeros(0)}, "made 0 numbers"),
+]
+
+
+@pytest.mark.parametrize(("env", "settings", "message"), BAD)
+def test_bad_environments(env, settings, message):
+    agent = ide3al.IDE3AL(abstraction=ide3al.Abstraction(**settings))
+    with pytest.raises(ide3al.Error, match=message):
+        agent.fit(env, 400)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"cells": 0}, {"cells": 2.5}, {"cells": [3, 3], "kind": "k-means"}, {"kind": "hexagons"}, {"repeat": 0},
+        {"memory": 3}, {"actions": 1}, {"actions": []}, {"features": 3}, {"bounds": "none"}, {"low": [np.nan]},
+        {"angles": [(0, 0)]},
+    ],
+)  # fmt: skip
+def test_bad_settings(settings):
+    with pytest.raises(ide3al.Error):
+        ide3al.IDE3AL(abstraction=ide3al.Abstraction(**settings)).fit(Room(), 300)
+
+
+def test_misfits(tmp_path):
+    agent = ide3al.IDE3AL().fit(Room(), 300)
+    with pytest.raises(ide3al.Error, match="knows observations of 2 numbers and 9 actions"):
+        agent.fit(gymnasium.make("CartPole-v1"), 300)
+    with pytest.raises(ide3al.Error, match="paper"):
+        ide3al.IDE3AL(paper=True).fit(Room(), 300)
+    with pytest.raises(ide3al.Error, match="finite"):
+        lake = gymnasium.make("FrozenLake-v1")
+        ide3al.Random().fit(lake, 50).account(lake)
+    agent.save(tmp_path / "agent")
+    with pytest.raises(ide3al.Error, match="observations of 2 numbers"):
+        ide3al.IDE3AL.load(tmp_path / "agent", gymnasium.make("CartPole-v1"))
+
+
+def test_nearest_neighbours_tell_entropy():
+    rng = np.random.default_rng(0)
+    even = rng.uniform(0, 1, (3000, 2))
+    assert neighbour_entropy(even) == pytest.approx(0, abs=0.08)
+    assert neighbour_entropy(0.5 * even) == pytest.approx(-2 * np.log(2), abs=0.08)
+    normal = rng.normal(0, 0.1, (3000, 1))
+    assert neighbour_entropy(normal) == pytest.approx(0.5 * np.log(2 * np.pi * np.e * 0.01), abs=0.08)
+    # a wall that everything sticks to is no infinity
+    assert -15 < neighbour_entropy(np.zeros((100, 2))) < -3
+    with pytest.raises(ide3al.Error, match="neighbours = 5"):
+        neighbour_entropy(even[:5], 5)

@@ -57,3 +57,11 @@ def test_ray_sweep(capsys, tmp_path, monkeypatch):
     assert best == again and best["single-chain", 0.05] > best["single-chain", 0.3]
     assert "best on single-chain: xi 0.05" in capsys.readouterr().out
     assert (tmp_path / "runs" / "single-chain-0.3" / "runs.csv").exists()
+
+
+def test_mountain_car(capsys, tmp_path, monkeypatch):
+    picture = tmp_path / "car.png"
+    entropies = run("mountain_car.py", "--steps", 4000, "--out", picture, monkeypatch=monkeypatch)
+    assert "elsewhere than predicted" in capsys.readouterr().out
+    assert entropies["IDE3AL"] > entropies["Random"]
+    assert picture.stat().st_size > 10_000

@@ -325,6 +325,52 @@ mod tests {
     }
 
     #[test]
+    fn cells_cut_anew_keep_what_was_planned() {
+        // 0 leads to 1 and back, or stays
+        let mut counts = Counts::new(&[2, 2]);
+        counts.record_start(0);
+        for _ in 0..50 {
+            counts.record(0, 0, 1);
+            counts.record(0, 1, 0);
+            counts.record(1, 0, 0);
+            counts.record(1, 1, 1);
+        }
+        let start = [1.0, 0.0];
+        let shape = counts.estimate(crate::model::Unvisited::Uniform, &start);
+        let mut learner = explorer(&shape);
+        let stop = AtomicBool::new(false);
+        learner.update(&lesson(&counts, &start, &stop)).unwrap();
+        let plan = |learner: &mut Box<dyn Learner>| {
+            let mut rng = crate::learn::generator(0, 0);
+            learner.behaviour(&mut rng).probabilities().to_vec()
+        };
+        let before = plan(&mut learner);
+        // 1 is split in two, and a state that no plan knew comes first
+        learner.recut(&[7, 0, 1, 1], 2).unwrap();
+        let after = plan(&mut learner);
+        assert_eq!(after[..2], [0.5, 0.5]);
+        assert_eq!(after[2..6], before[..]);
+        assert_eq!(after[6..], before[2..]);
+        // and it learns on from counts of the new states
+        let mut finer = Counts::new(&[2; 4]);
+        finer.record_start(1);
+        for _ in 0..50 {
+            finer.record(1, 0, 2);
+            finer.record(1, 1, 1);
+            finer.record(2, 0, 3);
+            finer.record(3, 0, 1);
+        }
+        let start = [0.0, 1.0, 0.0, 0.0];
+        learner.update(&lesson(&finer, &start, &stop)).unwrap();
+        learner.conclude(&lesson(&finer, &start, &stop)).unwrap();
+        let Exploration::Policy(policy) = learner.exploration() else {
+            panic!("a policy");
+        };
+        // two of three states lie on the way around
+        assert!(policy.probabilities()[2] > 0.5, "{policy:?}");
+    }
+
+    #[test]
     fn what_was_visited_less_is_visited_more() {
         // two states, each reached at will; 0 was visited ten times as often
         let mut counts = Counts::new(&[2, 2]);
