@@ -86,7 +86,7 @@ def solve_json(tmp_path, page, formulation):
 
 
 def test_drawing_a_wall_changes_the_heat_map_and_undo_brings_it_back(visit):
-    page = visit()
+    page = visit("#map=w9-wSo6w-wo7w-wo7w-wo7w-wo7w-w9")
     solved(page)
     before, entropy = pixels(page), figure(page, "entropy")
     page.mouse.move(*cell(page, 2, 3))
@@ -97,7 +97,7 @@ def test_drawing_a_wall_changes_the_heat_map_and_undo_brings_it_back(visit):
     assert pixels(page) != before and figure(page, "entropy") != entropy
     assert page.evaluate("document.documentElement.dataset.latency") is not None
     page.keyboard.press("Control+z")
-    page.wait_for_function("old => location.hash.includes(old)", arg="wSo4wo5w")
+    page.wait_for_function("old => location.hash.includes(old)", arg="wSo6w-wo7w-wo7w-wo7w-wo7w")
     solved(page)
     assert figure(page, "entropy") == entropy
 
@@ -134,7 +134,7 @@ def test_two_formulations_side_by_side_a_state_and_the_trade_off(visit):
     assert page.inner_text("#chosen") == "State (1,1)"
     inspector = page.inner_text("#inspector")
     assert "a start" in inspector and "come from" in inspector and "right" in inspector
-    page.wait_for_function("document.getElementById('curve-words').innerText.includes('dual along xi')")
+    page.wait_for_function("() => document.getElementById('curve-words').innerText.includes('dual along xi')")
     words = page.inner_text("#curve-words")
     assert "frobenius along zeta" in words and "Now: spectral gap" in words
 
@@ -145,7 +145,7 @@ def test_a_race_runs_and_can_be_paused_and_stepped(visit):
     page.fill("#race-steps", "300")
     page.select_option("#race-speed", "500")
     page.click("#race-start")
-    page.wait_for_function("document.getElementById('race-words').innerText.startsWith('Step ')")
+    page.wait_for_function("() => document.getElementById('race-words').innerText.startsWith('Step ')")
     page.click("#race-start")
     words = page.inner_text("#race-words")
     page.wait_for_timeout(150)
@@ -159,7 +159,7 @@ def test_a_race_runs_and_can_be_paused_and_stepped(visit):
             arg=step + 1,
         )
         page.click("#race-start")
-    page.wait_for_function("document.getElementById('race-words').innerText.startsWith('Step 300:')")
+    page.wait_for_function("() => document.getElementById('race-words').innerText.startsWith('Step 300:')")
     assert "frobenius 100.00 %" in page.inner_text("#race-words")
 
 
@@ -170,7 +170,7 @@ def test_learning_runs_and_can_be_paused(visit):
     page.fill("#learn-batch", "20")
     page.select_option("#learn-speed", "15")
     page.click("#learn-start")
-    page.wait_for_function("document.getElementById('learn-words').innerText.startsWith('Iteration ')")
+    page.wait_for_function("() => document.getElementById('learn-words').innerText.startsWith('Iteration ')")
     page.click("#learn-start")
     page.wait_for_timeout(300)
     words = page.inner_text("#learn-words")
@@ -224,7 +224,7 @@ def test_bad_files_give_a_message_and_leave_the_world_alone(visit):
         assert page.get_attribute("#status", "data-tone") == "error"
     assert address(page) == link
     upload(page, "good.txt", MAP)
-    page.wait_for_function("location.hash.includes('w5-wSo2w')")
+    page.wait_for_function("() => location.hash.includes('w5-wSo2w')")
     solved(page)
 
 
@@ -240,7 +240,7 @@ def test_names_from_files_stay_text(visit):
     page = visit()
     solved(page)
     upload(page, "attack'><b>.json", json.dumps(model))
-    page.wait_for_function("location.hash.includes('model=')")
+    page.wait_for_function("() => location.hash.includes('model=')")
     solved(page)
     page.focus(".pane canvas")
     page.keyboard.press("ArrowRight")
@@ -265,7 +265,7 @@ def test_keyboard_alone_draws(visit):
     page.keyboard.press("2")
     for key in ["ArrowRight"] * 3 + ["ArrowDown"] * 2 + [" "]:
         page.keyboard.press(key)
-    page.wait_for_function("location.hash.includes('w5-wSo2w-wowow-wo3w-w5')")
+    page.wait_for_function("() => location.hash.includes('w5-wSo2w-wowow-wo3w-w5')")
     solved(page)
 
 
@@ -275,7 +275,7 @@ def test_touch_draws_on_a_narrow_screen(visit):
     solved(page)
     page.tap("button[data-tool=ice]")
     page.touchscreen.tap(*cell(page, 2, 2))
-    page.wait_for_function("location.hash.includes('wSo2w-woiow-wo3w')")
+    page.wait_for_function("() => location.hash.includes('wSo2w-woiow-wo3w')")
     solved(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
