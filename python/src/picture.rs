@@ -31,7 +31,10 @@ pub(crate) fn heat_map(
         Some(layout) => HeatMap::on_layout(title, label, layout, &values),
         None => HeatMap {
             title: title.to_owned(),
-            label: format!("{label}; states in order, {} per row", ROW.min(values.len())),
+            label: format!(
+                "{label}; states in order, {} per row",
+                ROW.min(values.len())
+            ),
             rows: values.len().div_ceil(ROW),
             columns: values.len().min(ROW),
             cells: values.into_iter().map(Some).collect(),

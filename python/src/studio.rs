@@ -51,13 +51,21 @@ pub(crate) fn serve(py: Python<'_>, model: Option<&Model>, port: u16) -> PyResul
     };
     if let Some(model) = model {
         let name = model.spec.split(':').next().unwrap_or("");
-        let known = ide3al::domains::list().iter().any(|domain| domain.name == name);
+        let known = ide3al::domains::list()
+            .iter()
+            .any(|domain| domain.name == name);
         // a domain by name has the defaults that the paper gives it, and a short link
         if known && ide3al::domains::load(&model.spec).is_ok_and(|mdp| mdp == *model.mdp) {
             opening.world = Some(World::domain(&model.spec));
         } else {
-            let name = if model.spec.is_empty() { "model" } else { &model.spec };
-            opening.models.push((name.to_owned(), Arc::clone(&model.mdp)));
+            let name = if model.spec.is_empty() {
+                "model"
+            } else {
+                &model.spec
+            };
+            opening
+                .models
+                .push((name.to_owned(), Arc::clone(&model.mdp)));
             opening.world = Some(World::model(name));
         }
     }

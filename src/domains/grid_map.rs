@@ -85,7 +85,9 @@ impl GridMap {
                 return Err(Error::Unsupported(format!("line {number}: {unknown}")));
             };
             settings[place] = value.parse().map_err(|_| {
-                Error::Unsupported(format!("line {number}: {key} = {value}: a number is needed"))
+                Error::Unsupported(format!(
+                    "line {number}: {key} = {value}: a number is needed"
+                ))
             })?;
         }
         lines.drain(..header);
@@ -168,7 +170,10 @@ impl GridMap {
         check_share("slip", self.slip)?;
         check_share("ice", self.ice)?;
         check_share("restart", self.restart)?;
-        let marked = self.slippery.iter().chain(self.one_way.iter().map(|w| &w.0));
+        let marked = self
+            .slippery
+            .iter()
+            .chain(self.one_way.iter().map(|w| &w.0));
         for &cell in marked {
             if self.free.get(cell) != Some(&true) {
                 return Err(Error::Unsupported(format!(

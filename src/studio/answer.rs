@@ -43,7 +43,14 @@ pub(super) async fn solve(
             return Ok(());
         }
         let options = AnalyzeOptions::default();
-        let report = report(&mdp, &problem, &solution, &options, Compare::Auto, &mut unwanted)?;
+        let report = report(
+            &mdp,
+            &problem,
+            &solution,
+            &options,
+            Compare::Auto,
+            &mut unwanted,
+        )?;
         lines.say(&json!({ "report": report }));
         Ok(())
     };

@@ -46,7 +46,9 @@ impl Drop for Folder {
 
 /// The extension of a name, of those that are known.
 fn extension(name: &str, known: &[&'static str]) -> Result<&'static str, Refusal> {
-    let found = name.rsplit_once('.').map(|(_, ending)| ending.to_lowercase());
+    let found = name
+        .rsplit_once('.')
+        .map(|(_, ending)| ending.to_lowercase());
     known
         .iter()
         .find(|ending| Some(**ending) == found.as_deref())

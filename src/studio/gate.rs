@@ -79,7 +79,9 @@ fn check(token: &str, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
     }
     let given = path.trim_start_matches('/').split('/').next().unwrap_or("");
     if !same(given.as_bytes(), token.as_bytes()) {
-        return forbidden("the token is missing or wrong: use the address that the program printed");
+        return forbidden(
+            "the token is missing or wrong: use the address that the program printed",
+        );
     }
     Ok(())
 }
@@ -116,7 +118,10 @@ mod tests {
         let host = ("host", "127.0.0.1:80");
         assert!(asked("/secret/", &[host]));
         assert!(asked("/secret/api/solve", &[("host", "localhost:80")]));
-        assert!(asked("/secret/", &[host, ("origin", "http://127.0.0.1:80")]));
+        assert!(asked(
+            "/secret/",
+            &[host, ("origin", "http://127.0.0.1:80")]
+        ));
         assert!(asked("/secret/", &[host, ("sec-fetch-site", "none")]));
         for path in ["/", "/secre/", "/secrets/", "/x/secret/", "//", ""] {
             assert!(!asked(path, &[host]), "{path}");

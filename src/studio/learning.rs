@@ -15,7 +15,9 @@ use super::work::{self, Unwanted};
 use super::world::World;
 use super::{Shared, world};
 use crate::error::Error;
-use crate::learn::{Algorithm, Experiment, Metrics, Plan, Run, Simulator, Tables, generator, row_errors};
+use crate::learn::{
+    Algorithm, Experiment, Metrics, Plan, Run, Simulator, Tables, generator, row_errors,
+};
 use crate::model::Mdp;
 
 /// Classes at once; the oldest makes room.
@@ -87,7 +89,10 @@ pub(super) async fn next(
     let job = move |lines: &work::Lines| {
         let gone = || Refusal::bad("these learners have gone home; start again");
         let open = inside.classes.open.lock();
-        let turns = open.unwrap_or_else(PoisonError::into_inner).get(&more.class).cloned();
+        let turns = open
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&more.class)
+            .cloned();
         let (answer, answered) = mpsc::channel();
         let turn = Turn {
             iterations: more.iterations.clamp(1, MOST_ITERATIONS),
@@ -112,7 +117,9 @@ fn experiment(mdp: &Mdp, enrolment: &Enrolment) -> Result<Experiment, Refusal> {
         return Err(Refusal::bad(format!("at most {MOST_LEARNERS} learners")));
     }
     if enrolment.batch > MOST_BATCH {
-        return Err(Refusal::bad(format!("at most {MOST_BATCH} steps per batch")));
+        return Err(Refusal::bad(format!(
+            "at most {MOST_BATCH} steps per batch"
+        )));
     }
     let spec = enrolment.world.domain.as_deref().unwrap_or("");
     let names = enrolment.algorithms.iter();
@@ -210,12 +217,7 @@ fn go_on(
 }
 
 /// What is new of a learner since it was last asked: its curve; and what it has seen by now.
-fn learner(
-    mdp: &Mdp,
-    algorithm: &Algorithm,
-    run: &Run<'_, Simulator<'_>>,
-    told: usize,
-) -> Value {
+fn learner(mdp: &Mdp, algorithm: &Algorithm, run: &Run<'_, Simulator<'_>>, told: usize) -> Value {
     let column = |name: &str| -> Vec<f64> {
         let place = Metrics::NAMES.iter().position(|known| *known == name);
         let curve = run.curve().get(told..).unwrap_or_default().iter();

@@ -145,22 +145,21 @@ impl Drop for Studio {
 }
 
 fn routes(shared: Arc<Shared>) -> Router {
-    let page = Router::new()
-        .route("/", get(assets::index))
-        .route("/{file}", get(assets::file))
-        .route("/api/opening", get(world::opening))
-        .route("/api/world", post(world::describe))
-        .route("/api/solve", post(answer::solve))
-        .route("/api/curve", post(curve::curve))
-        .route("/api/race", post(race::race))
-        .route("/api/learn", post(learning::begin))
-        .route("/api/learn/next", post(learning::next))
-        .route("/api/import/{name}", post(files::import))
-        .route("/api/export/{name}", post(files::export))
-        .with_state(Arc::clone(&shared));
+    let at = |path: &str| format!("/{}{path}", shared.token);
     Router::new()
-        .nest(&format!("/{}", shared.token), page)
+        .route(&at("/"), get(assets::index))
+        .route(&at("/{file}"), get(assets::file))
+        .route(&at("/api/opening"), get(world::opening))
+        .route(&at("/api/world"), post(world::describe))
+        .route(&at("/api/solve"), post(answer::solve))
+        .route(&at("/api/curve"), post(curve::curve))
+        .route(&at("/api/race"), post(race::race))
+        .route(&at("/api/learn"), post(learning::begin))
+        .route(&at("/api/learn/next"), post(learning::next))
+        .route(&at("/api/import/{name}"), post(files::import))
+        .route(&at("/api/export/{name}"), post(files::export))
         .fallback(gate::nothing_here)
+        .with_state(Arc::clone(&shared))
         .layer(axum::middleware::from_fn_with_state(shared, gate::gate))
 }
 
@@ -168,8 +167,10 @@ fn routes(shared: Arc<Shared>) -> Router {
 fn token() -> Result<String> {
     use rand::rand_core::TryRng;
     let mut bytes = [0u8; 16];
-    rand::rngs::SysRng.try_fill_bytes(&mut bytes).map_err(|error| {
-        Error::Unsupported(format!("the system gives no random numbers: {error}"))
-    })?;
+    rand::rngs::SysRng
+        .try_fill_bytes(&mut bytes)
+        .map_err(|error| {
+            Error::Unsupported(format!("the system gives no random numbers: {error}"))
+        })?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

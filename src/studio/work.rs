@@ -192,7 +192,10 @@ pub(super) async fn bytes(request: Request) -> Result<Bytes, Refusal> {
     let too_large = || {
         Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the request is cut short or has more than {} MiB", MOST_BYTES >> 20),
+            format!(
+                "the request is cut short or has more than {} MiB",
+                MOST_BYTES >> 20
+            ),
         )
     };
     // what says that it is too large need not be heard out
@@ -221,5 +224,6 @@ pub(super) async fn json<T: DeserializeOwned>(request: Request) -> Result<T, Ref
         ));
     }
     let bytes = bytes(request).await?;
-    serde_json::from_slice(&bytes).map_err(|error| Refusal::bad(format!("malformed request: {error}")))
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Refusal::bad(format!("malformed request: {error}")))
 }

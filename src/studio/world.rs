@@ -85,9 +85,10 @@ impl Shared {
         let plain = match (&world.map, &world.domain, &world.model) {
             (Some(text), None, None) => Arc::new(GridMap::parse(text)?.build()?),
             (None, Some(spec), None) => Arc::new(built_in(spec)?),
-            (None, None, Some(name)) => self.shelf.find(name).ok_or_else(|| {
-                Refusal::bad("this model is no longer here: open its file again")
-            })?,
+            (None, None, Some(name)) => self
+                .shelf
+                .find(name)
+                .ok_or_else(|| Refusal::bad("this model is no longer here: open its file again"))?,
             _ => return Err(Refusal::bad("name one world: a map, a domain or a model")),
         };
         check_size(&plain)?;
@@ -185,7 +186,11 @@ pub(super) async fn opening(State(shared): State<Arc<Shared>>) -> Response {
         "formulations": formulations,
         "version": env!("CARGO_PKG_VERSION"),
     });
-    ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        answer.to_string(),
+    )
+        .into_response()
 }
 
 /// What a world looks like.

@@ -32,7 +32,9 @@ impl Place {
 
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.host).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
         stream
     }
 
@@ -51,7 +53,9 @@ impl Place {
 
     fn head(&self, method: &str, path: &str, more: &str) -> String {
         let (host, token) = (&self.host, &self.token);
-        format!("{method} /{token}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n")
+        format!(
+            "{method} /{token}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n"
+        )
     }
 
     fn post_head(&self, path: &str, length: usize) -> String {
@@ -64,7 +68,12 @@ impl Place {
         let request = self.post_head(path, body.len()) + body;
         let (status, answer) = self.raw(request.as_bytes());
         let lines = answer.lines().filter(|line| line.starts_with('{'));
-        (status, lines.map(|line| serde_json::from_str(line).unwrap()).collect())
+        (
+            status,
+            lines
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect(),
+        )
     }
 }
 
@@ -96,9 +105,15 @@ fn strangers_are_refused_and_told_nothing() {
         ("/main.js".to_owned(), own.clone()),
         (format!("/{}/", "0".repeat(32)), own.clone()),
         (format!("/{token}/"), "Host: evil.example\r\n".to_owned()),
-        (format!("/{token}/"), format!("{own}Origin: http://evil.example\r\n")),
+        (
+            format!("/{token}/"),
+            format!("{own}Origin: http://evil.example\r\n"),
+        ),
         (format!("/{token}/"), format!("{own}Origin: null\r\n")),
-        (format!("/{token}/"), format!("{own}Sec-Fetch-Site: cross-site\r\n")),
+        (
+            format!("/{token}/"),
+            format!("{own}Sec-Fetch-Site: cross-site\r\n"),
+        ),
     ] {
         let (status, body) = get(&path, &headers);
         assert_eq!(status, 403, "{path} {headers}");
@@ -115,7 +130,9 @@ fn every_answer_carries_the_content_policy() {
     let (_studio, place) = studio();
     for path in ["/", "/main.js", "/api/opening", "/nothing"] {
         let mut stream = place.connect();
-        stream.write_all(place.head("GET", path, "").as_bytes()).unwrap();
+        stream
+            .write_all(place.head("GET", path, "").as_bytes())
+            .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let head = answer.split_once("\r\n\r\n").unwrap().0.to_lowercase();
@@ -136,7 +153,9 @@ fn malformed_and_too_large_requests_are_refused_and_the_server_goes_on() {
     let (_studio, place) = studio();
     let refused = |path: &str, body: &str, words: &str| {
         let (status, lines) = place.post(path, body);
-        let error = lines.last().and_then(|line| line["error"].as_str().map(str::to_owned));
+        let error = lines
+            .last()
+            .and_then(|line| line["error"].as_str().map(str::to_owned));
         let error = error.unwrap_or_else(|| panic!("{path} {body}: {status}, no error"));
         assert!(error.contains(words), "{body}: {error}");
     };
@@ -145,20 +164,48 @@ fn malformed_and_too_large_requests_are_refused_and_the_server_goes_on() {
     refused("/api/world", "{\"map\": 5}", "malformed");
     refused("/api/world", "{}", "name one world");
     refused("/api/world", "{\"map\": \"#x#\"}", "line 1, column 2");
-    refused("/api/world", "{\"domain\": \"Cargo.toml\"}", "unknown domain");
-    refused("/api/world", "{\"domain\": \"grid:Cargo.toml\"}", "unknown domain");
-    refused("/api/world", "{\"domain\": \"garnet:states=9999999\"}", "too large");
-    refused("/api/world", "{\"model\": \"/etc/passwd\"}", "no longer here");
+    refused(
+        "/api/world",
+        "{\"domain\": \"Cargo.toml\"}",
+        "unknown domain",
+    );
+    refused(
+        "/api/world",
+        "{\"domain\": \"grid:Cargo.toml\"}",
+        "unknown domain",
+    );
+    refused(
+        "/api/world",
+        "{\"domain\": \"garnet:states=9999999\"}",
+        "too large",
+    );
+    refused(
+        "/api/world",
+        "{\"model\": \"/etc/passwd\"}",
+        "no longer here",
+    );
     let world = json!({ "map": MAP });
-    refused("/api/solve", &asked(&world, "nonsense"), "unknown formulation");
+    refused(
+        "/api/solve",
+        &asked(&world, "nonsense"),
+        "unknown formulation",
+    );
     let xi = json!({ "world": world, "formulation": "dual", "xi": 0.9 }).to_string();
     refused("/api/solve", &xi, "xi");
     refused("/api/import/x.exe", "abc", ".json");
     refused("/api/import/x.json", "{\"states\": 2}", "x.json");
     let race = json!({ "world": world, "racers": ["uniform"], "steps": 10_000_000, "seed": 1 });
     refused("/api/race", &race.to_string(), "steps");
-    refused("/api/learn/next", "{\"class\": 7, \"iterations\": 1}", "start again");
-    let (status, _) = place.raw(place.head("POST", "/api/solve", "Content-Length: 2\r\n").as_bytes());
+    refused(
+        "/api/learn/next",
+        "{\"class\": 7, \"iterations\": 1}",
+        "start again",
+    );
+    let (status, _) = place.raw(
+        place
+            .head("POST", "/api/solve", "Content-Length: 2\r\n")
+            .as_bytes(),
+    );
     assert_eq!(status, 415);
     let (status, _) = place.raw(place.post_head("/api/solve", 1 << 40).as_bytes());
     assert_eq!(status, 413);
@@ -187,7 +234,9 @@ fn a_thousand_at_once_are_met_with_answers_or_refusals_and_the_server_goes_on() 
     }
     let (mut answered, mut refused) = (0, 0);
     for mut stream in open {
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         if answer.starts_with(b"HTTP/1.1 200") {
@@ -196,7 +245,10 @@ fn a_thousand_at_once_are_met_with_answers_or_refusals_and_the_server_goes_on() 
             refused += 1;
         }
     }
-    assert!(answered > 0 && refused > 0, "{answered} answered, {refused} refused");
+    assert!(
+        answered > 0 && refused > 0,
+        "{answered} answered, {refused} refused"
+    );
     assert_eq!(place.post("/api/solve", &body).0, 200);
 }
 
@@ -207,12 +259,26 @@ fn a_world_has_the_figures_of_solve_json() {
     let file = folder.join("world.txt");
     std::fs::write(&file, MAP).unwrap();
     let spec = format!("grid:{}", file.display());
-    for formulation in ["infinity", "frobenius", "column-sum", "dual", "state-entropy"] {
+    for formulation in [
+        "infinity",
+        "frobenius",
+        "column-sum",
+        "dual",
+        "state-entropy",
+    ] {
         let (_, lines) = place.post("/api/solve", &asked(&json!({ "map": MAP }), formulation));
         assert_eq!(lines.len(), 3, "{formulation}: {lines:?}");
         let mut page = lines[2]["report"].clone();
         let printed = Command::new(PROGRAM)
-            .args(["solve", &spec, "--formulation", formulation, "--xi", "0.05", "--json"])
+            .args([
+                "solve",
+                &spec,
+                "--formulation",
+                formulation,
+                "--xi",
+                "0.05",
+                "--json",
+            ])
             .output()
             .unwrap();
         let mut program: Value = serde_json::from_slice(&printed.stdout).unwrap();
@@ -222,7 +288,10 @@ fn a_world_has_the_figures_of_solve_json() {
         // not to six digits: to the last bit
         assert_eq!(page, program, "{formulation}");
         assert_eq!(lines[0]["solved"]["stationary"], program["stationary"]);
-        assert_eq!(lines[1]["analysis"]["spectral_gap"], program["spectral_gap"]);
+        assert_eq!(
+            lines[1]["analysis"]["spectral_gap"],
+            program["spectral_gap"]
+        );
     }
 }
 
@@ -245,7 +314,11 @@ fn who_hangs_up_stops_the_work() {
     let (status, lines) = place.post("/api/world", &json!({ "map": MAP }).to_string());
     assert_eq!((status, lines[0]["states"].as_u64()), (200, Some(8)));
     // each of the solves would take its time limit of 20 s
-    assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(12),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[test]
@@ -262,7 +335,9 @@ fn learners_go_on_when_asked_and_repeat_for_a_seed() {
             let body = json!({ "class": class, "iterations": iterations }).to_string();
             let (_, lines) = place.post("/api/learn/next", &body);
             last = lines[0].clone();
-            let part = last["learners"][0]["entropy_normalized"].as_array().unwrap();
+            let part = last["learners"][0]["entropy_normalized"]
+                .as_array()
+                .unwrap();
             curve.extend(part.iter().map(|v| v.as_f64().unwrap()));
         }
         (curve, last)
@@ -274,6 +349,36 @@ fn learners_go_on_when_asked_and_repeat_for_a_seed() {
     let visits: u64 = visits.iter().map(|v| v.as_u64().unwrap()).sum();
     assert_eq!(visits, 300);
     assert_eq!(run(&[6]).0, curve);
+    // and they are the learners of `ide3al learn`
+    let folder = Scratch::new("studio-learn");
+    let (map, out) = (folder.join("world.txt"), folder.join("out"));
+    std::fs::write(&map, MAP).unwrap();
+    let learned = Command::new(PROGRAM)
+        .args([
+            "learn",
+            &format!("grid:{}", map.display()),
+            "--algorithm",
+            "ideal,random",
+        ])
+        .args([
+            "--runs",
+            "1",
+            "--iterations",
+            "6",
+            "--batch",
+            "50",
+            "--seed",
+            "3",
+            "--out",
+        ])
+        .arg(&out)
+        .output()
+        .unwrap();
+    assert!(learned.status.success(), "{learned:?}");
+    let csv = std::fs::read_to_string(out.join("runs.csv")).unwrap();
+    let ideal = csv.lines().filter(|line| line.starts_with("ideal,"));
+    let shares = ideal.map(|line| line.split(',').nth(5).unwrap().parse::<f64>().unwrap());
+    assert_eq!(shares.collect::<Vec<f64>>(), curve);
 }
 
 #[test]

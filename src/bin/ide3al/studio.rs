@@ -66,12 +66,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// What the page shows first.
 fn open(spec: &str, opening: &mut Opening) -> anyhow::Result<()> {
     let name = spec.split(':').next().unwrap_or(spec);
-    let map = spec.strip_prefix("grid:").filter(|file| !file.contains(",slip="));
+    let map = spec
+        .strip_prefix("grid:")
+        .filter(|file| !file.contains(",slip="));
     opening.world = Some(if let Some(file) = map {
         // read as a model first: its errors name the file and the line
         ide3al::domains::load(spec)?;
         World::map(std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?)
-    } else if ide3al::domains::list().iter().any(|domain| domain.name == name) {
+    } else if ide3al::domains::list()
+        .iter()
+        .any(|domain| domain.name == name)
+    {
         ide3al::domains::load(spec)?;
         World::domain(spec)
     } else {
@@ -93,7 +98,10 @@ fn open_browser(url: &str) -> bool {
     };
     let mut command = Command::new(program);
     command.args(arguments).arg(url);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     match command.spawn() {
         Ok(mut child) => {
             // collected when it ends; a browser may live longer than we do

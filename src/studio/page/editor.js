@@ -16,7 +16,7 @@ export const TOOLS = [
 const ONE_WAY = '>v<^';
 
 export class Editor {
-  /** `host`: grid() and setGrid(grid, done) of a map world, look(pane, states), undo(), redo(), canvases' panes. */
+  /** `host`: grid and setGrid(grid, done) of a map world, look(pane, states), undo(), redo(), canvases' panes. */
   constructor(toolbar, host) {
     this.host = host;
     this.tool = 'wall';
@@ -55,7 +55,7 @@ export class Editor {
       canvas.setPointerCapture(event.pointerId);
       const cell = spot(event);
       pane.cursor = cell;
-      if (this.tool === 'look' || event.shiftKey || !this.host.grid()) {
+      if (this.tool === 'look' || event.shiftKey || !this.host.grid) {
         this.host.look(pane, pane.scene.states(cell));
         return;
       }
@@ -69,7 +69,7 @@ export class Editor {
     const end = () => {
       if (!stroke) return;
       stroke = null;
-      this.host.setGrid(this.host.grid(), true);
+      this.host.setGrid(this.host.grid, true);
     };
     canvas.addEventListener('pointerup', end);
     canvas.addEventListener('pointercancel', end);
@@ -83,7 +83,7 @@ export class Editor {
   /** What the tool draws where a stroke begins: on its own kind it erases, one-way cells turn. */
   #ink(cell) {
     const drawn = TOOLS.find((tool) => tool[0] === this.tool)[1];
-    const grid = this.host.grid();
+    const grid = this.host.grid;
     if (cell < 0) return drawn;
     const there = grid.at(Math.floor(cell / grid.width), cell % grid.width);
     if (drawn === '>' && ONE_WAY.includes(there)) return ONE_WAY[(ONE_WAY.indexOf(there) + 1) % 4];
@@ -91,7 +91,7 @@ export class Editor {
   }
 
   #touch(stroke, cell, done) {
-    const grid = this.host.grid();
+    const grid = this.host.grid;
     if (cell < 0 || cell === stroke.last || cell >= grid.height * grid.width) return;
     const from = stroke.last;
     stroke.last = cell;
@@ -114,7 +114,7 @@ export class Editor {
       pane.cursor = Math.min(last, Math.max(0, next));
       pane.extra.cursor = pane.cursor;
       pane.draw();
-    } else if (event.key === 'Enter' || (event.key === ' ' && (this.tool === 'look' || !this.host.grid()))) {
+    } else if (event.key === 'Enter' || (event.key === ' ' && (this.tool === 'look' || !this.host.grid))) {
       this.host.look(pane, scene.states(pane.cursor ?? -1));
     } else if (event.key === ' ' && (pane.cursor ?? -1) >= 0) {
       this.host.remember();

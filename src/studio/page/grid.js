@@ -97,7 +97,8 @@ const ROOMS = `
 #.....#.....#
 #############`;
 
-const RIVER = `
+const LAKE = `
+restart = 0.02
 ##################
 #S...............#
 #.####.########..#
@@ -121,8 +122,8 @@ const MAZE = `
 
 /** Worlds to begin with. */
 export const STARTERS = [
+  ['Lake with one-way doors', Grid.parse(LAKE.slice(1))],
   ['Four rooms', Grid.parse(ROOMS.slice(1))],
-  ['Lake with one-way doors', Grid.parse(RIVER.slice(1))],
   ['Maze', Grid.parse(MAZE.slice(1))],
   ['Open 20 x 20', new Grid([`S${FLOOR.repeat(19)}`, ...Array.from({ length: 19 }, () => FLOOR.repeat(20))])],
 ];

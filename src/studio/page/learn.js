@@ -50,6 +50,9 @@ export class Learning {
     this.controller?.abort();
     this.learners = [];
     this.player.reset();
+    const names = this.boxes.filter((box) => box.checked).map((box) => box.value);
+    const before = this.who.value;
+    this.who.replaceChildren(...names.map((name) => make('option', { value: name, textContent: name, selected: name === before })));
     this.show();
   }
 
@@ -72,7 +75,6 @@ export class Learning {
     const answer = await this.#ask('learn', { world, algorithms, ...budget });
     if (!answer) return false;
     this.class = answer.class;
-    this.who.replaceChildren(...algorithms.map((name) => make('option', { value: name, textContent: name })));
     return true;
   }
 

@@ -324,6 +324,7 @@ class Studio {
     const questions = this.shown().map((pane) => this.question(pane.number));
     const drawn = (pane) => {
       if (pane.number === 0) this.#drawn(version);
+      else this.#compare();
     };
     this.shown().forEach((pane, k) => pane.ask({ ...questions[k], scene, grid, drawn }));
     find('command').textContent = files.command(this.world, questions[0].body);
@@ -337,8 +338,20 @@ class Studio {
       this.#measured(performance.now() - this.released);
     }
     page.dataset.drawn = version;
+    this.#compare();
     if (this.chosen) this.#showChosen();
     if (!this.learning.learners.length) this.learning.show();
+  }
+
+  /** Maps side by side have one scale. */
+  #compare() {
+    const panes = this.shown();
+    const top = panes.length > 1 ? Math.max(...panes.map((pane) => pane.largest)) : undefined;
+    for (const pane of panes) {
+      if (pane.top === top) continue;
+      pane.top = top;
+      pane.draw();
+    }
   }
 
   /** Milliseconds from the release of the mouse to the heat map of what was drawn. */

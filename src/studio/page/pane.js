@@ -5,7 +5,7 @@ import { css, ramp } from './colours.js';
 import { sized } from './canvas.js';
 import { make } from './dom.js';
 import { digits, gap } from './numbers.js';
-import { draw } from './view.js';
+import { cellValues, draw } from './view.js';
 
 /** A solve that has not answered after this long makes way for a newer one. */
 const PATIENCE = 250;
@@ -96,6 +96,11 @@ export class Pane {
     this.changed(this);
   }
 
+  /** The most visited cell's share. */
+  get largest() {
+    return this.solved && this.scene ? Math.max(...cellValues(this.scene, this.solved.stationary)) : 0;
+  }
+
   /** Draws what is known; `extra` holds what lies on top (selection, walkers, cursor). */
   draw() {
     const solved = this.solved;
@@ -110,7 +115,7 @@ export class Pane {
     this.badge.textContent = `${optimal ? 'certified optimal' : solved.status.replaceAll('_', ' ')}, gap ${gap(solved.gap)}`;
     this.badge.title = `value ${digits(solved.objective, 9)}, bound ${digits(solved.bound, 9)}; ${solved.solver} solver, ${solved.iterations} iterations, ${digits(1000 * solved.seconds, 3)} ms`;
     const top = draw(this.canvas, this.scene, {
-      values: solved.stationary, policy: solved.policy, grid: this.grid, allFlow: solved.flow, ...this.extra,
+      values: solved.stationary, policy: solved.policy, grid: this.grid, allFlow: solved.flow, top: this.top, ...this.extra,
     });
     this.canvas.setAttribute('aria-label', `Heat map of long-run visits, ${solved.formulation}, ${this.scene.about.states} states`);
     const context = sized(this.scale, 140, 10);

@@ -22,7 +22,7 @@ export function plot(canvas, { lines, marked = [], labels, x: xLimits, y: yLimit
   const height = 210;
   const context = sized(canvas, width, height);
   const all = [...lines.flatMap((line) => line.points), ...marked.map((mark) => mark.point)].filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y));
-  const box = { left: 52, right: width - 12, top: 22, bottom: height - 34 };
+  const box = { left: 52, right: width - 20, top: 22, bottom: height - 34 };
   const limits = (values, given) => {
     if (given) return given;
     let [low, high] = [Math.min(...values), Math.max(...values)];
