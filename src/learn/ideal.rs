@@ -120,6 +120,7 @@ impl Learner for Ideal {
                     seconds: 0.0,
                 },
                 solver: "checkpoint",
+                limits: Vec::new(),
                 notes: Vec::new(),
             }),
             other => return Err(format!("{other} marks no warm start")),

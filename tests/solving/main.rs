@@ -14,3 +14,4 @@ mod properties;
 mod reference;
 mod regressions;
 mod target;
+mod visits;
