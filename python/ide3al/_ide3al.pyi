@@ -87,6 +87,8 @@ class Solved:
     @property
     def notes(self) -> list[str]: ...
     @property
+    def limits(self) -> list[tuple[float, float, float]]: ...
+    @property
     def objective(self) -> float: ...
     @property
     def bound(self) -> float: ...
@@ -174,6 +176,7 @@ def solve(
     horizon: int | None,
     settings: dict[str, Any],
     warm: Solved | None,
+    wishes: dict[str, Any],
 ) -> Solved: ...
 def analyze(
     model: Model,

@@ -120,6 +120,7 @@ impl Learner for Ideal {
                     seconds: 0.0,
                 },
                 solver: "checkpoint",
+                constrained: false,
                 limits: Vec::new(),
                 notes: Vec::new(),
             }),

@@ -134,6 +134,8 @@ pub struct Solution {
     pub dual: Vec<f64>,
     /// Name of the solver that ran.
     pub solver: &'static str,
+    /// Whether limits or restarts were asked for.
+    pub constrained: bool,
     /// What became of the limits, in their order.
     pub limits: Vec<LimitReport>,
     /// What the user should know (several classes, a tie-break that was skipped, ...).
@@ -156,6 +158,7 @@ impl Solution {
             },
             dual,
             solver: "none",
+            constrained: false,
             limits: Vec::new(),
             notes: Vec::new(),
         }
@@ -270,7 +273,9 @@ pub fn solve_visits(
         driver.absolute = 0.0;
     }
     let told = occupancy::visits(mdp, problem, visits, &options, &mut driver)?;
-    Ok(solution(mdp, problem, &driver, told.notes, told.limits))
+    let mut solved = solution(mdp, problem, &driver, told.notes, told.limits);
+    solved.constrained = visits.restart > 0.0 || !visits.limits.is_empty();
+    Ok(solved)
 }
 
 fn kind(problem: &Problem) -> Kind {
@@ -313,6 +318,7 @@ fn solution(
         },
         dual: best.dual,
         solver: driver.solver(),
+        constrained: false,
         limits,
         notes,
     }

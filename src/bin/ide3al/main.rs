@@ -10,6 +10,7 @@ mod learn;
 mod output;
 mod reproduce;
 mod solve;
+mod visits;
 mod watch;
 
 use clap::{Parser, Subcommand};

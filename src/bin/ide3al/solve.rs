@@ -13,37 +13,42 @@ use ide3al::model::{Mdp, io};
 use ide3al::report::Table;
 use ide3al::report::escape::plain;
 use ide3al::report::table::number;
-use ide3al::solve::{Options, SolverChoice, TieBreak, solve};
+use ide3al::solve::{Options, SolverChoice, TieBreak, solve_visits};
 
 use crate::watch::Watch;
 use crate::{analyze, output};
 
 /// Find the best exploring policy of a known model
 ///
-/// Solves one of five formulations to a proven gap, then judges the policy: how evenly it visits
+/// Solves one formulation to a proven gap, then judges the policy: how evenly it visits
 /// the states, how fast it mixes, how near it comes to the largest entropy any policy has.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Formulations: frobenius (default; the paper's best), infinity, column-sum, dual (state-action \
-entropy), state-entropy (the largest steady-state entropy).
+entropy), state-entropy (the largest steady-state entropy), target (states in given proportions, \
+--target), coverage (samples of every pair in the fewest steps, --wanted), model-error (the least \
+error of the estimated model).
 
 Defaults: xi and zeta are the paper's for its domains (xi 0.1, zeta 0.7; knight-quest 0.01 and 1); \
 for other models xi is 0.1, but at most half of 1/actions, and zeta 0.7.
 
 JSON keys: formulation, xi, zeta (null where the formulation takes none), solver, status (optimal, \
 iteration_limit, time_limit, interrupted, stalled), objective, bound, gap, iterations, seconds, \
-policy (one row per state), bounds (paper: what the paper's theorems claim, which can be wrong; \
+limits (value, budget, price of each --limit), policy (one row per state), bounds (paper: what the paper's theorems claim, which can be wrong; \
 corrected: the theorem mended; certified: the best that is proven), optimal_entropy, optimal_entropy_share, notes, and all keys of 'analyze'.
 
 Examples:
   ide3al solve double-chain
   ide3al solve knight-quest --formulation column-sum --xi 0.01 --json
+  ide3al solve double-chain --formulation coverage --xi 0 --samples 100
   ide3al solve four-rooms --horizon 500 --out policy.json")]
 pub(crate) struct Arguments {
     /// Domain with optional parameters, grid:FILE, or a model file
     model: String,
     #[command(flatten)]
     problem: ProblemArguments,
+    #[command(flatten)]
+    visits: crate::visits::VisitsArguments,
     #[command(flatten)]
     solving: SolvingArguments,
     /// Choose the zeta whose policy visits states most evenly within T steps from the start
@@ -64,7 +69,7 @@ pub(crate) struct Arguments {
 /// Which problem.
 #[derive(clap::Args)]
 pub(crate) struct ProblemArguments {
-    /// infinity, frobenius, column-sum, dual or state-entropy
+    /// infinity, frobenius, column-sum, dual, state-entropy, target, coverage or model-error
     #[arg(long, value_name = "NAME", default_value = "frobenius")]
     pub(crate) formulation: String,
     /// Least probability of every action, 0 to 1/actions; larger tries actions more evenly
@@ -216,11 +221,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let problem = arguments
         .problem
         .problem(&mdp, defaults.xi, defaults.zeta)?;
+    let visits = arguments.visits.visits(&mdp)?;
     let mut watch = Watch::start(problem.formulation.name())?;
     let (problem, solution, tried) = match arguments.horizon {
         None => {
-            let solution = solve(&mdp, &problem, &options, None, &mut watch)?;
+            let solution = solve_visits(&mdp, &problem, &visits, &options, None, &mut watch)?;
             (problem, solution, 0)
+        }
+        Some(_) if !visits.is_plain() => {
+            bail!("--horizon goes with evenness alone: leave out --target, --wanted, --restart and --limit, or --horizon")
         }
         Some(steps) => {
             let choice = for_horizon(&mdp, &problem, steps, &options, &mut watch)?;
@@ -253,6 +262,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     text += &judgement_table(&mdp, &report).to_string();
     text += &analyze::map(&mdp, &report.analysis.stationary);
     writeln!(text, "\n{}", in_words(&report, tried))?;
+    text += &arguments.visits.in_words(&report);
     for note in &report.notes {
         writeln!(text, "Note: {}.", plain(&output::with_flags(note)))?;
     }
@@ -275,10 +285,12 @@ fn certificate_table(problem: &Problem, report: &SolveReport) -> Table {
         report.formulation.to_owned(),
         parameters,
     ]);
-    let (objective, proven) = if problem.formulation.maximises() {
-        ("nats, maximised", "no policy has more")
-    } else {
-        ("distance, minimised", "no policy has less")
+    let (objective, proven) = match problem.formulation {
+        Formulation::Target => ("nats of divergence, minimised", "no policy has less"),
+        Formulation::Coverage => ("least share of the wanted, maximised", "no policy has more"),
+        Formulation::ModelError => ("error, minimised", "no policy has less"),
+        other if other.maximises() => ("nats, maximised", "no policy has more"),
+        _ => ("distance, minimised", "no policy has less"),
     };
     table.row([
         "objective".into(),

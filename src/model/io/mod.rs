@@ -19,6 +19,7 @@ mod enduring;
 mod json;
 mod npy;
 mod npz;
+mod numbers;
 mod policy;
 mod rows;
 mod tar;
@@ -29,6 +30,7 @@ mod umb_write;
 
 use std::path::{Path, PathBuf};
 
+pub use numbers::read_numbers;
 pub use policy::{read_policy, write_policy};
 
 use super::{Layout, Mdp};

@@ -33,8 +33,10 @@ pub(in crate::solve) fn solve(
             first = row;
         }
     }
+    let mut whole = None;
     if part.restart() == 0.0 {
-        program.equal((0..pairs).map(|pair| (flow + pair, 1.0)), units);
+        let row = program.equal((0..pairs).map(|pair| (flow + pair, 1.0)), units);
+        whole = Some(row);
     }
     let mut first_limit = 0;
     for (j, limit) in limits.iter().enumerate() {
@@ -45,6 +47,7 @@ pub(in crate::solve) fn solve(
             first_limit = row;
         }
     }
+    let first_least = limits.len();
     for s in 0..n {
         for pair in mdp.pairs(s) {
             let share = mdp.pairs(s).map(|other| (flow + other, part.xi()));
@@ -110,7 +113,23 @@ pub(in crate::solve) fn solve(
             *r = m.max(0.0);
         }
     } else {
-        utility.gradient(&omega, &mut r);
+        // rewards follow from the other multipliers, so that no equation is left to be met
+        let v = &answer.equal[first..first + n];
+        let shift = whole.map_or(0.0, |row| answer.equal[row]);
+        let moved = advantage(part, v);
+        let least = &answer.at_most[first_least..first_least + pairs];
+        for s in 0..n {
+            let sum: f64 = least[mdp.pairs(s)].iter().map(|z| z.max(0.0)).sum();
+            for pair in mdp.pairs(s) {
+                r[pair] = shift - moved[pair] - least[pair].max(0.0) + part.xi() * sum;
+            }
+        }
+        for (limit, y) in limits.iter().zip(&answer.at_most[first_limit..]) {
+            for (r, c) in r.iter_mut().zip(&limit.cost) {
+                *r += y.max(0.0) * c;
+            }
+        }
+        r.iter_mut().for_each(|r| *r = (*r * scale).max(0.0));
     }
     let dual = Dual {
         r,
@@ -125,4 +144,17 @@ pub(in crate::solve) fn solve(
         price_scale,
     };
     Ok((omega, dual))
+}
+
+/// $-A^\top V$: $(1 - \rho) P V - V$ per pair.
+fn advantage(part: &Occupancies, v: &[f64]) -> Vec<f64> {
+    let mdp = part.mdp();
+    let mut out = vec![0.0; mdp.n_pairs()];
+    mdp.kernel().times(v, &mut out);
+    for (s, v) in v.iter().enumerate() {
+        for pair in mdp.pairs(s) {
+            out[pair] = (1.0 - part.restart()) * out[pair] - v;
+        }
+    }
+    out
 }

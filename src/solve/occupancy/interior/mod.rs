@@ -20,6 +20,7 @@ use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
 use crate::formulation::utility::{Conjugate, Form, Linear};
 use crate::formulation::visits::Limit;
+use crate::model::Policy;
 use crate::solve::driver::Driver;
 use direction::Direction;
 use normal::Normal;
@@ -28,6 +29,10 @@ use normal::Normal;
 const TO_THE_BOUNDARY: f64 = 0.995;
 /// Products this small are rounding.
 const LEAST: f64 = 1e-17;
+/// The start has at least this share of the mean occupancy everywhere.
+const LEAST_START: f64 = 1e-4;
+/// Where a corrected step is shorter than this, one that only aims at the centre is taken.
+const TOO_SHORT: f64 = 0.1;
 /// Steps so short in a row end the method.
 const SHORT: (f64, usize) = (1e-6, 4);
 /// Steps after which floating point has given out.
@@ -74,7 +79,7 @@ pub(in crate::solve) struct Dual {
 }
 
 impl<'a> Interior<'a> {
-    /// From the uniform distribution over states and actions.
+    /// From the occupancy of the uniform policy, so that the flow constraints hold from the start but where it hardly visits.
     pub(super) fn new(
         part: &'a Occupancies,
         utility: &'a dyn Conjugate,
@@ -83,13 +88,17 @@ impl<'a> Interior<'a> {
         let mdp = part.mdp();
         let (n, pairs) = (mdp.n_states(), mdp.n_pairs());
         let units = pairs as f64;
-        let mut omega = vec![0.0; pairs];
+        let uniform = Policy::uniform(mdp);
+        let mut omega = part.of_policy(uniform.probabilities(), &vec![1.0; n]);
+        omega.iter_mut().for_each(|x| *x = (*x * units).max(LEAST_START));
         let mut x = vec![0.0; pairs];
-        let d = vec![units / n as f64; n];
+        let mut d = vec![0.0; n];
         for s in 0..n {
-            let actions = mdp.n_actions(s) as f64;
-            omega[mdp.pairs(s)].fill(d[s] / actions);
-            x[mdp.pairs(s)].fill(d[s] / actions * (1.0 - actions * part.xi()));
+            let free = 1.0 - mdp.n_actions(s) as f64 * part.xi();
+            d[s] = omega[mdp.pairs(s)].iter().sum();
+            for pair in mdp.pairs(s) {
+                x[pair] = omega[pair] * free;
+            }
         }
         let cost_units: Vec<f64> = limits
             .iter()
@@ -157,7 +166,10 @@ impl<'a> Interior<'a> {
         }
         interior.linear = linear;
         interior.s = (0..limits.len())
-            .map(|j| interior.slack(j).max(1.0))
+            .map(|j| match interior.slack(j) {
+                slack if slack > 1e-2 => slack,
+                _ => 1.0,
+            })
             .collect();
         interior.y = interior.s.iter().map(|s| 1.0 / s).collect();
         interior
@@ -302,11 +314,22 @@ impl<'a> Interior<'a> {
         let after = self.products_after(&predictor, primal, dual);
         let share = (after / mu).clamp(0.0, 1.0);
         let centre = (share * share * share).max(1e-8) * mu;
-        let corrected = equations.solve(self, centre, Some(&predictor), driver);
+        let mut corrected = equations.solve(self, centre, Some(&predictor), driver);
         if !corrected.is_finite() {
             return false;
         }
-        let (primal, dual) = self.lengths(&corrected, TO_THE_BOUNDARY);
+        let (mut primal, mut dual) = self.lengths(&corrected, TO_THE_BOUNDARY);
+        if primal.min(dual) < TOO_SHORT {
+            let centred = equations.solve(self, 0.5 * mu, None, driver);
+            let (p, d) = self.lengths(&centred, TO_THE_BOUNDARY);
+            if centred.is_finite() && p.min(d) > primal.min(dual) {
+                (corrected, primal, dual) = (centred, p, d);
+            }
+        }
+        if std::env::var("IPM_TRACE").is_ok() {
+            let v = self.violation();
+            eprintln!("  {} mu {mu:.2e} centre {centre:.1e} primal {primal:.3} dual {dual:.3} violation {v:.1e} gap {:.2e}", self.steps, self.estimated_gap());
+        }
         self.short = if primal.min(dual) < SHORT.0 {
             self.short + 1
         } else {
@@ -349,6 +372,9 @@ impl<'a> Interior<'a> {
         let mut dual = room(&self.z, &step.z).min(room(&self.y, &step.y));
         if !self.u.is_empty() {
             primal = primal.min(room(&self.u, &step.u));
+        }
+        if !matches!(self.utility.form(), Form::Entropies(..) | Form::Average(_)) {
+            // rewards of coverage and model error are positive
             dual = dual.min(room(&self.r, &step.r));
         }
         ((share * primal).min(1.0), (share * dual).min(1.0))
