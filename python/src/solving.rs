@@ -332,10 +332,8 @@ pub(crate) fn solve(
     };
     let mut signals = Signals::new();
     let solved = py.detach(|| match horizon {
-        None => {
-            ide3al::solve::solve_visits(&mdp, &problem, &visits, &options, warm, &mut signals)
-                .map(|solution| (problem, solution, Vec::new()))
-        }
+        None => ide3al::solve::solve_visits(&mdp, &problem, &visits, &options, warm, &mut signals)
+            .map(|solution| (problem, solution, Vec::new())),
         Some(steps) => for_horizon(&mdp, &problem, steps, &options, &mut signals)
             .map(|choice| (choice.problem, choice.solution, choice.tried)),
     });

@@ -325,8 +325,7 @@ fn reached(mdp: &Mdp, xi: f64, restart: f64, mut allowed: Vec<bool>) -> Option<V
         for s in 0..n {
             for pair in mdp.pairs(s) {
                 let row = mdp.row(pair);
-                let lost =
-                    row.entries().any(|(t, _)| !alive[t]) || (row.spread > 0.0 && !whole);
+                let lost = row.entries().any(|(t, _)| !alive[t]) || (row.spread > 0.0 && !whole);
                 if allowed[pair] && restart < 1.0 && lost {
                     allowed[pair] = false;
                     changed = true;

@@ -22,8 +22,9 @@ fn numbers(value: &Value) -> Vec<f64> {
 
 /// The models of the file with their cases.
 fn reference() -> Vec<(String, Mdp, Vec<Value>)> {
-    let path = std::env::var("OCCUPANCY_REFERENCE")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/occupancy.json").into());
+    let path = std::env::var("OCCUPANCY_REFERENCE").unwrap_or_else(|_| {
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/occupancy.json").into()
+    });
     let text = std::fs::read_to_string(path).unwrap();
     let models: Vec<Value> = serde_json::from_str(&text).unwrap();
     let of = |model: &Value| {
@@ -76,7 +77,14 @@ fn check(solver: SolverChoice) {
     };
     for (name, mdp, cases) in reference() {
         for case in &cases {
-            for key in ["state_entropy", "dual", "target", "coverage", "model_error", "limited"] {
+            for key in [
+                "state_entropy",
+                "dual",
+                "target",
+                "coverage",
+                "model_error",
+                "limited",
+            ] {
                 let Some(expected) = case["optima"][key].as_f64() else {
                     continue;
                 };
@@ -94,9 +102,20 @@ fn check(solver: SolverChoice) {
                 };
                 let c = solution.certificate;
                 if std::env::var("SHOW").is_ok() {
-                    println!("{what}: {} {} {:.1e} it {} {:.1e}s", c.objective, expected, c.gap, c.iterations, began.elapsed().as_secs_f64());
+                    println!(
+                        "{what}: {} {} {:.1e} it {} {:.1e}s",
+                        c.objective,
+                        expected,
+                        c.gap,
+                        c.iterations,
+                        began.elapsed().as_secs_f64()
+                    );
                 }
-                let size = if key == "model_error" { expected.max(1.0) } else { 1.0 };
+                let size = if key == "model_error" {
+                    expected.max(1.0)
+                } else {
+                    1.0
+                };
                 if !(c.gap <= 1e-6 * size && (c.objective - expected).abs() <= 1e-6 * size) {
                     failures.push(format!("{what}: {c:?}, reference {expected}"));
                 }
@@ -112,7 +131,12 @@ fn check(solver: SolverChoice) {
         }
     }
     assert!(checked > 300, "{checked}");
-    assert!(failures.is_empty(), "{}\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{}\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
 }
 
 #[test]

@@ -229,7 +229,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             (problem, solution, 0)
         }
         Some(_) if !visits.is_plain() => {
-            bail!("--horizon goes with evenness alone: leave out --target, --wanted, --restart and --limit, or --horizon")
+            bail!(
+                "--horizon goes with evenness alone: leave out --target, --wanted, --restart and --limit, or --horizon"
+            )
         }
         Some(steps) => {
             let choice = for_horizon(&mdp, &problem, steps, &options, &mut watch)?;

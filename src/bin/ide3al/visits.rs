@@ -50,12 +50,12 @@ impl VisitsArguments {
         };
         let mut limits = Vec::new();
         for text in &self.limit {
-            let (file, budget) = text
-                .rsplit_once(':')
-                .with_context(|| format!("--limit {text}: write FILE:BUDGET, for example cost.csv:0.25"))?;
-            let budget: f64 = budget
-                .parse()
-                .with_context(|| format!("--limit {text}: '{budget}' is not a number; write FILE:BUDGET"))?;
+            let (file, budget) = text.rsplit_once(':').with_context(|| {
+                format!("--limit {text}: write FILE:BUDGET, for example cost.csv:0.25")
+            })?;
+            let budget: f64 = budget.parse().with_context(|| {
+                format!("--limit {text}: '{budget}' is not a number; write FILE:BUDGET")
+            })?;
             limits.push(Limit {
                 cost: pairs(Path::new(file))?,
                 budget,

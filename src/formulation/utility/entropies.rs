@@ -65,7 +65,11 @@ fn entropy_of(x: f64) -> f64 {
 
 impl Utility for Entropies {
     fn value(&self, omega: &[f64]) -> f64 {
-        let mut value: f64 = omega.iter().zip(&self.log_weights).map(|(x, w)| x * w).sum();
+        let mut value: f64 = omega
+            .iter()
+            .zip(&self.log_weights)
+            .map(|(x, w)| x * w)
+            .sum();
         for pairs in self.states() {
             let row = &omega[pairs];
             value += (1.0 - self.tau) * entropy_of(row.iter().sum());

@@ -36,10 +36,11 @@ pub fn read_numbers(path: &Path) -> Result<Vec<f64>> {
         .map_err(|e| cannot_read(path, e))?;
     let mut numbers = Vec::new();
     if kind == "json" {
-        let value: serde_json::Value = serde_json::from_str(&text)
-            .map_err(|e| malformed(path, format!("not JSON: {e}")))?;
-        flatten(&value, &mut numbers)
-            .map_err(|found| malformed(path, format!("{found} where a list of numbers is needed")))?;
+        let value: serde_json::Value =
+            serde_json::from_str(&text).map_err(|e| malformed(path, format!("not JSON: {e}")))?;
+        flatten(&value, &mut numbers).map_err(|found| {
+            malformed(path, format!("{found} where a list of numbers is needed"))
+        })?;
         return Ok(numbers);
     }
     for (line, row) in text.lines().enumerate() {

@@ -51,6 +51,12 @@ impl Cliques {
     /// The matrix over these cliques; nothing if its factor would be too large.
     pub(super) fn matrix(&self, most_dense: usize) -> Option<CliqueMatrix> {
         let n = self.own_places.len();
-        CliqueMatrix::new(n, self.offsets.clone(), self.members.clone(), false, most_dense)
+        CliqueMatrix::new(
+            n,
+            self.offsets.clone(),
+            self.members.clone(),
+            false,
+            most_dense,
+        )
     }
 }

@@ -4,17 +4,19 @@
 use super::interior::{Dual, Interior};
 use crate::error::{Error, Result};
 use crate::formulation::occupancy::Occupancies;
-use crate::formulation::utility::{
-    Average, Conjugate, Coverage, Entropies, ModelError, errors,
-};
+use crate::formulation::utility::{Average, Conjugate, Coverage, Entropies, ModelError, errors};
 use crate::formulation::visits::{Limit, Visits};
 use crate::formulation::{Formulation, Problem};
-use crate::model::Mdp;
+use crate::model::{Mdp, Policy};
 use crate::solve::driver::{Candidate, Driver, Kind, Method, Step};
 use crate::solve::{LimitReport, Options, SolverChoice, reference};
 
 /// Limits may be exceeded by this share of their largest cost: rounding.
 const WITHIN: f64 = 1e-10;
+/// Pairs up to which the conic solver is asked where the interior-point method stalls.
+const MOST_CONIC: usize = 20_000;
+/// A gap that counts as none where every policy has the same value.
+const TRIVIAL: f64 = 1e-9;
 /// Least attainable values are found to this share of the largest cost.
 const ATTAINED: f64 = 1e-9;
 
@@ -42,7 +44,8 @@ pub(in crate::solve) fn solve(
     let within = utility.within(&part);
     let missed = missed(mdp, &part, problem.formulation, visits)?;
     let trivial = missed.is_some()
-        || (problem.formulation == Formulation::ModelError && errors(mdp).iter().all(|c| *c == 0.0));
+        || (problem.formulation == Formulation::ModelError
+            && errors(mdp).iter().all(|c| *c == 0.0));
     // where every policy has the same value, any that keeps to the limits will do
     let level = Average::new(vec![0.0; part.mdp().n_pairs()]);
     let goal: &dyn Conjugate = if trivial { &level } else { within.as_ref() };
@@ -64,7 +67,20 @@ pub(in crate::solve) fn solve(
         prices: vec![0.0; limits.len()],
         values: None,
     };
-    if conic {
+    if trivial {
+        // nothing but rounding is left of a gap
+        driver.absolute = driver.absolute.max(TRIVIAL);
+    }
+    if trivial && limits.is_empty() {
+        let even = Policy::uniform(part.mdp());
+        let candidate = Candidate {
+            policy: part.whole_policy(mdp, even.probabilities()),
+            objective: 0.0,
+            bound: 0.0,
+            dual: vec![0.0; part.mdp().n_states()],
+        };
+        driver.offer(candidate, "none");
+    } else if conic {
         let (omega, dual) = reference::visits(&part, goal, &limits, driver)?;
         let candidate = judge.offer_occupancy(&omega, dual);
         driver.offer(candidate, "conic");
@@ -79,6 +95,13 @@ pub(in crate::solve) fn solve(
             // stopped: what is at hand is better than nothing
             let candidate = method.certified();
             driver.offer(candidate, "interior-point");
+        }
+        if !driver.done() && driver.alive() && part.mdp().n_pairs() <= MOST_CONIC {
+            // floating point gave out on one road: the other may still get through
+            if let Ok((omega, dual)) = reference::visits(&part, goal, &limits, driver) {
+                let candidate = judge.offer_occupancy(&omega, dual);
+                driver.offer(candidate, "conic");
+            }
         }
     }
     if judge.values.is_none() && !limits.is_empty() {
@@ -105,11 +128,7 @@ pub(in crate::solve) fn solve(
 }
 
 /// The utility of a formulation on the whole model.
-pub(super) fn utility(
-    mdp: &Mdp,
-    formulation: Formulation,
-    visits: &Visits,
-) -> Box<dyn Conjugate> {
+pub(super) fn utility(mdp: &Mdp, formulation: Formulation, visits: &Visits) -> Box<dyn Conjugate> {
     match formulation {
         Formulation::Dual => Box::new(Entropies::new(mdp, 1.0)),
         Formulation::Target => Box::new(Entropies::towards(mdp, &visits.target)),
@@ -338,12 +357,7 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     /// A policy of the part with its exact occupancy, by how much it exceeds the limits, and what the dual point proves.
-    fn judge(
-        &mut self,
-        policy: &[f64],
-        near: &[f64],
-        mut dual: Dual,
-    ) -> (Candidate, Vec<f64>) {
+    fn judge(&mut self, policy: &[f64], near: &[f64], mut dual: Dual) -> (Candidate, Vec<f64>) {
         let omega = self.part.of_policy(policy, near);
         let bound = self.part.bound(
             self.utility,
@@ -387,7 +401,7 @@ impl Judge<'_> {
     /// An occupancy of the reference road.
     fn offer_occupancy(&mut self, omega: &[f64], dual: Dual) -> Candidate {
         let mdp = self.part.mdp();
-        let policy = crate::model::Policy::cleaned(mdp, omega.to_vec());
+        let policy = Policy::cleaned(mdp, omega.to_vec());
         let policy = crate::formulation::simplex::feasible(
             mdp,
             self.part.xi(),

@@ -217,8 +217,7 @@ impl Direction {
         };
         for (s, range) in at.of_states().enumerate() {
             let d: f64 = step.omega[range.clone()].iter().sum();
-            step.state_r[s] =
-                at.linear.state[s] - at.state_r[s] - at.linear.state_slope[s] * d;
+            step.state_r[s] = at.linear.state[s] - at.state_r[s] - at.linear.state_slope[s] * d;
             for i in range {
                 step.x[i] -= xi * d;
                 step.z[i] = from_x[i] - at.z[i] / at.x[i] * step.x[i];

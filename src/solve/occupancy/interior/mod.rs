@@ -13,8 +13,8 @@
 //!
 //! Occupancies are scaled to a mean of one, the utility to a gradient of about one, costs to a largest of one.
 
-mod normal;
 mod direction;
+mod normal;
 
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
@@ -90,7 +90,9 @@ impl<'a> Interior<'a> {
         let units = pairs as f64;
         let uniform = Policy::uniform(mdp);
         let mut omega = part.of_policy(uniform.probabilities(), &vec![1.0; n]);
-        omega.iter_mut().for_each(|x| *x = (*x * units).max(LEAST_START));
+        omega
+            .iter_mut()
+            .for_each(|x| *x = (*x * units).max(LEAST_START));
         let mut x = vec![0.0; pairs];
         let mut d = vec![0.0; n];
         for s in 0..n {
@@ -325,10 +327,6 @@ impl<'a> Interior<'a> {
             if centred.is_finite() && p.min(d) > primal.min(dual) {
                 (corrected, primal, dual) = (centred, p, d);
             }
-        }
-        if std::env::var("IPM_TRACE").is_ok() {
-            let v = self.violation();
-            eprintln!("  {} mu {mu:.2e} centre {centre:.1e} primal {primal:.3} dual {dual:.3} violation {v:.1e} gap {:.2e}", self.steps, self.estimated_gap());
         }
         self.short = if primal.min(dual) < SHORT.0 {
             self.short + 1
