@@ -90,7 +90,6 @@ fn check(solver: SolverChoice) {
                 };
                 checked += 1;
                 let (problem, visits) = problem(case, key);
-                let began = std::time::Instant::now();
                 let found = solve_visits(&mdp, &problem, &visits, &options, None, &mut ());
                 let what = format!("{name} {key} xi {} restart {}", problem.xi, visits.restart);
                 let solution = match found {
@@ -101,16 +100,6 @@ fn check(solver: SolverChoice) {
                     }
                 };
                 let c = solution.certificate;
-                if std::env::var("SHOW").is_ok() {
-                    println!(
-                        "{what}: {} {} {:.1e} it {} {:.1e}s",
-                        c.objective,
-                        expected,
-                        c.gap,
-                        c.iterations,
-                        began.elapsed().as_secs_f64()
-                    );
-                }
                 let size = if key == "model_error" {
                     expected.max(1.0)
                 } else {
