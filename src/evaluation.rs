@@ -74,6 +74,8 @@ pub struct SolveReport {
     pub iterations: usize,
     /// Wall-clock seconds of the solve.
     pub seconds: f64,
+    /// What became of the limits.
+    pub limits: Vec<solve::LimitReport>,
     /// One row per state, one probability per action of that state.
     pub policy: Vec<Vec<f64>>,
     /// Lower bounds on the entropy of the steady state.
@@ -212,6 +214,7 @@ pub fn report(
         gap: certificate.gap,
         iterations: certificate.iterations,
         seconds: certificate.seconds,
+        limits: solution.limits.clone(),
         policy: solution.policy.rows(mdp),
         bounds,
         optimal_entropy,
@@ -250,7 +253,7 @@ fn optimum(
     observer: &mut dyn Observer,
     notes: &mut Vec<String>,
 ) -> Result<Option<f64>> {
-    if problem.formulation == Formulation::StateEntropy {
+    if problem.formulation == Formulation::StateEntropy && !solution.constrained {
         return Ok(Some(solution.certificate.objective));
     }
     let wanted = match compare {

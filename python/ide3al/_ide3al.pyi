@@ -92,6 +92,8 @@ class Solved:
     @property
     def notes(self) -> list[str]: ...
     @property
+    def limits(self) -> list[tuple[float, float, float]]: ...
+    @property
     def objective(self) -> float: ...
     @property
     def bound(self) -> float: ...
@@ -225,6 +227,7 @@ def solve(
     horizon: int | None,
     settings: dict[str, Any],
     warm: Solved | None,
+    wishes: dict[str, Any],
 ) -> Solved: ...
 def solve_episode(
     model: Model, steps: int, xi: float | None, settings: dict[str, Any]

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from . import _ide3al
 from ._ide3al import Error
@@ -52,6 +57,20 @@ class Solution:
     def bound(self) -> float:
         """No policy does better than this."""
         return self._solved.bound
+
+    @property
+    def limits(self) -> list[dict[str, float]]:
+        """Value, budget and price of each limit: the price is what the optimum gains per unit of
+        budget, zero where the limit is slack."""
+        names = ("value", "budget", "price")
+        return [dict(zip(names, limit)) for limit in self._solved.limits]
+
+    def steps_for(self, samples: float) -> float:
+        """Coverage only: the steps in which ``samples`` times what is wanted of every pair is had
+        in the long run; no policy needs fewer than ``samples / bound``."""
+        if self.formulation != "coverage":
+            raise ValueError("steps_for: only a solution of 'coverage' promises samples")
+        return samples / self.objective if self.objective > 0 else math.inf
 
     @property
     def gap(self) -> float:
@@ -107,7 +126,11 @@ class Solution:
     def _rows(self) -> list[tuple[str, str]]:
         maximised = self._solved.maximises
         zeta = "" if self.zeta is None else f", zeta {self.zeta:.4g}"
-        what = "nats, maximised" if maximised else "distance, minimised"
+        what = {
+            "target": "nats of divergence, minimised",
+            "coverage": "least share of what is wanted, maximised",
+            "model-error": "error, minimised",
+        }.get(self.formulation, "nats, maximised" if maximised else "distance, minimised")
         rows = [
             ("formulation", f"{self.formulation}, xi {self.xi:.4g}{zeta}"),
             ("objective", f"{self.objective:.7g} ({what})"),
@@ -146,6 +169,18 @@ def settings(
     }
 
 
+def _numbers(values: ArrayLike) -> list[float]:
+    return [float(x) for x in np.asarray(values, dtype=float).ravel()]
+
+
+def _restart(restart: float | None, discount: float | None) -> float:
+    if restart is not None and discount is not None:
+        raise ValueError("restart and discount say the same (discount = 1 - restart): give one of them")
+    if discount is not None:
+        return 1.0 - discount
+    return 0.0 if restart is None else restart
+
+
 @overload
 def solve(
     mdp: MDP,
@@ -169,6 +204,11 @@ def solve(
     xi: float | None = None,
     zeta: float | None = None,
     horizon: int | None = None,
+    target: ArrayLike | None = None,
+    wanted: ArrayLike | None = None,
+    restart: float | None = None,
+    discount: float | None = None,
+    limits: Sequence[tuple[ArrayLike, float]] = (),
     solver: str = "auto",
     tie_break: str = "uniform",
     tolerance: float = 5e-8,
@@ -188,6 +228,11 @@ def solve(
     xi: float | None = None,
     zeta: float | None = None,
     horizon: int | None = None,
+    target: ArrayLike | None = None,
+    wanted: ArrayLike | None = None,
+    restart: float | None = None,
+    discount: float | None = None,
+    limits: Sequence[tuple[ArrayLike, float]] = (),
     solver: str = "auto",
     tie_break: str = "uniform",
     tolerance: float = 5e-8,
@@ -199,7 +244,12 @@ def solve(
 ) -> Solution | EpisodeSolution:
     """Finds the best exploring policy of a known model.
 
-    ``formulation`` is frobenius, infinity, column-sum, dual or state-entropy. ``xi`` is the
+    ``formulation`` is frobenius, infinity, column-sum, dual, state-entropy, or one of what to
+    visit: target (states in the proportions ``target``), coverage (samples of every pair in
+    proportion to ``wanted``, in the fewest steps), model-error (the least error of the estimated
+    model). ``restart`` is the probability of starting over at every step (``discount`` is one less
+    it), ``limits`` are pairs of a cost (S numbers, or S x A) and the most that its long-run average
+    may be; dual, state-entropy and the last three take them. ``xi`` is the
     least probability of every action; ``zeta`` the largest entry of the doubly stochastic
     target (frobenius and infinity only). Left out, they are the paper's for its domains; for
     other models xi is 0.1, but at most half of 1/actions, and zeta 0.7. ``horizon`` chooses
@@ -213,11 +263,19 @@ def solve(
     """
     how = settings(solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit)
     if formulation == "episode":
-        return _episode(mdp, steps, xi, how, zeta=zeta, horizon=horizon, warm=warm)
+        others = {"zeta": zeta, "horizon": horizon, "warm": warm, "target": target, "wanted": wanted}
+        others |= {"restart": restart, "discount": discount, "limits": limits or None}
+        return _episode(mdp, steps, xi, how, **others)
     if steps is not None:
         raise Error(f"steps = {steps}: {formulation} takes none; choose 'episode', or give horizon")
     before = None if warm is None else warm._solved
-    solved = _ide3al.solve(mdp._model, formulation, xi, zeta, horizon, how, before)
+    wishes = {
+        "target": None if target is None else _numbers(target),
+        "wanted": None if wanted is None else _numbers(wanted),
+        "restart": _restart(restart, discount),
+        "limits": [(_numbers(cost), float(budget)) for cost, budget in limits],
+    }
+    solved = _ide3al.solve(mdp._model, formulation, xi, zeta, horizon, how, before, wishes)
     return Solution(mdp, solved, compare)
 
 

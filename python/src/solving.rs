@@ -7,6 +7,7 @@ use std::time::Duration;
 use ide3al::chain::{Analysis, AnalyzeOptions, MixingNorm};
 use ide3al::domains::default_parameters;
 use ide3al::evaluation::{Compare, report};
+use ide3al::formulation::visits::{Limit, Visits, per_pair};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::frontier::Vary;
 use ide3al::frontier::{for_horizon, sweep};
@@ -106,6 +107,39 @@ impl Settings {
     }
 }
 
+/// What is to be visited.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Wishes {
+    target: Option<Vec<f64>>,
+    wanted: Option<Vec<f64>>,
+    restart: f64,
+    limits: Vec<(Vec<f64>, f64)>,
+}
+
+impl Wishes {
+    fn visits(self, mdp: &Mdp) -> PyResult<Visits> {
+        let numbers = |what: &str, numbers: &[f64]| per_pair(mdp, what, numbers).map_err(exception);
+        let mut limits = Vec::with_capacity(self.limits.len());
+        for (j, (cost, budget)) in self.limits.iter().enumerate() {
+            limits.push(Limit {
+                cost: numbers(&format!("limit {}", j + 1), cost)?,
+                budget: *budget,
+            });
+        }
+        let wanted = match &self.wanted {
+            Some(wanted) => numbers("wanted", wanted)?,
+            None => Vec::new(),
+        };
+        Ok(Visits {
+            target: self.target.unwrap_or_default(),
+            wanted,
+            restart: self.restart,
+            limits,
+        })
+    }
+}
+
 fn unknown(what: &'static str, name: &str, known: &[&str]) -> PyErr {
     exception(ide3al::Error::unknown(what, name, known))
 }
@@ -164,6 +198,13 @@ impl Solved {
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.solution.notes.clone()
+    }
+
+    /// Value, budget and price of each limit.
+    #[getter]
+    fn limits(&self) -> Vec<(f64, f64, f64)> {
+        let limits = self.solution.limits.iter();
+        limits.map(|l| (l.value, l.budget, l.price)).collect()
     }
 
     #[getter]
@@ -260,6 +301,7 @@ pub(crate) fn solve(
     horizon: Option<u64>,
     settings: Settings,
     warm: Option<&Solved>,
+    wishes: Wishes,
 ) -> PyResult<Solved> {
     let mdp = Arc::clone(&model.mdp);
     let defaults = default_parameters(&model.spec, &mdp);
@@ -270,6 +312,12 @@ pub(crate) fn solve(
         ));
     }
     let options = settings.options()?;
+    let visits = wishes.visits(&mdp)?;
+    if horizon.is_some() && !visits.is_plain() {
+        return Err(error(
+            "horizon goes with evenness alone: leave out target, wanted, restart and limits, or leave horizon out",
+        ));
+    }
     let warm = match warm {
         Some(warm) if warm.mdp.n_pairs() != mdp.n_pairs() => {
             return Err(error(format!(
@@ -284,7 +332,7 @@ pub(crate) fn solve(
     };
     let mut signals = Signals::new();
     let solved = py.detach(|| match horizon {
-        None => ide3al::solve::solve(&mdp, &problem, &options, warm, &mut signals)
+        None => ide3al::solve::solve_visits(&mdp, &problem, &visits, &options, warm, &mut signals)
             .map(|solution| (problem, solution, Vec::new())),
         Some(steps) => for_horizon(&mdp, &problem, steps, &options, &mut signals)
             .map(|choice| (choice.problem, choice.solution, choice.tried)),

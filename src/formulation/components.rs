@@ -27,15 +27,28 @@ pub struct Component {
 /// The components for a given $\xi$, ordered by their smallest state. `None` when the
 /// whole model is one component with every action, the usual case.
 pub fn components(mdp: &Mdp, xi: f64) -> Option<Vec<Component>> {
+    let (allowed, component) = recurrent(mdp, xi, vec![true; mdp.n_pairs()]);
+    let whole = allowed.iter().all(|a| *a) && component.iter().all(|c| *c == component[0]);
+    (!whole).then(|| collect(mdp, &allowed, &component))
+}
+
+/// The pairs that can be played for ever when only those `allowed` may be, and a number per state: states with the
+/// same number are one component.
+pub(crate) fn recurrent(mdp: &Mdp, xi: f64, mut allowed: Vec<bool>) -> (Vec<bool>, Vec<u32>) {
     let n = mdp.n_states();
-    let mut allowed = vec![true; mdp.n_pairs()];
+    if xi > 0.0 {
+        // no action can be left out: a state that may not play all of them is not visited for ever
+        for s in 0..n {
+            if mdp.pairs(s).any(|pair| !allowed[pair]) {
+                allowed[mdp.pairs(s)].fill(false);
+            }
+        }
+    }
     loop {
         let weights: Vec<f64> = allowed.iter().map(|a| f64::from(u8::from(*a))).collect();
-        let (component, count) = classes::components(&mdp.mix(&weights));
-        if component[..n].iter().all(|c| *c == component[0]) && allowed.iter().all(|a| *a) {
-            return None;
-        }
-        let single = count == 1 || component[..n].iter().all(|c| *c == component[0]);
+        let (mut component, _) = classes::components(&mdp.mix(&weights));
+        component.truncate(n);
+        let single = component.iter().all(|c| *c == component[0]);
         let leaves = |s: usize, pair: usize| {
             let row = mdp.row(pair);
             row.entries().any(|(t, _)| component[t] != component[s])
@@ -55,7 +68,7 @@ pub fn components(mdp: &Mdp, xi: f64) -> Option<Vec<Component>> {
             }
         }
         if !changed {
-            return Some(collect(mdp, &allowed, &component));
+            return (allowed, component);
         }
     }
 }

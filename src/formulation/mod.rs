@@ -1,4 +1,4 @@
-//! What is best: the five optimisation problems, stated once, apart from any solver.
+//! What is best: the paper's optimisation problems and those of [what to visit](visits), stated once, apart from any solver.
 
 pub mod column_sum;
 pub mod components;
@@ -6,13 +6,16 @@ pub mod entropy;
 pub mod episode;
 pub mod frobenius;
 pub mod infinity;
+pub mod occupancy;
 pub mod simplex;
 pub mod support;
+pub mod utility;
+pub mod visits;
 
 use crate::error::{Error, Result};
 use crate::model::Mdp;
 
-/// Which of the five problems.
+/// Which problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Formulation {
     /// $\min_{\pi, U} \|U - M(\pi)\|_\infty$, the paper's problem (4).
@@ -25,10 +28,16 @@ pub enum Formulation {
     Dual,
     /// $\max_\omega H(d)$, $d$ the state marginal of $\omega$: the paper's (3) made concave.
     StateEntropy,
+    /// $\min_\omega \mathrm{KL}(d, q)$: states in given proportions.
+    Target,
+    /// $\max t$ with $\omega \ge t\, b$: samples of every pair in the fewest steps.
+    Coverage,
+    /// $\min_\omega \sum c / \omega$: the least expected error of the estimated model.
+    ModelError,
 }
 
 impl Formulation {
-    /// All five, in the order of the documentation.
+    /// The paper's problems, all about evenness, in the order of the documentation.
     pub const ALL: [Formulation; 5] = [
         Formulation::Infinity,
         Formulation::Frobenius,
@@ -36,6 +45,18 @@ impl Formulation {
         Formulation::Dual,
         Formulation::StateEntropy,
     ];
+
+    /// Those of [what to visit](visits), beyond evenness.
+    pub const VISITS: [Formulation; 3] = [
+        Formulation::Target,
+        Formulation::Coverage,
+        Formulation::ModelError,
+    ];
+
+    /// Every formulation there is.
+    pub fn every() -> impl Iterator<Item = Formulation> {
+        Formulation::ALL.into_iter().chain(Formulation::VISITS)
+    }
 
     /// Name on the command line.
     pub fn name(self) -> &'static str {
@@ -45,21 +66,20 @@ impl Formulation {
             Formulation::ColumnSum => "column-sum",
             Formulation::Dual => "dual",
             Formulation::StateEntropy => "state-entropy",
+            Formulation::Target => "target",
+            Formulation::Coverage => "coverage",
+            Formulation::ModelError => "model-error",
         }
     }
 
     /// By name; underscores count as hyphens.
     pub fn from_name(name: &str) -> Result<Self> {
         let plain = name.replace('_', "-");
-        Formulation::ALL
-            .into_iter()
+        Formulation::every()
             .find(|f| f.name() == plain)
             .ok_or_else(|| {
-                Error::unknown(
-                    "formulation",
-                    name,
-                    &Formulation::ALL.map(Formulation::name),
-                )
+                let names: Vec<&str> = Formulation::every().map(Formulation::name).collect();
+                Error::unknown("formulation", name, &names)
             })
     }
 
@@ -68,14 +88,31 @@ impl Formulation {
         matches!(self, Formulation::Infinity | Formulation::Frobenius)
     }
 
-    /// Whether the objective is an entropy to be maximised rather than a distance to be
-    /// minimised.
+    /// Whether the objective is to be maximised rather than minimised.
     pub fn maximises(self) -> bool {
+        matches!(
+            self,
+            Formulation::Dual | Formulation::StateEntropy | Formulation::Coverage
+        )
+    }
+
+    /// Whether the objective is an entropy, in nats.
+    pub fn is_entropy(self) -> bool {
         matches!(self, Formulation::Dual | Formulation::StateEntropy)
+    }
+
+    /// Whether the objective is a function of what is [visited](visits), so that restarts and limits make sense.
+    pub fn is_occupancy(self) -> bool {
+        self.is_entropy() || Formulation::VISITS.contains(&self)
+    }
+
+    /// Whether gaps are measured as a share of the objective, whose size depends on the model's.
+    pub fn is_relative(self) -> bool {
+        matches!(self, Formulation::Coverage | Formulation::ModelError)
     }
 }
 
-/// One of the five problems with its parameters.
+/// A problem with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Problem {
     /// Which.

@@ -139,7 +139,7 @@ impl Explorer {
         let counts = lesson.counts;
         let problem = &self.manner.problem;
         let model = &estimate.model;
-        let entropic = problem.formulation.maximises();
+        let entropic = problem.formulation.is_entropy();
         let mut target = Target::default();
         if entropic {
             target.actions = actions;

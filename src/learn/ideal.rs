@@ -120,6 +120,8 @@ impl Learner for Ideal {
                     seconds: 0.0,
                 },
                 solver: "checkpoint",
+                constrained: false,
+                limits: Vec::new(),
                 notes: Vec::new(),
             }),
             other => return Err(format!("{other} marks no warm start")),

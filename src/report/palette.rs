@@ -187,6 +187,9 @@ impl From<crate::formulation::Formulation> for Role {
             Formulation::ColumnSum => Role::ColumnSum,
             Formulation::Dual => Role::Dual,
             Formulation::StateEntropy => Role::StateEntropy,
+            Formulation::Target => Role::Other(0),
+            Formulation::Coverage => Role::Other(1),
+            Formulation::ModelError => Role::Other(2),
         }
     }
 }

@@ -167,6 +167,9 @@ fn name(algorithm: &Algorithm, experiment: &Experiment) -> String {
         Ok(Formulation::ColumnSum) => "Column Sum",
         Ok(Formulation::Dual) => "Dual",
         Ok(Formulation::StateEntropy) => "State Entropy",
+        Ok(Formulation::Target) => "Target",
+        Ok(Formulation::Coverage) => "Coverage",
+        Ok(Formulation::ModelError) => "Model Error",
         Err(_) => "",
     };
     match algorithm.kind {

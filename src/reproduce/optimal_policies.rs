@@ -61,8 +61,13 @@ fn options(problem: &Problem, solver: SolverChoice) -> Options {
 /// Whether a problem can have several optimal policies that differ in the long run from the start.
 pub(super) fn many(problem: &Problem) -> bool {
     match problem.formulation {
-        Formulation::Infinity | Formulation::ColumnSum | Formulation::Frobenius => true,
-        Formulation::StateEntropy => problem.xi <= 0.0,
+        Formulation::Infinity
+        | Formulation::ColumnSum
+        | Formulation::Frobenius
+        | Formulation::Coverage => true,
+        Formulation::StateEntropy | Formulation::Target | Formulation::ModelError => {
+            problem.xi <= 0.0
+        }
         Formulation::Dual => false,
     }
 }

@@ -173,7 +173,8 @@ impl<'a> Driver<'a> {
 
     /// Whether the best answer is close enough.
     pub(super) fn done(&self) -> bool {
-        self.gap() <= self.wanted(self.best.objective)
+        let gap = self.gap();
+        gap.is_finite() && gap <= self.wanted(self.best.objective)
     }
 
     /// The gap that would be close enough at this objective.

@@ -1,4 +1,4 @@
-//! Find it: solvers for the five problems, each with a certificate.
+//! Find it: solvers for all formulations, each with a certificate.
 //!
 //! `driver` is the one loop. `distance` and `occupancy` choose the method for each problem and certify its answers: the
 //! interior-point method (`methods`) on small programs (`programs`), or what `large` holds for models beyond it. `reference` is
@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::formulation::entropy::Target;
+use crate::formulation::visits::Visits;
 use crate::formulation::{Formulation, Problem, simplex};
 use crate::model::{Mdp, Policy};
 use driver::{Candidate, Driver, Kind};
@@ -134,6 +135,10 @@ pub struct Solution {
     pub dual: Vec<f64>,
     /// Name of the solver that ran.
     pub solver: &'static str,
+    /// Whether limits or restarts were asked for.
+    pub constrained: bool,
+    /// What became of the limits, in their order.
+    pub limits: Vec<LimitReport>,
     /// What the user should know (several classes, a tie-break that was skipped, ...).
     pub notes: Vec<String>,
 }
@@ -154,9 +159,22 @@ impl Solution {
             },
             dual,
             solver: "none",
+            constrained: false,
+            limits: Vec::new(),
             notes: Vec::new(),
         }
     }
+}
+
+/// What became of a [limit](crate::formulation::visits::Limit).
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct LimitReport {
+    /// The long-run average cost under the policy.
+    pub value: f64,
+    /// What it may be.
+    pub budget: f64,
+    /// By how much the optimum improves per unit of budget; zero where the limit is slack.
+    pub price: f64,
 }
 
 /// A sign of life from a running solve.
@@ -205,6 +223,10 @@ pub fn solve_towards(
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
+    if Formulation::VISITS.contains(&problem.formulation) {
+        let visits = Visits::default();
+        return solve_visits(mdp, problem, &visits, options, warm, observer);
+    }
     check_target(mdp, problem, target)?;
     let uniform = Policy::uniform(mdp);
     let wanted = (target, uniform.probabilities());
@@ -235,16 +257,10 @@ fn find(
 ) -> Result<Solution> {
     problem.validate(mdp)?;
     check_warm(mdp, problem, warm)?;
-    let kind = Kind {
-        maximises: problem.formulation.maximises(),
-        dual_follows_policy: !matches!(
-            problem.formulation,
-            Formulation::ColumnSum | Formulation::Infinity
-        ),
-    };
+    let kind = kind(problem);
     let first = known(mdp, problem, target, warm);
     let mut driver = Driver::new(kind, options, first, observer);
-    let mut notes = match problem.formulation {
+    let notes = match problem.formulation {
         Formulation::ColumnSum => {
             distance::column_sum::solve(mdp, problem, options, centre, warm, &mut driver)?
         }
@@ -254,10 +270,60 @@ fn find(
         Formulation::Frobenius => {
             distance::frobenius::solve(mdp, problem, options, centre, warm, &mut driver)?
         }
-        Formulation::Dual | Formulation::StateEntropy => {
-            occupancy::solve(mdp, problem, target, options, warm, &mut driver)?
-        }
+        _ => occupancy::solve(mdp, problem, target, options, warm, &mut driver)?,
     };
+    Ok(solution(mdp, problem, &driver, notes, Vec::new()))
+}
+
+/// [`solve`] with [what is to be visited](crate::formulation::visits): a target, wanted samples, restarts, limits. For
+/// [relative](Formulation::is_relative) formulations the tolerance counts as a share of the objective.
+pub fn solve_visits(
+    mdp: &Mdp,
+    problem: &Problem,
+    visits: &Visits,
+    options: &Options,
+    warm: Option<&Solution>,
+    observer: &mut dyn Observer,
+) -> Result<Solution> {
+    visits.validate(mdp, problem.formulation)?;
+    if visits.is_plain() && !Formulation::VISITS.contains(&problem.formulation) {
+        return solve(mdp, problem, options, warm, observer);
+    }
+    problem.validate(mdp)?;
+    check_warm(mdp, problem, warm)?;
+    let first = unknown(mdp, problem);
+    let mut options = options.clone();
+    if problem.formulation.is_relative() {
+        options.relative_tolerance = options.relative_tolerance.max(options.tolerance);
+    }
+    let mut driver = Driver::new(kind(problem), &options, first, observer);
+    if problem.formulation.is_relative() {
+        driver.absolute = 0.0;
+    }
+    let told = occupancy::visits(mdp, problem, visits, &options, &mut driver)?;
+    let mut solved = solution(mdp, problem, &driver, told.notes, told.limits);
+    solved.constrained = visits.restart > 0.0 || !visits.limits.is_empty();
+    Ok(solved)
+}
+
+fn kind(problem: &Problem) -> Kind {
+    Kind {
+        maximises: problem.formulation.maximises(),
+        dual_follows_policy: !matches!(
+            problem.formulation,
+            Formulation::ColumnSum | Formulation::Infinity
+        ),
+    }
+}
+
+/// What a driver ended with, as the user sees it.
+fn solution(
+    mdp: &Mdp,
+    problem: &Problem,
+    driver: &Driver<'_>,
+    mut notes: Vec<String>,
+    limits: Vec<LimitReport>,
+) -> Solution {
     let best = driver.best().clone();
     let gap = (best.objective - best.bound).abs();
     let status = driver.status();
@@ -267,7 +333,7 @@ fn find(
              says; very small probabilities or a model that hardly hangs together are the usual cause"
         ));
     }
-    Ok(Solution {
+    Solution {
         formulation: problem.formulation,
         policy: Policy::cleaned_within(mdp, problem.xi, best.policy),
         certificate: Certificate {
@@ -280,8 +346,25 @@ fn find(
         },
         dual: best.dual,
         solver: driver.solver(),
+        constrained: false,
+        limits,
         notes,
-    })
+    }
+}
+
+/// Nothing is known before any step but a policy.
+fn unknown(mdp: &Mdp, problem: &Problem) -> Candidate {
+    let worst = if problem.formulation.maximises() {
+        f64::NEG_INFINITY
+    } else {
+        f64::INFINITY
+    };
+    Candidate {
+        policy: Policy::uniform(mdp).probabilities().to_vec(),
+        objective: worst,
+        bound: -worst,
+        dual: Vec::new(),
+    }
 }
 
 /// What is known before any step: a policy, and values that no policy exceeds on either side.
@@ -293,7 +376,7 @@ fn known(mdp: &Mdp, problem: &Problem, target: &Target, warm: Option<&Solution>)
         Formulation::ColumnSum => (2.0 * states, 0.0),
         Formulation::Frobenius => ((2.0 * states).sqrt(), 0.0),
         // a policy that ends in the state that weighs least
-        Formulation::Dual | Formulation::StateEntropy => {
+        _ => {
             let least = (0..mdp.n_states()).map(|s| target.log_weight(s));
             let least = least.fold(0.0, f64::min);
             (least, target.most(mdp, problem.formulation))
@@ -320,7 +403,7 @@ fn check_target(mdp: &Mdp, problem: &Problem, target: &Target) -> Result<()> {
             problem,
         })
     };
-    if !problem.formulation.maximises() {
+    if !problem.formulation.is_entropy() {
         let name = problem.formulation.name();
         return bad(name.into(), "only dual and state-entropy take them".into());
     }

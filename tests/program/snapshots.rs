@@ -54,7 +54,12 @@ fn help_is_what_the_reference_shows() {
     );
     let mut add = |title: &str, text: &str| {
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-        writeln!(page, "\n## {title}\n\n```\n{}\n```", lines.join("\n").trim()).unwrap();
+        writeln!(
+            page,
+            "\n## {title}\n\n```\n{}\n```",
+            lines.join("\n").trim()
+        )
+        .unwrap();
     };
     add("ide3al", &help);
     for command in commands(&help) {

@@ -15,3 +15,4 @@ mod properties;
 mod reference;
 mod regressions;
 mod target;
+mod visits;

@@ -15,6 +15,7 @@ mod reproduce;
 mod solve;
 #[cfg(feature = "studio")]
 mod studio;
+mod visits;
 mod watch;
 
 use clap::{Parser, Subcommand};

@@ -14,33 +14,36 @@ use ide3al::model::{Mdp, io};
 use ide3al::report::Table;
 use ide3al::report::escape::plain;
 use ide3al::report::table::number;
-use ide3al::solve::{Options, SolverChoice, TieBreak, solve};
+use ide3al::solve::{Options, SolverChoice, TieBreak, solve_visits};
 
 use crate::watch::Watch;
 use crate::{analyze, episode, output};
 
 /// Find the best exploring policy of a known model
 ///
-/// Solves one of five formulations to a proven gap, then judges the policy: how evenly it visits
+/// Solves one formulation to a proven gap, then judges the policy: how evenly it visits
 /// the states, how fast it mixes, how near it comes to the largest entropy any policy has.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Formulations: frobenius (default; the paper's best), infinity, column-sum, dual (state-action \
-entropy), state-entropy (the largest steady-state entropy), episode (the most even visits within \
---steps T steps from the start, with a policy that depends on the step).
+entropy), state-entropy (the largest steady-state entropy), target (states in given proportions, \
+--target), coverage (samples of every pair in the fewest steps, --wanted), model-error (the least \
+error of the estimated model), episode (the most even visits within --steps T steps from the start, \
+with a policy that depends on the step).
 
 Defaults: xi and zeta are the paper's for its domains (xi 0.1, zeta 0.7; knight-quest 0.01 and 1); \
 for other models xi is 0.1, but at most half of 1/actions, and zeta 0.7.
 
 JSON keys: formulation, xi, zeta (null where the formulation takes none), solver, status (optimal, \
 iteration_limit, time_limit, interrupted, stalled), objective, bound, gap, iterations, seconds, \
-policy (one row per state), bounds (paper: what the paper's theorems claim, which can be wrong; \
+limits (value, budget, price of each --limit), policy (one row per state), bounds (paper: what the paper's theorems claim, which can be wrong; \
 corrected: the theorem mended; certified: the best that is proven), optimal_entropy, optimal_entropy_share, with --horizon also horizon_optimal_entropy (of \
 any policy within the horizon, by 'episode') and horizon_optimal_entropy_share, notes, and all keys of 'analyze'.
 
 Examples:
   ide3al solve double-chain
   ide3al solve knight-quest --formulation column-sum --xi 0.01 --json
+  ide3al solve double-chain --formulation coverage --xi 0 --samples 100
   ide3al solve four-rooms --horizon 500 --out policy.json
   ide3al solve four-rooms --formulation episode --steps 200 --out policy.npz")]
 pub(crate) struct Arguments {
@@ -48,6 +51,8 @@ pub(crate) struct Arguments {
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) problem: ProblemArguments,
+    #[command(flatten)]
+    visits: crate::visits::VisitsArguments,
     #[command(flatten)]
     pub(crate) solving: SolvingArguments,
     /// Steps of an episode, the start included; only episode takes it
@@ -71,7 +76,8 @@ pub(crate) struct Arguments {
 /// Which problem.
 #[derive(clap::Args)]
 pub(crate) struct ProblemArguments {
-    /// infinity, frobenius, column-sum, dual or state-entropy; 'solve' also takes episode
+    /// infinity, frobenius, column-sum, dual or state-entropy; 'solve' also takes target, coverage, model-error
+    /// and episode
     #[arg(long, value_name = "NAME", default_value = "frobenius")]
     pub(crate) formulation: String,
     /// Least probability of every action, 0 to 1/actions; larger tries actions more evenly
@@ -233,11 +239,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let problem = arguments
         .problem
         .problem(&mdp, defaults.xi, defaults.zeta)?;
+    let visits = arguments.visits.visits(&mdp)?;
     let mut watch = Watch::start(problem.formulation.name())?;
     let (problem, solution, tried) = match arguments.horizon {
         None => {
-            let solution = solve(&mdp, &problem, &options, None, &mut watch)?;
+            let solution = solve_visits(&mdp, &problem, &visits, &options, None, &mut watch)?;
             (problem, solution, 0)
+        }
+        Some(_) if !visits.is_plain() => {
+            bail!(
+                "--horizon goes with evenness alone: leave out --target, --wanted, --restart and --limit, or --horizon"
+            )
         }
         Some(steps) => {
             let choice = for_horizon(&mdp, &problem, steps, &options, &mut watch)?;
@@ -270,6 +282,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     text += &judgement_table(&mdp, &report).to_string();
     text += &analyze::map(&mdp, &report.analysis.stationary);
     writeln!(text, "\n{}", in_words(&report, tried))?;
+    text += &arguments.visits.in_words(&report);
     for note in &report.notes {
         writeln!(text, "Note: {}.", plain(&output::with_flags(note)))?;
     }
@@ -292,10 +305,12 @@ fn certificate_table(problem: &Problem, report: &SolveReport) -> Table {
         report.formulation.to_owned(),
         parameters,
     ]);
-    let (objective, proven) = if problem.formulation.maximises() {
-        ("nats, maximised", "no policy has more")
-    } else {
-        ("distance, minimised", "no policy has less")
+    let (objective, proven) = match problem.formulation {
+        Formulation::Target => ("nats of divergence, minimised", "no policy has less"),
+        Formulation::Coverage => ("least share of the wanted, maximised", "no policy has more"),
+        Formulation::ModelError => ("error, minimised", "no policy has less"),
+        other if other.maximises() => ("nats, maximised", "no policy has more"),
+        _ => ("distance, minimised", "no policy has less"),
     };
     table.row([
         "objective".into(),

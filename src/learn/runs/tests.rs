@@ -50,6 +50,8 @@ impl Planner for Double {
             },
             dual: Vec::new(),
             solver: "double",
+            limits: Vec::new(),
+            constrained: false,
             notes: Vec::new(),
         })
     }

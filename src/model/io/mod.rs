@@ -15,6 +15,7 @@
 mod archive;
 pub mod atomic;
 mod bridge;
+mod columns;
 mod enduring;
 mod json;
 mod npy;
@@ -30,6 +31,7 @@ mod umb_write;
 
 use std::path::{Path, PathBuf};
 
+pub use columns::read_numbers;
 pub use policy::{read_plan, read_policy, write_plan, write_policy, write_timed_policy};
 
 use super::{Layout, Mdp};

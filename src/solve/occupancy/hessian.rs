@@ -9,6 +9,7 @@
 //! $H + h e^\top + e h^\top + \eta e e^\top$ with the same sparse $H$, so that two more solves with its
 //! factor make up for them.
 
+use super::cliques::Cliques;
 use crate::linalg::clique_matrix::CliqueMatrix;
 use crate::model::Mdp;
 
@@ -53,48 +54,27 @@ pub(super) struct Point<'a> {
 impl Hessian {
     /// Analyses the pattern; nothing if the factor would be too large.
     pub(super) fn new(mdp: &Mdp) -> Option<Self> {
-        let kernel = mdp.kernel();
         let n = mdp.n_states();
         if n == 0 {
             return None;
         }
-        let (mut members, mut offsets) = (Vec::new(), vec![0usize]);
-        let mut entry_places = vec![0u32; kernel.nnz()];
-        let mut own_places = vec![0u32; n];
-        let mut clique: Vec<u32> = Vec::new();
-        let mut largest = 0;
-        for s in 0..n {
-            let pairs = mdp.pairs(s);
-            let entries = kernel.offsets()[pairs.start]..kernel.offsets()[pairs.end];
-            clique.clear();
-            clique.push(s as u32);
-            clique.extend_from_slice(&kernel.indices()[entries.clone()]);
-            clique.sort_unstable();
-            clique.dedup();
-            let place = |t: u32| clique.partition_point(|x| *x < t) as u32;
-            own_places[s] = place(s as u32);
-            for e in entries {
-                entry_places[e] = place(kernel.indices()[e]);
-            }
-            largest = largest.max(clique.len());
-            members.extend_from_slice(&clique);
-            offsets.push(members.len());
-        }
-        let matrix = CliqueMatrix::new(n, offsets, members, false, MOST_DENSE)?;
+        let cliques = Cliques::new(mdp);
+        let matrix = cliques.matrix(MOST_DENSE)?;
+        let largest = cliques.largest;
         Some(Hessian {
             matrix,
             local: vec![0.0; largest * largest],
             flow: vec![0.0; largest],
             mean: vec![0.0; largest],
-            hub: kernel.has_spread().then(|| Hub {
+            hub: mdp.kernel().has_spread().then(|| Hub {
                 border: vec![0.0; n],
                 corner: 0.0,
                 border_solved: vec![0.0; n],
                 mean_solved: vec![0.0; n],
                 local: vec![0.0; largest],
             }),
-            entry_places,
-            own_places,
+            entry_places: cliques.entry_places,
+            own_places: cliques.own_places,
         })
     }
 

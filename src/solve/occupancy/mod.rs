@@ -1,8 +1,14 @@
-//! Dual and State Entropy: which method solves them, and on which parts of the model.
+//! Functions of what is visited: which method solves them, and on which parts of the model.
 
+mod cliques;
 mod hessian;
+mod interior;
 mod newton;
 mod potentials;
+mod visits;
+
+pub(super) use interior::Dual;
+pub(super) use visits::solve as visits;
 
 use super::driver::{Candidate, Driver, Kind};
 use super::{Options, Solution, SolverChoice, reference};

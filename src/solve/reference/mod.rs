@@ -9,12 +9,14 @@ mod episode;
 mod frobenius;
 mod infinity;
 mod program;
+mod visits;
 
 pub(super) use column_sum::solve as column_sum;
 pub(super) use entropy::solve as entropy;
 pub(super) use episode::solve as episode;
 pub(super) use frobenius::solve as frobenius;
 pub(super) use infinity::solve as infinity;
+pub(super) use visits::solve as visits;
 
 use crate::model::Mdp;
 use program::Program;

@@ -9,7 +9,7 @@ use crate::solve::driver::Driver;
 /// Asked of Clarabel; what it reached is judged by the certificate.
 const TOLERANCE: f64 = 1e-11;
 
-/// `minimise linear . x` subject to rows of four kinds.
+/// `minimise linear . x` subject to rows of five kinds.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     linear: Vec<f64>,
@@ -17,6 +17,7 @@ pub(super) struct Program {
     at_most: Rows,
     second_order: Rows,
     exponential: Rows,
+    hyperbolic: Rows,
 }
 
 #[derive(Debug, Default)]
@@ -94,6 +95,13 @@ impl Program {
         self.exponential.push([], 1.0);
     }
 
+    /// `height >= 1 / x`, through the cone $(h + x)^2 \ge (h - x)^2 + 4$.
+    pub(super) fn inverse(&mut self, height: usize, x: usize) {
+        self.hyperbolic.push([(height, -1.0), (x, -1.0)], 0.0);
+        self.hyperbolic.push([(height, -1.0), (x, 1.0)], 0.0);
+        self.hyperbolic.push([], 2.0);
+    }
+
     /// Runs Clarabel. Reduced accuracy is not an error here: the certificate, computed elsewhere from the
     /// model, judges the point. Stops for the driver's clock and observer.
     pub(super) fn solve(&self, driver: &mut Driver<'_>) -> Result<Answer> {
@@ -108,6 +116,7 @@ impl Program {
             &self.at_most,
             &self.second_order,
             &self.exponential,
+            &self.hyperbolic,
         ] {
             let offset = right.len();
             rows.extend(part.rows.iter().map(|r| r + offset));
@@ -125,6 +134,8 @@ impl Program {
             cones.push(SupportedConeT::SecondOrderConeT(n_norm));
         }
         cones.extend((0..n_exponential / 3).map(|_| SupportedConeT::ExponentialConeT()));
+        let n_hyperbolic = self.hyperbolic.right.len();
+        cones.extend((0..n_hyperbolic / 3).map(|_| SupportedConeT::SecondOrderConeT(3)));
         let settings = DefaultSettings {
             verbose: false,
             max_iter: 200,

@@ -98,6 +98,9 @@ fn title(formulation: Formulation) -> &'static str {
         Formulation::ColumnSum => "Column Sum",
         Formulation::Dual => "Dual",
         Formulation::StateEntropy => "State Entropy",
+        Formulation::Target => "Target",
+        Formulation::Coverage => "Coverage",
+        Formulation::ModelError => "Model Error",
     }
 }
 

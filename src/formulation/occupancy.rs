@@ -1,0 +1,376 @@
+//! The occupancies of a model: what can be visited for ever, and what no policy exceeds.
+//!
+//! Pairs that no stationary distribution visits are left out, and so are those that must not be visited (of states with a target
+//! of zero, or that a limit without slack forbids). What remains, *the part*, has occupancies with every pair positive:
+//! without restarts it is a union of [components](super::components), with them what the start reaches.
+//!
+//! States whose action probabilities $\xi$ fixes ($A_s \xi = 1$) have one pair in the part, which stands for all of theirs.
+//!
+//! *One certificate.* For any potentials $V$ and prices $y \ge 0$ of the limits, every occupancy satisfies
+//!
+//! $$\langle r, \omega \rangle \le L(r, V, y) = \max_s \max_{p \in \Delta_\xi} p \cdot \Big(r - \sum_j y_j c_j + P_\rho V\Big)_s - V(s)
+//!   + \sum_j y_j b_j ,$$
+//!
+//! because $\langle P_\rho V, \omega \rangle = \langle V, d \rangle$ and $\langle c_j, \omega \rangle \le b_j$. A
+//! [utility](super::utility) turns that into a bound on its value.
+
+use super::components;
+use super::simplex;
+use super::utility::Conjugate;
+use super::visits::Limit;
+use crate::chain::Chain;
+use crate::chain::stationary::long_run;
+use crate::model::{Kernel, Mdp};
+
+/// From here on $A_s \xi$ counts as one.
+const FIXED: f64 = 1.0 - 1e-12;
+
+/// The part of a model that occupancies can live on.
+#[derive(Debug, Clone)]
+pub struct Occupancies {
+    mdp: Mdp,
+    xi: f64,
+    restart: f64,
+    states: Vec<usize>,
+    groups: Vec<usize>,
+    group_offsets: Vec<usize>,
+    component: Vec<u32>,
+}
+
+impl Occupancies {
+    /// The part of a model on which only `allowed` pairs are played; nothing if none can be visited for ever. With restarts
+    /// the start is that of the model.
+    pub fn new(mdp: &Mdp, xi: f64, restart: f64, allowed: Vec<bool>) -> Option<Self> {
+        let (allowed, component) = if restart > 0.0 {
+            let allowed = reached(mdp, xi, restart, allowed)?;
+            (allowed, vec![0; mdp.n_states()])
+        } else {
+            components::recurrent(mdp, xi, allowed)
+        };
+        let states: Vec<usize> = (0..mdp.n_states())
+            .filter(|s| mdp.pairs(*s).any(|pair| allowed[pair]))
+            .collect();
+        if states.is_empty() {
+            return None;
+        }
+        let mut local = vec![u32::MAX; mdp.n_states()];
+        for (i, &s) in states.iter().enumerate() {
+            local[s] = i as u32;
+        }
+        let (mut groups, mut group_offsets) = (Vec::new(), vec![0]);
+        let (mut first_pair, mut actions) = (vec![0], Vec::new());
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        let mut spread = Vec::new();
+        let mut row: Vec<(u32, f64)> = Vec::new();
+        for &s in &states {
+            let here: Vec<usize> = mdp.pairs(s).filter(|pair| allowed[*pair]).collect();
+            let size = if xi * here.len() as f64 >= FIXED {
+                here.len()
+            } else {
+                1
+            };
+            for group in here.chunks(size) {
+                row.clear();
+                let share = 1.0 / size as f64;
+                let mut uniform = 0.0;
+                for &pair in group {
+                    let source = mdp.row(pair);
+                    row.extend(source.entries().map(|(t, p)| (local[t], share * p)));
+                    uniform += share * source.spread;
+                }
+                if restart >= 1.0 {
+                    // nobody follows these rows
+                    row.clear();
+                    row.push((local[s], 1.0));
+                    uniform = 0.0;
+                }
+                row.sort_by_key(|entry| entry.0);
+                let first = indices.len();
+                for &(t, p) in &row {
+                    if indices.len() > first && indices.last() == Some(&t) {
+                        let last = values.len() - 1;
+                        values[last] += p;
+                    } else {
+                        indices.push(t);
+                        values.push(p);
+                    }
+                }
+                offsets.push(indices.len());
+                spread.push(uniform);
+                actions.push(mdp.actions()[group[0]]);
+                groups.extend_from_slice(group);
+                group_offsets.push(groups.len());
+            }
+            first_pair.push(actions.len());
+        }
+        if spread.iter().all(|c| *c == 0.0) {
+            spread.clear();
+        }
+        let n = states.len();
+        let kernel = Kernel::from_raw(n, offsets, indices, values, spread);
+        let start = states.iter().map(|s| mdp.start()[*s]).collect();
+        let component = states.iter().map(|s| component[*s]).collect();
+        Some(Occupancies {
+            mdp: Mdp::from_parts(first_pair, actions, kernel, start),
+            xi,
+            restart,
+            states,
+            groups,
+            group_offsets,
+            component,
+        })
+    }
+
+    /// The part as a model.
+    pub fn mdp(&self) -> &Mdp {
+        &self.mdp
+    }
+
+    /// Least probability of every action.
+    pub fn xi(&self) -> f64 {
+        self.xi
+    }
+
+    /// $\rho$.
+    pub fn restart(&self) -> f64 {
+        self.restart
+    }
+
+    /// The states of the whole model that are visited.
+    pub fn states(&self) -> &[usize] {
+        &self.states
+    }
+
+    /// Component of each state of the part; without restarts occupancies can be mixed between components at will.
+    pub fn component(&self) -> &[u32] {
+        &self.component
+    }
+
+    /// The pairs of the whole model that a pair of the part stands for, evenly.
+    pub fn group(&self, pair: usize) -> &[usize] {
+        &self.groups[self.group_offsets[pair]..self.group_offsets[pair + 1]]
+    }
+
+    /// Whether a pair of the whole model is visited.
+    pub fn visited(&self, n_pairs: usize) -> Vec<bool> {
+        let mut visited = vec![false; n_pairs];
+        self.groups.iter().for_each(|pair| visited[*pair] = true);
+        visited
+    }
+
+    /// Numbers per pair of the whole model, averaged over each group.
+    pub fn means(&self, numbers: &[f64]) -> Vec<f64> {
+        let mean = |group: &[usize]| {
+            group.iter().map(|pair| numbers[*pair]).sum::<f64>() / group.len() as f64
+        };
+        let pairs = 0..self.mdp.n_pairs();
+        pairs.map(|pair| mean(self.group(pair))).collect()
+    }
+
+    /// Limits on the part.
+    pub fn limits(&self, limits: &[Limit]) -> Vec<Limit> {
+        let within = |limit: &Limit| Limit {
+            cost: self.means(&limit.cost),
+            budget: limit.budget,
+        };
+        limits.iter().map(within).collect()
+    }
+
+    /// A policy of the part as one of the whole model, uniform where the part does not lead.
+    pub fn whole_policy(&self, mdp: &Mdp, policy: &[f64]) -> Vec<f64> {
+        let mut whole = vec![0.0; mdp.n_pairs()];
+        for s in 0..mdp.n_states() {
+            let pairs = mdp.pairs(s);
+            let even = 1.0 / pairs.len() as f64;
+            whole[pairs].fill(even);
+        }
+        for &s in &self.states {
+            whole[mdp.pairs(s)].fill(0.0);
+        }
+        for (pair, p) in policy.iter().enumerate() {
+            let group = self.group(pair);
+            for &member in group {
+                whole[member] = p / group.len() as f64;
+            }
+        }
+        whole
+    }
+
+    /// The occupancy of a policy of the part. Where its chain has several recurrent classes they share the mass as it is when the
+    /// process starts from `near`.
+    pub fn of_policy(&self, policy: &[f64], near: &[f64]) -> Vec<f64> {
+        let n = self.mdp.n_states();
+        let mixed = self.mdp.mix(policy);
+        let d = if self.restart >= 1.0 {
+            self.mdp.start().to_vec()
+        } else if self.restart > 0.0 {
+            self.restarted(&mixed)
+        } else {
+            let total: f64 = near.iter().sum();
+            let start = near.iter().map(|x| x / total).collect();
+            long_run(&Chain::from_parts(mixed, start)).distribution
+        };
+        let mut omega = policy.to_vec();
+        for s in 0..n {
+            omega[self.mdp.pairs(s)].iter_mut().for_each(|x| *x *= d[s]);
+        }
+        omega
+    }
+
+    /// The stationary distribution with restarts: one more state leads to the start, and every state to it.
+    fn restarted(&self, mixed: &Kernel) -> Vec<f64> {
+        let n = self.mdp.n_states();
+        let stay = 1.0 - self.restart;
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for s in 0..n {
+            let row = mixed.row(s);
+            indices.extend_from_slice(row.indices);
+            values.extend(row.values.iter().map(|p| stay * p));
+            // the uniform share of a row would reach the restart, too; written out it does not
+            let (share, own) = (stay * row.spread / n as f64, self.restart);
+            if share > 0.0 {
+                let mut dense = vec![share; n];
+                for (t, p) in row.entries() {
+                    dense[t] += stay * p;
+                }
+                indices.truncate(offsets[s]);
+                values.truncate(offsets[s]);
+                indices.extend(0..n as u32);
+                values.extend(dense);
+            }
+            indices.push(n as u32);
+            values.push(own);
+            offsets.push(indices.len());
+        }
+        for (t, p) in self.mdp.start().iter().enumerate() {
+            if *p > 0.0 {
+                indices.push(t as u32);
+                values.push(*p);
+            }
+        }
+        offsets.push(indices.len());
+        let kernel = Kernel::from_raw(n + 1, offsets, indices, values, Vec::new());
+        let even = vec![1.0 / (n + 1) as f64; n + 1];
+        let mut d = long_run(&Chain::from_parts(kernel, even)).distribution;
+        d.truncate(n);
+        let total: f64 = d.iter().sum();
+        d.iter_mut().for_each(|x| *x /= total);
+        d
+    }
+
+    /// $P_\rho V - V - \sum_j y_j c_j$ per pair. A constant in $V$ means nothing; only differences are formed.
+    pub fn advantage(&self, limits: &[Limit], v: &[f64], prices: &[f64], out: &mut [f64]) {
+        let mdp = &self.mdp;
+        let mut state_of = vec![0u32; mdp.n_pairs()];
+        for s in 0..mdp.n_states() {
+            state_of[mdp.pairs(s)].fill(s as u32);
+        }
+        let here = |pair: usize| v[state_of[pair] as usize];
+        mdp.kernel().times_relative(v, &here, out);
+        if self.restart > 0.0 {
+            let base = v[0];
+            let started: f64 = mdp.start().iter().zip(v).map(|(p, v)| p * (v - base)).sum();
+            for (pair, x) in out.iter_mut().enumerate() {
+                *x = (1.0 - self.restart) * *x + self.restart * (started - (here(pair) - base));
+            }
+        }
+        for (limit, y) in limits.iter().zip(prices) {
+            for (x, c) in out.iter_mut().zip(&limit.cost) {
+                *x -= y * c;
+            }
+        }
+    }
+
+    /// $L$ of the [module](self): no occupancy has a larger $\langle r, \omega \rangle$. `advantage` is that of $V$ and $y$.
+    pub fn level(&self, limits: &[Limit], prices: &[f64], advantage: &[f64], r: &[f64]) -> f64 {
+        let of = |s: usize| {
+            let row = self.mdp.pairs(s).map(|pair| advantage[pair] + r[pair]);
+            simplex::support(row, self.xi)
+        };
+        let best = (0..self.mdp.n_states())
+            .map(of)
+            .fold(f64::NEG_INFINITY, f64::max);
+        let budgets: f64 = limits.iter().zip(prices).map(|(l, y)| l.budget * y).sum();
+        best + budgets
+    }
+
+    /// What `(r, V, y)` proves of a utility of the part: no policy that keeps to the limits has more. Negative prices count as
+    /// zero, and the utility may put a better reward in the place of `r`.
+    pub fn bound(
+        &self,
+        utility: &dyn Conjugate,
+        limits: &[Limit],
+        r: &mut [f64],
+        v: &[f64],
+        prices: &[f64],
+    ) -> f64 {
+        let prices: Vec<f64> = prices.iter().map(|y| y.max(0.0)).collect();
+        let mut advantage = vec![0.0; self.mdp.n_pairs()];
+        self.advantage(limits, v, &prices, &mut advantage);
+        utility.reward(self.xi, &advantage, r);
+        let level = self.level(limits, &prices, &advantage, r);
+        utility.at_most(r, level)
+    }
+}
+
+/// The pairs that are played when the process starts over with probability `restart` from the model's start and only those
+/// `allowed` may be played; nothing if that cannot be.
+fn reached(mdp: &Mdp, xi: f64, restart: f64, mut allowed: Vec<bool>) -> Option<Vec<bool>> {
+    let n = mdp.n_states();
+    let mut alive = vec![true; n];
+    let starts = (0..n).filter(|s| mdp.start()[*s] > 0.0);
+    loop {
+        let mut changed = false;
+        let whole = alive.iter().all(|a| *a);
+        for s in 0..n {
+            for pair in mdp.pairs(s) {
+                let row = mdp.row(pair);
+                let lost = row.entries().any(|(t, _)| !alive[t]) || (row.spread > 0.0 && !whole);
+                if allowed[pair] && restart < 1.0 && lost {
+                    allowed[pair] = false;
+                    changed = true;
+                }
+            }
+            let can = |pair: usize| allowed[pair];
+            let stays = if xi > 0.0 {
+                mdp.pairs(s).all(can)
+            } else {
+                mdp.pairs(s).any(can)
+            };
+            if alive[s] && !stays {
+                alive[s] = false;
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    let mut seen = vec![false; n];
+    let mut next: Vec<usize> = starts.collect();
+    if next.iter().any(|s| !alive[*s]) {
+        return None;
+    }
+    next.iter().for_each(|s| seen[*s] = true);
+    while let Some(s) = next.pop() {
+        if restart >= 1.0 {
+            continue;
+        }
+        for pair in mdp.pairs(s).filter(|pair| allowed[*pair]) {
+            let row = mdp.row(pair);
+            let everywhere = if row.spread > 0.0 { n } else { 0 };
+            for t in row.entries().map(|(t, _)| t).chain(0..everywhere) {
+                if !seen[t] {
+                    seen[t] = true;
+                    next.push(t);
+                }
+            }
+        }
+    }
+    for s in 0..n {
+        if !seen[s] || !alive[s] {
+            allowed[mdp.pairs(s)].fill(false);
+        }
+    }
+    Some(allowed)
+}

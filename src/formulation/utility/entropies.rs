@@ -1,0 +1,163 @@
+//! `state-entropy`, `dual`, `target` and all between: $(1 - \tau) H(d) + \tau H(\omega) + \sum \omega \ln w$.
+//!
+//! *Conjugate.* Let $\omega = d \cdot p$. For a reward $r$ on pairs
+//! $\max_\omega f(\omega) - \langle r, \omega \rangle = \ln \sum_s \exp \psi_s$ with
+//! $\psi_s = \max_p \sum_a p_a (\ln w - r)_a + \tau H(p)$, which is $\tau \ln \sum_a \exp ((\ln w - r)_a / \tau)$, the largest of the
+//! $\ln w - r$ at $\tau = 0$. So $f^*(r) = - \ln \sum_s \exp \psi_s$.
+//!
+//! *Best reward.* Beside potentials the best $r$ is the gradient at the $\omega$ that attains the same maximum over $\Delta_\xi$ with the
+//! advantages in place of $-r$. The bound is then that of [`entropy`](crate::formulation::entropy).
+
+use super::{Conjugate, Form, Linear, Utility};
+use crate::formulation::entropy::log_sum_exp;
+use crate::formulation::occupancy::Occupancies;
+use crate::formulation::simplex;
+use crate::model::Mdp;
+
+/// Entropies of states and actions, with weights.
+#[derive(Debug, Clone)]
+pub struct Entropies {
+    first_pair: Vec<usize>,
+    /// $\ln w$ per pair.
+    log_weights: Vec<f64>,
+    tau: f64,
+}
+
+impl Entropies {
+    /// $(1 - \tau) H(d) + \tau H(\omega)$.
+    pub fn new(mdp: &Mdp, tau: f64) -> Self {
+        Entropies {
+            first_pair: mdp.first_pair().to_vec(),
+            log_weights: vec![0.0; mdp.n_pairs()],
+            tau,
+        }
+    }
+
+    /// $H(d) + \sum_s d_s \ln q_s = -\mathrm{KL}(d, q)$. States with $q_s = 0$ must not be visited; their weight is as small
+    /// as numbers are.
+    pub fn towards(mdp: &Mdp, q: &[f64]) -> Self {
+        let mut entropies = Entropies::new(mdp, 0.0);
+        let sum: f64 = q.iter().sum();
+        for (s, q) in q.iter().enumerate() {
+            entropies.log_weights[mdp.pairs(s)].fill((q / sum).max(f64::MIN_POSITIVE).ln());
+        }
+        entropies
+    }
+
+    /// Calls `each` with the number and the pairs of every state.
+    fn states(&self) -> impl Iterator<Item = std::ops::Range<usize>> + Clone {
+        self.first_pair.windows(2).map(|w| w[0]..w[1])
+    }
+
+    fn psi(&self, row: impl Iterator<Item = f64> + Clone) -> f64 {
+        if self.tau > 0.0 {
+            self.tau * log_sum_exp(row.map(|x| x / self.tau))
+        } else {
+            row.fold(f64::NEG_INFINITY, f64::max)
+        }
+    }
+}
+
+/// $-x \ln x$.
+fn entropy_of(x: f64) -> f64 {
+    if x > 0.0 { -x * x.ln() } else { 0.0 }
+}
+
+impl Utility for Entropies {
+    fn value(&self, omega: &[f64]) -> f64 {
+        let mut value: f64 = omega
+            .iter()
+            .zip(&self.log_weights)
+            .map(|(x, w)| x * w)
+            .sum();
+        for pairs in self.states() {
+            let row = &omega[pairs];
+            value += (1.0 - self.tau) * entropy_of(row.iter().sum());
+            if self.tau > 0.0 {
+                value += self.tau * row.iter().map(|x| entropy_of(*x)).sum::<f64>();
+            }
+        }
+        value
+    }
+
+    fn gradient(&self, omega: &[f64], out: &mut [f64]) {
+        let log = |x: f64| -x.max(f64::MIN_POSITIVE).ln();
+        for pairs in self.states() {
+            let state = (1.0 - self.tau) * log(omega[pairs.clone()].iter().sum());
+            for pair in pairs {
+                let own = if self.tau > 0.0 {
+                    self.tau * log(omega[pair])
+                } else {
+                    0.0
+                };
+                out[pair] = state + own - 1.0 + self.log_weights[pair];
+            }
+        }
+    }
+}
+
+impl Conjugate for Entropies {
+    fn conjugate(&self, r: &[f64]) -> f64 {
+        let of = |pairs: std::ops::Range<usize>| {
+            self.psi(pairs.map(|pair| self.log_weights[pair] - r[pair]))
+        };
+        -log_sum_exp(self.states().map(of))
+    }
+
+    fn reward(&self, xi: f64, advantage: &[f64], r: &mut [f64]) {
+        let (mut row, mut p) = (Vec::new(), Vec::new());
+        for pairs in self.states() {
+            row.clear();
+            row.extend(
+                pairs
+                    .clone()
+                    .map(|pair| advantage[pair] + self.log_weights[pair]),
+            );
+            p.resize(row.len(), 0.0);
+            // with d(s) proportional to exp(theta) the gradient is, up to a constant, -theta + tau (H(p) .. - ln p)
+            if self.tau > 0.0 {
+                let theta = simplex::soft_maximum(&row, xi, self.tau, &mut p);
+                for (pair, p) in pairs.clone().zip(&p) {
+                    let log = p.max(f64::MIN_POSITIVE).ln();
+                    r[pair] = self.log_weights[pair] - theta - self.tau * log;
+                }
+            } else {
+                let theta = simplex::support(row.iter().copied(), xi);
+                for pair in pairs.clone() {
+                    r[pair] = self.log_weights[pair] - theta;
+                }
+            }
+        }
+    }
+
+    fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
+        let mut log_weights: Vec<f64> = Vec::with_capacity(part.mdp().n_pairs());
+        for pair in 0..part.mdp().n_pairs() {
+            // merged pairs are played evenly: their entropy is a weight of the state
+            let group = part.group(pair);
+            let n = group.len() as f64;
+            let mean = group.iter().map(|p| self.log_weights[*p]).sum::<f64>() / n;
+            log_weights.push(mean + self.tau * n.ln());
+        }
+        Box::new(Entropies {
+            first_pair: part.mdp().first_pair().to_vec(),
+            log_weights,
+            tau: self.tau,
+        })
+    }
+
+    fn linearise(&self, omega: &[f64], d: &[f64], _r: &[f64], out: &mut Linear) {
+        for (s, pairs) in self.states().enumerate() {
+            out.state[s] = (1.0 - self.tau) * (-d[s].ln() - 1.0);
+            out.state_slope[s] = (1.0 - self.tau) / d[s];
+            for pair in pairs {
+                out.pair[pair] = self.tau * (-omega[pair].ln() - 1.0) + self.log_weights[pair];
+                out.pair_slope[pair] = self.tau / omega[pair];
+            }
+        }
+    }
+
+    fn form(&self) -> Form<'_> {
+        Form::Entropies(&self.log_weights, self.tau)
+    }
+}

@@ -1,0 +1,52 @@
+//! A long-run average reward, $\sum \omega\, w$: what limits are measured by. Its conjugate is 0 at $r = w$.
+
+use super::{Conjugate, Form, Linear, Utility};
+use crate::formulation::occupancy::Occupancies;
+
+/// A reward per pair.
+#[derive(Debug, Clone)]
+pub struct Average {
+    reward: Vec<f64>,
+}
+
+impl Average {
+    /// With $w$ per pair.
+    pub fn new(reward: Vec<f64>) -> Self {
+        Average { reward }
+    }
+}
+
+impl Utility for Average {
+    fn value(&self, omega: &[f64]) -> f64 {
+        omega.iter().zip(&self.reward).map(|(x, w)| x * w).sum()
+    }
+
+    fn gradient(&self, _omega: &[f64], out: &mut [f64]) {
+        out.copy_from_slice(&self.reward);
+    }
+}
+
+impl Conjugate for Average {
+    fn conjugate(&self, r: &[f64]) -> f64 {
+        // sum omega = 1: the infimum is the least difference
+        let differences = r.iter().zip(&self.reward).map(|(r, w)| r - w);
+        differences.fold(f64::INFINITY, f64::min)
+    }
+
+    fn reward(&self, _xi: f64, _advantage: &[f64], r: &mut [f64]) {
+        r.copy_from_slice(&self.reward);
+    }
+
+    fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
+        Box::new(Average::new(part.means(&self.reward)))
+    }
+
+    fn linearise(&self, _omega: &[f64], _d: &[f64], _r: &[f64], out: &mut Linear) {
+        out.pair.copy_from_slice(&self.reward);
+        out.pair_slope.fill(0.0);
+    }
+
+    fn form(&self) -> Form<'_> {
+        Form::Average(&self.reward)
+    }
+}

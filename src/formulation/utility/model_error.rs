@@ -1,0 +1,111 @@
+//! `model-error`: $-\sum c / \omega$ with $c(s,a) = 1 - \sum_t P(t|s,a)^2$.
+//!
+//! After $T$ steps the pair $(s,a)$ was tried about $T \omega(s,a)$ times, and the expected square of the error of its estimated row is
+//! $c(s,a) / (T \omega(s,a))$ (the sum of $P (1 - P)$ over its entries, per sample): $(\sum c / \omega) / T$ in all.
+//!
+//! *Conjugate.* $\inf_\omega \langle r, \omega \rangle + \sum c / \omega$ is attained at $\omega = \sqrt{c / r}$: $f^*(r) = 2 \sum \sqrt{c r}$ for
+//! $r \ge 0$. Scaled by the best $\kappa$ the bound becomes $f \le -(\sum \sqrt{c r})^2 / L$.
+
+use super::{Conjugate, Form, Linear, Utility};
+use crate::formulation::occupancy::Occupancies;
+use crate::model::Mdp;
+
+/// Rows whose error is below this are known for sure, but for rounding.
+const NONE: f64 = 1e-12;
+
+/// The expected error of the estimated model, negated.
+#[derive(Debug, Clone)]
+pub struct ModelError {
+    c: Vec<f64>,
+}
+
+impl ModelError {
+    /// With $c$ per pair, none negative.
+    pub fn new(c: Vec<f64>) -> Self {
+        ModelError { c }
+    }
+}
+
+/// $c(s,a) = 1 - \sum_t P(t|s,a)^2$ of a model.
+pub fn errors(mdp: &Mdp) -> Vec<f64> {
+    let n = mdp.n_states() as f64;
+    let of = |pair: usize| {
+        let row = mdp.row(pair);
+        let share = row.spread / n;
+        let mut squares = n * share * share;
+        for (_, p) in row.entries() {
+            squares += p * (p + 2.0 * share);
+        }
+        let error = 1.0 - squares;
+        if error < NONE { 0.0 } else { error }
+    };
+    (0..mdp.n_pairs()).map(of).collect()
+}
+
+impl Utility for ModelError {
+    fn value(&self, omega: &[f64]) -> f64 {
+        let terms = self.c.iter().zip(omega).filter(|(c, _)| **c > 0.0);
+        -terms
+            .map(|(c, x)| c / x.max(f64::MIN_POSITIVE))
+            .sum::<f64>()
+    }
+
+    fn gradient(&self, omega: &[f64], out: &mut [f64]) {
+        for ((out, c), x) in out.iter_mut().zip(&self.c).zip(omega) {
+            *out = if *c > 0.0 { c / (x * x) } else { 0.0 };
+        }
+    }
+}
+
+/// $\sum \sqrt{c r}$.
+fn roots(c: &[f64], r: &[f64]) -> f64 {
+    c.iter().zip(r).map(|(c, r)| (c * r).sqrt()).sum()
+}
+
+impl Conjugate for ModelError {
+    fn conjugate(&self, r: &[f64]) -> f64 {
+        if r.iter().all(|r| *r >= 0.0) {
+            2.0 * roots(&self.c, r)
+        } else {
+            f64::NEG_INFINITY
+        }
+    }
+
+    fn at_most(&self, r: &[f64], level: f64) -> f64 {
+        if !r.iter().all(|r| *r >= 0.0) {
+            return f64::INFINITY;
+        }
+        let roots = roots(&self.c, r);
+        if level > 0.0 {
+            -roots * roots / level
+        } else if roots > 0.0 {
+            // no occupancy has so little reward
+            f64::NEG_INFINITY
+        } else {
+            0.0
+        }
+    }
+
+    fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
+        // merged pairs are played evenly, each a share of their state
+        let of = |pair: usize| {
+            let group = part.group(pair);
+            group.len() as f64 * group.iter().map(|p| self.c[*p]).sum::<f64>()
+        };
+        Box::new(ModelError::new((0..part.mdp().n_pairs()).map(of).collect()))
+    }
+
+    fn linearise(&self, omega: &[f64], _d: &[f64], r: &[f64], out: &mut Linear) {
+        // r omega^2 = c is nearer to linear than r = c / omega^2
+        for (pair, (c, x)) in self.c.iter().zip(omega).enumerate() {
+            if *c > 0.0 {
+                out.pair[pair] = c / (x * x);
+                out.pair_slope[pair] = 2.0 * r[pair].max(0.0) / x;
+            }
+        }
+    }
+
+    fn form(&self) -> Form<'_> {
+        Form::Inverse(&self.c)
+    }
+}

@@ -1,0 +1,267 @@
+//! One Newton direction of the [interior-point method](super): everything but the potentials and the border is eliminated.
+//!
+//! With $K$, $A$ as in [`normal`](super::normal) and a border $B$ of one column each for $\lambda$, the prices and $t$,
+//!
+//! $$ \begin{pmatrix} K & A^\top & B \\\\ A & & \\\\ B^\top & & D \end{pmatrix}
+//!    \begin{pmatrix} d\omega \\\\ dV \\\\ d\eta \end{pmatrix} = \begin{pmatrix} G \\\\ r_p \\\\ q \end{pmatrix} . $$
+
+use super::Interior;
+use crate::linalg::gauss::gauss;
+use crate::solve::driver::Driver;
+
+/// Relative accuracy of solutions with a factor; without one, so many times the distance from the optimum, between two values.
+const ACCURATE: f64 = 1e-13;
+const ROUGH: (f64, f64) = (1e-7, 1e-4);
+
+/// A change of everything.
+pub(super) struct Step {
+    pub(super) omega: Vec<f64>,
+    pub(super) x: Vec<f64>,
+    pub(super) u: Vec<f64>,
+    pub(super) s: Vec<f64>,
+    pub(super) t: f64,
+    pub(super) v: Vec<f64>,
+    pub(super) lambda: f64,
+    pub(super) z: Vec<f64>,
+    pub(super) r: Vec<f64>,
+    pub(super) state_r: Vec<f64>,
+    pub(super) y: Vec<f64>,
+}
+
+impl Step {
+    pub(super) fn is_finite(&self) -> bool {
+        let finite = |v: &[f64]| v.iter().all(|x| x.is_finite());
+        finite(&self.omega) && finite(&self.v) && finite(&self.y) && self.t.is_finite()
+    }
+}
+
+/// A column of the border: as it is, its potentials, and what is left of it along the flow constraints.
+struct Column {
+    given: Vec<f64>,
+    v: Vec<f64>,
+    along: Vec<f64>,
+}
+
+/// The equations at one point, factored.
+pub(super) struct Direction {
+    columns: Vec<Column>,
+    flow: Vec<f64>,
+    /// What the stationarity equations of pairs lack, links and products apart.
+    residual: Vec<f64>,
+    wanted: f64,
+}
+
+impl Direction {
+    pub(super) fn prepare(at: &mut Interior<'_>, driver: &mut Driver<'_>) -> Option<Self> {
+        let pairs = at.omega.len();
+        let mut slope = at.linear.pair_slope.clone();
+        let mut weight = vec![0.0; pairs];
+        for i in 0..pairs {
+            weight[i] = at.z[i] / at.x[i];
+        }
+        if at.floor.is_some() {
+            for i in 0..pairs {
+                slope[i] += at.r[i] / at.u[i];
+            }
+        }
+        let state_slope = at.linear.state_slope.clone();
+        if !at.normal.factor(&slope, &state_slope, &weight) {
+            return None;
+        }
+        let wanted = if at.normal.factors() {
+            ACCURATE
+        } else {
+            (1e-2 * at.mu()).clamp(ROUGH.0, ROUGH.1)
+        };
+        // border: lambda, prices, t
+        let mut given: Vec<Vec<f64>> = Vec::new();
+        if at.part.restart() == 0.0 {
+            given.push(vec![1.0; pairs]);
+        }
+        for (limit, unit) in at.limits.iter().zip(&at.cost_units) {
+            given.push(limit.cost.iter().map(|c| c / unit).collect());
+        }
+        if let Some((floor, _)) = &at.floor {
+            let of = |i: usize| -at.r[i] / at.u[i] * floor[i];
+            given.push((0..pairs).map(of).collect());
+        }
+        let mut columns = Vec::with_capacity(given.len());
+        for given in given {
+            let nothing = vec![0.0; at.v.len()];
+            let (v, along) = through(at, &given, &nothing, wanted, driver);
+            columns.push(Column { given, v, along });
+        }
+        let mut residual = vec![0.0; pairs];
+        at.normal.columns(&at.v, &mut residual);
+        at.add_limits(&at.y, &mut residual);
+        for (s, range) in at.of_states().enumerate() {
+            let sum: f64 = at.z[range.clone()].iter().sum();
+            for i in range {
+                let z = at.z[i] - at.part.xi() * sum;
+                residual[i] = at.state_r[s] + at.r[i] - residual[i] - at.lambda + z;
+            }
+        }
+        Some(Direction {
+            columns,
+            flow: at.flow_residual(),
+            residual,
+            wanted,
+        })
+    }
+
+    /// The direction towards products of `centre`, corrected for the products of the changes of an earlier one.
+    pub(super) fn solve(
+        &mut self,
+        at: &mut Interior<'_>,
+        centre: f64,
+        earlier: Option<&Step>,
+        driver: &mut Driver<'_>,
+    ) -> Step {
+        let (pairs, xi) = (at.omega.len(), at.part.xi());
+        let product = |i: usize, a: &[f64], b: &[f64], da: Option<&[f64]>, db: Option<&[f64]>| {
+            let second = da.map_or(0.0, |d| d[i]) * db.map_or(0.0, |d| d[i]);
+            centre - a[i] * b[i] - second
+        };
+        let for_x = |i: usize| {
+            let (dx, dz) = (earlier.map(|e| &e.x[..]), earlier.map(|e| &e.z[..]));
+            product(i, &at.x, &at.z, dx, dz) / at.x[i]
+        };
+        let for_s = |j: usize| {
+            let (ds, dy) = (earlier.map(|e| &e.s[..]), earlier.map(|e| &e.y[..]));
+            product(j, &at.s, &at.y, ds, dy)
+        };
+        let from_s: Vec<f64> = (0..at.s.len()).map(for_s).collect();
+        let for_u = |i: usize| {
+            let (du, dr) = (earlier.map(|e| &e.u[..]), earlier.map(|e| &e.r[..]));
+            product(i, &at.u, &at.r, du, dr) / at.u[i]
+        };
+        // G: what the stationarity of each pair lacks, with links and products eliminated
+        let from_x: Vec<f64> = (0..pairs).map(for_x).collect();
+        let from_u: Vec<f64> = match &at.floor {
+            Some(_) => (0..pairs).map(for_u).collect(),
+            None => Vec::new(),
+        };
+        let mut right = self.residual.clone();
+        for (s, range) in at.of_states().enumerate() {
+            let sum: f64 = from_x[range.clone()].iter().sum();
+            let state = at.linear.state[s] - at.state_r[s];
+            for i in range {
+                right[i] += from_x[i] - xi * sum;
+                right[i] += match at.floor {
+                    Some(_) => from_u[i],
+                    None => state + at.linear.pair[i] - at.r[i],
+                };
+            }
+        }
+        let wanted = self.wanted;
+        let (mut v, mut omega) = through(at, &right, &self.flow, wanted, driver);
+        // the border's own equations
+        let k = self.columns.len();
+        let (mut matrix, mut q) = (vec![0.0; k * k], vec![0.0; k]);
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        for i in 0..k {
+            for j in 0..k {
+                matrix[i * k + j] = -dot(&self.columns[i].given, &self.columns[j].along);
+            }
+            q[i] = -dot(&self.columns[i].given, &omega);
+        }
+        let with_lambda = usize::from(at.part.restart() == 0.0);
+        if with_lambda == 1 {
+            q[0] += at.units - at.omega.iter().sum::<f64>();
+        }
+        for j in 0..at.s.len() {
+            let i = with_lambda + j;
+            matrix[i * k + i] -= at.s[j] / at.y[j];
+            q[i] += at.slack(j) - at.s[j] - from_s[j] / at.y[j];
+        }
+        if let Some((floor, _)) = &at.floor {
+            let i = k - 1;
+            let mut square = 0.0;
+            let mut lacks = at.units;
+            for (p, b) in floor.iter().enumerate() {
+                square += at.r[p] / at.u[p] * b * b;
+                lacks -= b * (at.r[p] + from_u[p]);
+            }
+            matrix[i * k + i] += square;
+            q[i] += lacks;
+        }
+        let border = gauss(matrix, q);
+        for (column, change) in self.columns.iter().zip(&border) {
+            for (x, c) in omega.iter_mut().zip(&column.along) {
+                *x -= change * c;
+            }
+            for (x, c) in v.iter_mut().zip(&column.v) {
+                *x -= change * c;
+            }
+        }
+        let (lambda, rest) = border.split_at(with_lambda);
+        let prices = rest[..at.s.len()].to_vec();
+        let t = if at.floor.is_some() {
+            border[k - 1]
+        } else {
+            0.0
+        };
+        // back to what was eliminated
+        let mut step = Step {
+            x: omega.clone(),
+            z: vec![0.0; pairs],
+            u: Vec::new(),
+            r: vec![0.0; pairs],
+            state_r: vec![0.0; at.v.len()],
+            s: vec![0.0; at.s.len()],
+            lambda: lambda.first().copied().unwrap_or(0.0),
+            y: prices,
+            omega,
+            v,
+            t,
+        };
+        for (s, range) in at.of_states().enumerate() {
+            let d: f64 = step.omega[range.clone()].iter().sum();
+            step.state_r[s] = at.linear.state[s] - at.state_r[s] - at.linear.state_slope[s] * d;
+            for i in range {
+                step.x[i] -= xi * d;
+                step.z[i] = from_x[i] - at.z[i] / at.x[i] * step.x[i];
+                step.r[i] = at.linear.pair[i] - at.r[i] - at.linear.pair_slope[i] * step.omega[i];
+            }
+        }
+        if let Some((floor, _)) = &at.floor {
+            step.state_r.fill(0.0);
+            let du = |i: usize| step.omega[i] - t * floor[i];
+            step.u = (0..pairs).map(du).collect();
+            for i in 0..pairs {
+                step.r[i] = from_u[i] - at.r[i] / at.u[i] * step.u[i];
+            }
+        }
+        for j in 0..at.s.len() {
+            let cost = &at.limits[j].cost;
+            let spent = dot(cost, &step.omega) / at.cost_units[j];
+            step.s[j] = at.slack(j) - at.s[j] - spent;
+        }
+        step
+    }
+}
+
+/// Potentials and the change of $\omega$ for one right-hand side without border: $K d\omega + A^\top dV = G$, $A d\omega = r_p$.
+fn through(
+    at: &mut Interior<'_>,
+    right: &[f64],
+    flow: &[f64],
+    wanted: f64,
+    driver: &mut Driver<'_>,
+) -> (Vec<f64>, Vec<f64>) {
+    let mut along = right.to_vec();
+    at.normal.divide(&mut along);
+    let mut lacks = vec![0.0; flow.len()];
+    at.normal.rows(&along, &mut lacks);
+    for (x, f) in lacks.iter_mut().zip(flow) {
+        *x -= f;
+    }
+    let v = at.normal.solve(&lacks, wanted, &mut || !driver.alive());
+    let mut columns = vec![0.0; along.len()];
+    at.normal.columns(&v, &mut columns);
+    for (x, (g, c)) in along.iter_mut().zip(right.iter().zip(&columns)) {
+        *x = g - c;
+    }
+    at.normal.divide(&mut along);
+    (v, along)
+}

@@ -1,0 +1,329 @@
+//! The normal equations $A K^{-1} A^\top v = b$ of the occupancies' Newton steps.
+//!
+//! $A$ holds the flow constraints, $(A \omega)(t) = d(t) - (1 - \rho) \sum \omega P(t)$, and $K$ one block per state:
+//!
+//! $$K_s = \mathrm{diag}(h) + g\, \mathbf 1 \mathbf 1^\top + N^\top \mathrm{diag}(w) N, \qquad N = I - \xi \mathbf 1 \mathbf 1^\top ,$$
+//!
+//! $h$ and $g$ the curvature of the utility by pairs and by state, $w$ the barrier's weights of $\omega - \xi d \ge 0$. The matrix has the
+//! pattern of the [cliques](super::super::cliques). It is solved by conjugate gradients, preconditioned by its Cholesky factor
+//! where that is cheap (two or three rounds then mend the rounding) and by its diagonal where it is not. Uniform shares of
+//! rows are in the products, but not in the preconditioner.
+
+use super::super::cliques::Cliques;
+use crate::formulation::occupancy::Occupancies;
+use crate::linalg::clique_matrix::CliqueMatrix;
+use crate::model::{Kernel, Mdp};
+
+/// Up to this many states a matrix with too many entries is factored densely.
+const MOST_DENSE: usize = 1_500;
+/// Multiplications that one factorisation may take.
+const MOST_WORK: f64 = 3e9;
+/// Scaled pivots below this are rounding.
+const PIVOT: f64 = 1e-18;
+/// What is added to the diagonal of the preconditioner where uniform rows are missing from it.
+const WITHOUT_SPREAD: f64 = 1e-9;
+/// Rounds with a factor, with a diagonal.
+const ROUNDS: (usize, usize) = (40, 1_500);
+/// Rounds between two questions whether to stop.
+const ASK_EVERY: usize = 16;
+
+pub(super) struct Normal<'a> {
+    part: &'a Occupancies,
+    transposed: Kernel,
+    /// Lower triangles of the factors of the $K_s$, row by row.
+    blocks: Vec<f64>,
+    block_offsets: Vec<usize>,
+    state_of: Vec<u32>,
+    cliques: Cliques,
+    matrix: Option<CliqueMatrix>,
+    /// The diagonal of the matrix.
+    diagonal: Vec<f64>,
+    /// One state of each component, whose unknown is held: without restarts the flow constraints of a component sum to zero.
+    held: Vec<usize>,
+    pairs: Vec<f64>,
+    /// Room for one state: its rows over its clique, and the square of the clique.
+    rows: Vec<f64>,
+    local: Vec<f64>,
+}
+
+impl<'a> Normal<'a> {
+    pub(super) fn new(part: &'a Occupancies) -> Self {
+        let mdp = part.mdp();
+        let n = mdp.n_states();
+        let mut block_offsets = vec![0];
+        let mut state_of = vec![0u32; mdp.n_pairs()];
+        for s in 0..n {
+            block_offsets.push(block_offsets[s] + mdp.n_actions(s).pow(2));
+            state_of[mdp.pairs(s)].fill(s as u32);
+        }
+        let cliques = Cliques::new(mdp);
+        let matrix = cliques.matrix(MOST_DENSE);
+        let matrix = matrix.filter(|m| n <= MOST_DENSE || m.work() <= MOST_WORK);
+        let mut held = Vec::new();
+        if part.restart() == 0.0 {
+            let mut seen = std::collections::HashSet::new();
+            let first = |s: &usize| seen.insert(part.component()[*s]);
+            held = (0..n).filter(first).collect();
+        }
+        let most_actions = mdp.max_actions();
+        Normal {
+            transposed: mdp.kernel().transpose(),
+            blocks: vec![0.0; block_offsets[n]],
+            block_offsets,
+            state_of,
+            diagonal: vec![0.0; n],
+            held,
+            pairs: vec![0.0; mdp.n_pairs()],
+            rows: vec![0.0; most_actions * cliques.largest],
+            local: vec![0.0; cliques.largest * cliques.largest],
+            matrix,
+            cliques,
+            part,
+        }
+    }
+
+    /// Whether the matrix is factored.
+    pub(super) fn factors(&self) -> bool {
+        self.matrix.is_some()
+    }
+
+    fn mdp(&self) -> &'a Mdp {
+        self.part.mdp()
+    }
+
+    /// $A^\top v$, per pair.
+    pub(super) fn columns(&self, v: &[f64], out: &mut [f64]) {
+        let here = |pair: usize| v[self.state_of[pair] as usize];
+        self.mdp().kernel().times_relative(v, &here, out);
+        let restart = self.part.restart();
+        for (pair, x) in out.iter_mut().enumerate() {
+            *x = restart * here(pair) - (1.0 - restart) * *x;
+        }
+    }
+
+    /// $A \omega$, per state.
+    pub(super) fn rows(&self, omega: &[f64], out: &mut [f64]) {
+        let mdp = self.mdp();
+        mdp.kernel().arrivals(&self.transposed, omega, out);
+        let stay = 1.0 - self.part.restart();
+        for (s, x) in out.iter_mut().enumerate() {
+            let d: f64 = omega[mdp.pairs(s)].iter().sum();
+            *x = d - stay * *x;
+        }
+    }
+
+    /// Takes new curvatures and weights; false where a block is not positive.
+    pub(super) fn factor(&mut self, pair: &[f64], state: &[f64], weight: &[f64]) -> bool {
+        let (mdp, xi) = (self.mdp(), self.part.xi());
+        for s in 0..mdp.n_states() {
+            let pairs = mdp.pairs(s);
+            let n = pairs.len();
+            let (h, w) = (&pair[pairs.clone()], &weight[pairs]);
+            let block = &mut self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
+            let common = state[s] + xi * xi * w.iter().sum::<f64>();
+            for a in 0..n {
+                for b in 0..=a {
+                    let mut x = common - xi * (w[a] + w[b]);
+                    if a == b {
+                        x += h[a] + w[a];
+                    }
+                    block[a * n + b] = x;
+                }
+            }
+            if !cholesky(block, n) {
+                return false;
+            }
+        }
+        self.assemble()
+    }
+
+    /// Multiplies by $K^{-1}$, in place.
+    pub(super) fn divide(&self, x: &mut [f64]) {
+        let mdp = self.mdp();
+        for s in 0..mdp.n_states() {
+            let block = &self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
+            let row = &mut x[mdp.pairs(s)];
+            forward(block, row, 1);
+            backward(block, row);
+        }
+    }
+
+    /// The matrix, or its diagonal alone where it is not factored.
+    fn assemble(&mut self) -> bool {
+        let mdp = self.part.mdp();
+        let kernel = mdp.kernel();
+        let stay = 1.0 - self.part.restart();
+        self.diagonal.fill(0.0);
+        if let Some(matrix) = &mut self.matrix {
+            matrix.clear();
+        }
+        for s in 0..mdp.n_states() {
+            let pairs = mdp.pairs(s);
+            let (n, first) = (pairs.len(), pairs.start);
+            let clique = self.cliques.offsets[s]..self.cliques.offsets[s + 1];
+            let width = clique.len();
+            let rows = &mut self.rows[..n * width];
+            rows.fill(0.0);
+            for pair in pairs {
+                let row = &mut rows[(pair - first) * width..][..width];
+                row[self.cliques.own_places[s] as usize] = 1.0;
+                for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
+                    row[self.cliques.entry_places[e] as usize] -= stay * kernel.values()[e];
+                }
+            }
+            let block = &self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
+            forward(block, rows, width);
+            for (j, &t) in self.cliques.members[clique].iter().enumerate() {
+                let squares = (0..n).map(|a| rows[a * width + j].powi(2));
+                self.diagonal[t as usize] += squares.sum::<f64>();
+            }
+            let Some(matrix) = &mut self.matrix else {
+                continue;
+            };
+            let local = &mut self.local[..width * width];
+            local.fill(0.0);
+            for row in rows.chunks(width) {
+                for j in 0..width {
+                    if row[j] != 0.0 {
+                        for i in j..width {
+                            local[j * width + i] += row[j] * row[i];
+                        }
+                    }
+                }
+            }
+            matrix.add_clique(s, local);
+        }
+        if let Some(matrix) = &mut self.matrix {
+            for &s in &self.held {
+                matrix.double_diagonal(s);
+            }
+            if kernel.has_spread() {
+                let extra: Vec<f64> = self.diagonal.iter().map(|x| WITHOUT_SPREAD * x).collect();
+                matrix.add_diagonal(&extra);
+            }
+            return matrix.factor(PIVOT);
+        }
+        self.diagonal.iter().all(|x| x.is_finite())
+    }
+
+    /// $A K^{-1} A^\top v$.
+    fn apply(&mut self, v: &[f64], out: &mut [f64]) {
+        let mut pairs = std::mem::take(&mut self.pairs);
+        self.columns(v, &mut pairs);
+        self.divide(&mut pairs);
+        self.rows(&pairs, out);
+        self.pairs = pairs;
+    }
+
+    fn precondition(&mut self, residual: &[f64], out: &mut [f64]) {
+        out.copy_from_slice(residual);
+        match &mut self.matrix {
+            Some(matrix) => matrix.solve(out),
+            None => {
+                for (x, d) in out.iter_mut().zip(&self.diagonal) {
+                    *x /= d.max(f64::MIN_POSITIVE);
+                }
+            }
+        }
+    }
+
+    /// Solves the equations to a relative accuracy.
+    pub(super) fn solve(
+        &mut self,
+        right: &[f64],
+        wanted: f64,
+        expired: &mut dyn FnMut() -> bool,
+    ) -> Vec<f64> {
+        let n = right.len();
+        let mut x = vec![0.0; n];
+        let mut residual = right.to_vec();
+        let (mut scaled, mut product) = (vec![0.0; n], vec![0.0; n]);
+        self.precondition(&residual, &mut scaled);
+        let mut conjugate = scaled.clone();
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let mut rho = dot(&residual, &scaled);
+        let first = rho;
+        let rounds = if self.factors() { ROUNDS.0 } else { ROUNDS.1 };
+        let (mut best, mut worse) = (f64::INFINITY, 0);
+        for round in 0..rounds {
+            if !(rho > wanted * wanted * first) {
+                break;
+            }
+            // rounding has the last word: no progress, no further rounds
+            if rho < 0.25 * best {
+                (best, worse) = (rho, 0);
+            } else {
+                worse += 1;
+                if self.factors() && worse > 4 {
+                    break;
+                }
+            }
+            if round % ASK_EVERY == ASK_EVERY - 1 && expired() {
+                break;
+            }
+            self.apply(&conjugate, &mut product);
+            let curvature = dot(&product, &conjugate);
+            if !(curvature > 0.0) {
+                break;
+            }
+            let step = rho / curvature;
+            for i in 0..n {
+                x[i] += step * conjugate[i];
+                residual[i] -= step * product[i];
+            }
+            self.precondition(&residual, &mut scaled);
+            let next = dot(&residual, &scaled);
+            let momentum = next / rho;
+            rho = next;
+            for i in 0..n {
+                conjugate[i] = scaled[i] + momentum * conjugate[i];
+            }
+        }
+        x
+    }
+}
+
+/// $L L^\top$ of a lower triangle, in place.
+fn cholesky(block: &mut [f64], n: usize) -> bool {
+    for a in 0..n {
+        for b in 0..=a {
+            let known: f64 = (0..b).map(|k| block[a * n + k] * block[b * n + k]).sum();
+            let x = block[a * n + b] - known;
+            if a == b {
+                // what is left of a positive number may be rounding
+                let least = 1e-30 * block[a * n + a];
+                if !(x.is_finite() && block[a * n + a] > 0.0) {
+                    return false;
+                }
+                block[a * n + a] = x.max(least).sqrt();
+            } else {
+                block[a * n + b] = x / block[b * n + b];
+            }
+        }
+    }
+    true
+}
+
+/// $L^{-1}$ times `width` columns that stand beside one another, in place.
+fn forward(block: &[f64], x: &mut [f64], width: usize) {
+    let n = x.len() / width;
+    for a in 0..n {
+        let (before, rest) = x.split_at_mut(a * width);
+        let row = &mut rest[..width];
+        for (b, done) in before.chunks(width).enumerate() {
+            let factor = block[a * n + b];
+            row.iter_mut().zip(done).for_each(|(x, y)| *x -= factor * y);
+        }
+        let pivot = block[a * n + a];
+        row.iter_mut().for_each(|x| *x /= pivot);
+    }
+}
+
+/// $L^{-\top} x$, in place.
+fn backward(block: &[f64], x: &mut [f64]) {
+    let n = x.len();
+    for a in (0..n).rev() {
+        let known: f64 = (a + 1..n).map(|b| block[b * n + a] * x[b]).sum();
+        x[a] = (x[a] - known) / block[a * n + a];
+    }
+}
