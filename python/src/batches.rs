@@ -121,12 +121,7 @@ pub(crate) fn agent_learn(py: Python<'_>, agent: &Agent, last: bool) -> PyResult
 }
 
 /// One lesson.
-pub(crate) fn learn(
-    py: Python<'_>,
-    agent: &Agent,
-    state: &mut State,
-    last: bool,
-) -> PyResult<()> {
+pub(crate) fn learn(py: Python<'_>, agent: &Agent, state: &mut State, last: bool) -> PyResult<()> {
     if let Some(problem) = nothing_to_explore(&state.counts) {
         return Err(error(problem));
     }

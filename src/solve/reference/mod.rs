@@ -4,12 +4,14 @@
 //! the model by [`crate::formulation`].
 
 mod column_sum;
+mod coverage;
 mod entropy;
 mod frobenius;
 mod infinity;
 mod program;
 
 pub(super) use column_sum::solve as column_sum;
+pub(super) use coverage::solve as coverage;
 pub(super) use entropy::solve as entropy;
 pub(super) use frobenius::solve as frobenius;
 pub(super) use infinity::solve as infinity;
