@@ -18,7 +18,7 @@ from .data import Data, joined
 from .episodes import LONGEST, CollectionError, Episode
 from .formats import minari_folder, unfinished
 from .grids import cells_of, environment_name
-from .planners import Fixed, Learning, Planner
+from .planners import Evened, Fixed, Learning, Planner
 from .promise import Coverage, Promised
 from .recording import recorded
 from .sources import SingleSource, Source
@@ -187,6 +187,8 @@ class _Work:
         self._planner: Planner
         if learn:
             self._planner = Learning(policy, env, source, steps or 0, workers)
+        elif until is not None and until.effective_states is not None and until.plans(policy):
+            self._planner = Evened(until, policy, env, source, steps or 100_000)
         elif until is not None and until.plans(policy):
             self._planner = Promised(until, policy, source)
         else:

@@ -69,6 +69,10 @@ class Plan:
 
     number: int
     table: Floats
+    #: Samples that an episode is for, per pair (S, A) or per state (S, 1): it is cut when it has brought all of them, or none for
+    #: ``patience`` steps after the first.
+    errand: Integers | None = None
+    patience: int = 0
     sums: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +136,7 @@ class Runner:
         state = states.number(observation)
         visited.append(state)
         draws: list[float] = []
+        errand = None if plan.errand is None else _Errand(plan.errand, plan.patience)
         while not (terminated or truncated):
             if not draws:
                 draws = rng.random(_CHUNK).tolist()
@@ -144,6 +149,8 @@ class Runner:
                 action = int(x * n_actions)
             observation, reward, terminated, truncated, _ = env.step(actions.element(action))
             self.taken += 1
+            if errand is not None and errand.done(state, action) and not terminated:
+                truncated = True
             state = states.number(observation)
             visited.append(state)
             tried.append(action)
@@ -159,6 +166,25 @@ class Runner:
             plan=plan.number,
             found=tuple(states.keys[before:]) if isinstance(states, Found) and states.size > before else (),
         )
+
+
+class _Errand:
+    """What an episode is for, less what it has brought."""
+
+    def __init__(self, wanted: Integers, patience: int) -> None:
+        self._wanted, self._patience = wanted.copy(), patience
+        self._left, self._waited = int(wanted.sum()), -1
+
+    def done(self, state: int, action: int) -> bool:
+        """Whether to stop after this step."""
+        column = action if self._wanted.shape[1] > 1 else 0
+        if state < len(self._wanted) and self._wanted[state, column] > 0:
+            self._wanted[state, column] -= 1
+            self._left -= 1
+            self._waited = 0
+        elif self._waited >= 0:
+            self._waited += 1
+        return self._left == 0 or self._waited > self._patience
 
 
 class Lessons:

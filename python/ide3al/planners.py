@@ -16,6 +16,9 @@ from .promise import Coverage, Tally
 from .sources import Source
 from .spaces import Found, Index
 
+#: Samples of every pair after which nothing new is expected.
+_ENOUGH = 20
+
 #: A plan, for how many episodes, and what is said of it.
 Made = tuple[Plan, int | None, dict[str, Any]]
 
@@ -101,7 +104,7 @@ class Learning:
     def digest(self) -> str:
         return f"{self._inner.steps} steps"
 
-    def next(self) -> Made:
+    def next(self) -> Made | None:
         self.learn(False)
         inner = self._inner
         rows = _ide3al.agent_behaviour(inner).reshape(inner.n_states, inner.n_actions)
@@ -143,6 +146,43 @@ class Learning:
         return None
 
 
+class Evened(Learning):
+    """IDE3AL until the visits are as even as promised: it learns on the way, and follows its plans for even visits."""
+
+    def __init__(self, until: Coverage, agent: Agent, env: Any, source: Source, total: int) -> None:
+        super().__init__(agent, env, source, total, 1)
+        self._tally = Tally(until, source.states, source.actions.size)
+        self._until = until
+
+    def next(self) -> Made | None:
+        tally = self._tally
+        known = tally.counts[tally.wanting]
+        if known.size and known.min() >= _ENOUGH and len(known) < (self._until.effective_states or 0):
+            return None
+        return super().next()
+
+    def take(self, episode: Episode) -> None:
+        super().take(episode)
+        self._tally.take(episode)
+
+    def over(self) -> bool:
+        return self._tally.holds()
+
+    def progress(self) -> dict[str, Any]:
+        return self._tally.progress()
+
+    def promise(self) -> dict[str, Any] | None:
+        super().promise()
+        report = self._tally.judged()
+        met = int(self._tally.wanting.sum())
+        if not report["holds"] and self.next() is None:
+            report["reason"] = (
+                f"the promise cannot hold: {self._until.text} of {met} states met; every pair was tried {_ENOUGH} times or more, and "
+                "nothing else was found"
+            )
+        return report
+
+
 def fit_on_ray(
     agent: Agent,
     make_env: Any,
@@ -166,7 +206,10 @@ def fit_on_ray(
             return total - learning.rows
 
         while left() > 0:
-            plan, count, _ = learning.next()
+            made = learning.next()
+            if made is None:
+                break
+            plan, count, _ = made
             for episode in source.episodes(plan, agent.seed + first, number, count, left, limit):
                 number += 1
                 if left() > 0:

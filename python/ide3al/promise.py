@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 #: The next plan is followed for this share of the steps so far, but for no more than this share of what is still needed.
 _GROWTH, _SHARE = 0.15, 0.4
+#: When fewer steps than this many episodes have are still needed, an episode is cut when it has brought what it was for, or
+#: nothing for this many times as long as a sample should take, and this many steps more.
+_LATE, _PATIENCE = 4, 4
 
 
 @dataclass(frozen=True)
@@ -199,6 +202,7 @@ class Promised:
         self._until, self._agent, self._source = until, agent, source
         self._said: list[dict[str, Any]] = []
         self._number = self._episodes = 0
+        self._length = 0.0
         self._why: str | None = None
 
     def digest(self) -> str:
@@ -219,14 +223,25 @@ class Promised:
         if tally.satisfied():
             self._why = self._cannot()
             return None
-        table, said = tally.plan(tally.short())
-        length = tally.steps / self._episodes
+        short = tally.short()
+        table, said = tally.plan(short)
+        # of late episodes, which are cut short, no length is learned
+        length = max(tally.steps / self._episodes, self._length)
+        self._length = length
         batch = min(_GROWTH * tally.steps, _SHARE * said["planned"])
         count = max(1, round(batch / length))
-        return self._made(table, count, {"steps": tally.steps, "least": said["least"], "status": said["status"]})
+        errand: Integers | None = None
+        patience = 0
+        if count == 1 and said["planned"] < _LATE * length:
+            errand = short.astype(np.int64).reshape(len(short), -1)[: len(table)]
+            patience = math.ceil(_PATIENCE * said["planned"] / short.sum()) + _PATIENCE
+        about = {"steps": tally.steps, "least": said["least"], "status": said["status"], "episode_length": length}
+        return self._made(table, count, about, errand, patience)
 
-    def _made(self, table: Floats, count: int, said: dict[str, Any]) -> tuple[Plan, int | None, dict[str, Any]]:
-        plan = Plan(self._number, table)
+    def _made(
+        self, table: Floats, count: int, said: dict[str, Any], errand: Integers | None = None, patience: int = 0
+    ) -> tuple[Plan, int | None, dict[str, Any]]:
+        plan = Plan(self._number, table, errand, patience)
         self._number += 1
         self._said.append(said)
         return plan, count, said
@@ -242,6 +257,7 @@ class Promised:
     def resume(self, plan: Plan, said: list[dict[str, Any]]) -> None:
         self._said = [{key: value for key, value in one.items() if key != "count"} for one in said]
         self._number = plan.number + 1
+        self._length = self._said[-1].get("episode_length", 0.0)
 
     def progress(self) -> dict[str, Any]:
         return {**self._tally.progress(), "least": self._said[-1]["least"] if self._said else None}

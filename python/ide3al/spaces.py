@@ -157,7 +157,8 @@ def frozen(observation: Any) -> Hashable:
             "return a number, a string, an array, or a tuple or dictionary of them, for example with "
             "gymnasium.wrappers.TransformObservation"
         ) from None
-    return observation
+    key: Hashable = observation
+    return key
 
 
 def states_of(space: Any) -> Index | Found:

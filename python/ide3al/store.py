@@ -72,7 +72,11 @@ class Store:
     def follow(self, plan: Plan, said: dict[str, Any]) -> None:
         """The plan that the next episodes follow, with what is said of it."""
         head = {"kind": "plan", "number": plan.number, "shape": list(plan.table.shape), "said": said}
-        self._append(head, plan.table.tobytes())
+        body = np.ascontiguousarray(plan.table).tobytes()
+        if plan.errand is not None:
+            head.update(errand=list(plan.errand.shape), patience=plan.patience)
+            body += np.ascontiguousarray(plan.errand).tobytes()
+        self._append(head, body)
         self.plan = plan
         self.said.append(said)
 
@@ -141,8 +145,12 @@ class Store:
                 listed = "; ".join(f"{name}: {head.get(name)!r} then, {now.get(name)!r} now" for name in other)
                 raise Error(f"{self.path}: this collection was begun with other settings ({listed}); use the same, or another place")
         elif kind == "plan":
-            shape = tuple(head["shape"])
-            self.plan = Plan(int(head["number"]), np.frombuffer(body, dtype=np.float64).reshape(shape))
+            rows, columns = head["shape"]
+            table = np.frombuffer(body, dtype=np.float64, count=rows * columns).reshape(rows, columns)
+            errand = None
+            if "errand" in head:
+                errand = np.frombuffer(body, dtype=np.int64, offset=table.nbytes).reshape(head["errand"])
+            self.plan = Plan(int(head["number"]), table, errand, int(head.get("patience", 0)))
             self.said.append(dict(head["said"]))
         elif kind == "episode":
             n = int(head["steps"])

@@ -243,7 +243,8 @@ class VectorSource:
                 return
             at = self._at
             known = at < len(plan.sums)
-            sums = np.where(known[:, None], plan.sums[np.where(known, at, 0)], even)
+            sums = np.repeat(even[None], vector.n, axis=0)
+            sums[known] = plan.sums[at[known]]
             draws = self._rng.random(vector.n) * sums[:, -1]
             actions = np.minimum((sums <= draws[:, None]).sum(axis=1), self.actions.size - 1).astype(np.int64)
             moved = vector.step(actions)

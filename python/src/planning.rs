@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use ide3al::formulation::Problem;
 use ide3al::formulation::entropy::Target;
 use ide3al::learn::{Experiment, Planner, Solver};
-use ide3al::model::{Counts, Mdp};
-use ide3al::solve::{self, Options, Solution, Status, TieBreak};
+use ide3al::model::{Counts, Mdp, Policy};
+use ide3al::solve::{self, Certificate, Options, Solution, Status, TieBreak};
 
 use crate::signals::{Pending, Signals};
 
@@ -87,11 +87,18 @@ pub(crate) fn nothing_to_explore(counts: &Counts) -> Option<String> {
     })
 }
 
+/// Relative gap at which a plan for samples is good enough.
+const SAMPLES: f64 = 1e-4;
+
 /// Solves `coverage` for the samples wanted of each pair, with Ctrl-C.
 pub(crate) fn coverage(
-    _model: &Mdp,
-    _wanted: &[f64],
-    _signals: &mut Signals,
-) -> ide3al::Result<Solution> {
-    Err(ide3al::Error::Unsupported("coverage".into()))
+    model: &Mdp,
+    wanted: &[f64],
+    signals: &mut Signals,
+) -> ide3al::Result<(Policy, Certificate)> {
+    let options = Options {
+        relative_tolerance: SAMPLES,
+        ..Options::default()
+    };
+    solve::coverage(model, wanted, &options, signals)
 }

@@ -1,6 +1,8 @@
 """What all tests share."""
 
+import os
 import signal
+from pathlib import Path
 
 import matplotlib
 import pytest
@@ -26,3 +28,24 @@ def pytest_terminal_summary(terminalreporter):
             red=True,
             bold=True,
         )
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """Two Ray nodes, the same for all tests; their workers know these files."""
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    here, before = str(Path(__file__).parent), os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = here if before is None else f"{here}{os.pathsep}{before}"
+    head = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 10**8}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    cluster.add_node(num_cpus=1, object_store_memory=10**8)
+    ray.init(address=cluster.address, log_to_driver=False)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before

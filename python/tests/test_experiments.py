@@ -206,20 +206,6 @@ def workers(nodes):
     return found
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    ray = pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    head = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 10**8}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
-    cluster.add_node(num_cpus=1, object_store_memory=10**8)
-    ray.init(address=cluster.address, log_to_driver=False)
-    yield cluster
-    ray.shutdown()
-    cluster.shutdown()
-
-
 LONG = {"runs": 3, "iterations": 1500, "batch": 10, "seed": 2}
 
 

@@ -5,8 +5,8 @@
 //!
 //! $$t = \max_\omega \min_{s,a} \omega(s,a) / b(s,a) ,$$
 //!
-//! the problem `coverage`. A bound from above on $t$ proves a bound from below on the steps, in the model that the counts
-//! suggest: no policy, stationary or not, has in the mean all the samples wanted in fewer.
+//! the problem [`coverage`](crate::solve::coverage). A bound from above on $t$ proves a bound from below on the steps, in the
+//! model that the counts suggest and over a stretch long enough that where it begins and ends does not matter.
 //!
 //! *The model.* The states met except terminal ones. What led to a terminal state leads to the start distribution $\mu$, as observed:
 //! starting over takes no step. A pair never tried does as the tried pairs of its state do on average, and starts over where there are
@@ -18,7 +18,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::{Counts, Kernel, Mdp, Policy};
-use crate::solve::{Certificate, Solution};
+use crate::solve::Certificate;
 
 /// A plan for the samples that are missing.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ pub fn plan_samples(
     counts: &Counts,
     wanted: &[f64],
     of: Wanted,
-    solve: impl FnOnce(&Mdp, &[f64]) -> Result<Solution>,
+    solve: impl FnOnce(&Mdp, &[f64]) -> Result<(Policy, Certificate)>,
 ) -> Result<SamplePlan> {
     let needed = match of {
         Wanted::Pairs => counts.n_pairs(),
@@ -68,12 +68,11 @@ pub fn plan_samples(
             "samples of state {state} are wanted, which was never met or is terminal"
         )));
     }
-    let solution = solve(&lived.model, &b)?;
-    let certificate = solution.certificate.clone();
+    let (plan, certificate) = solve(&lived.model, &b)?;
     // visits of everything per step of the environment
     let visits = lived.visits_per_step;
     Ok(SamplePlan {
-        policy: lived.policy(counts, solution.policy.probabilities()),
+        policy: lived.policy(counts, plan.probabilities()),
         least: 1.0 / (certificate.bound * visits),
         planned: 1.0 / (certificate.objective * visits),
         certificate,

@@ -1,0 +1,326 @@
+"""Data sets: many environments at once, saved as they are collected, judged and read back."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+import ide3al
+from ide3al.card import card_text
+from ide3al.envs import ModelEnv
+
+LAKE = np.full((16, 4), 0.25)
+ARRAYS = ("observations", "actions", "rewards", "next_observations", "terminations", "truncations")
+
+
+def lake(**options):
+    return gymnasium.make("FrozenLake-v1", **options)
+
+
+def lakes(mode="sync", n=4, **options):
+    return gymnasium.make_vec("FrozenLake-v1", num_envs=n, vectorization_mode=mode, **options)
+
+
+def same(first, second):
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
+    assert card_text(first.card) == card_text(second.card)
+
+
+@pytest.fixture(autouse=True)
+def minari_here(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+
+
+class Screens(gymnasium.Env):
+    """A corridor seen as a picture with a caption: states are found as they are met."""
+
+    observation_space = gymnasium.spaces.Dict(
+        {"screen": gymnasium.spaces.Box(0, 255, (2, 2), np.uint8), "step": gymnasium.spaces.Discrete(2)}
+    )
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = self.taken = 0
+        return self._seen(), {}
+
+    def step(self, action):
+        self.place = min(max(self.place + (1 if action else -1), 0), 5)
+        self.taken += 1
+        return self._seen(), float(self.place), self.place == 5, self.taken >= 20, {}
+
+    def _seen(self):
+        return {"screen": np.full((2, 2), self.place, np.uint8), "step": np.int64(self.place % 2)}
+
+
+def test_many_environments_learn_and_collect_the_same_however_they_are_stepped():
+    agents = []
+    for mode in ("sync", "sync", "async"):
+        env = lakes(mode)
+        agents.append(ide3al.IDE3AL(seed=3).fit(env, total_timesteps=1500))
+        env.close()
+    assert agents[0].num_timesteps == 1500 == agents[0].visits.sum()
+    for other in agents[1:]:
+        np.testing.assert_array_equal(other.visits, agents[0].visits)
+    assert (ide3al.IDE3AL(seed=4).fit(lakes(), 1500).visits != agents[0].visits).any()
+    assert (ide3al.IDE3AL(seed=3).fit(lakes(n=3), 1500).visits != agents[0].visits).any()
+    # one batched prediction, or a single one
+    actions = agents[0].predict(np.array([0, 1, 14]))
+    assert actions.shape == (3,) and lakes(n=3).action_space.contains(actions)
+    likeliest = agents[0].predict(np.arange(16), deterministic=True)
+    np.testing.assert_array_equal(likeliest, agents[0].policy.argmax(axis=1))
+    assert agents[0].predict(0) in range(4)
+    first, second = (ide3al.collect(lakes(), LAKE, steps=300, seed=5) for _ in range(2))
+    same(first, second)
+    learned = ide3al.collect(lakes(), ide3al.Random(seed=1), steps=200, learn=True)
+    assert len(learned) == 200 and learned.bounds[-1] == 200
+    assert all(len(data.episodes()) > 10 for data in (first, learned))
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_every_way_of_starting_over_gives_whole_episodes(mode):
+    env = lakes(vector_kwargs={"autoreset_mode": mode}, max_episode_steps=7)
+    data = ide3al.collect(env, LAKE, steps=400, seed=2)
+    assert len(data) == 400 and data.terminations.any() and data.truncations.any()
+    holes = {5, 7, 11, 12, 15}
+    assert set(data.next_observations[data.terminations].tolist()) <= holes
+    assert not set(data.observations.tolist()) & holes, "no action is taken where an episode ended"
+    assert all(episode.states[0] == 0 and len(episode) <= 7 for episode in data.episodes())
+    agent = ide3al.Random(seed=0).fit(env, total_timesteps=2000)
+    estimate, visits = agent.model.dense(), agent.visits
+    truth = ide3al.MDP.from_gymnasium(lake(), on_terminal="reset").dense()
+    assert visits.sum() == 2000
+    # where it leads is where it can lead, ends and all
+    assert (truth[visits > 0][estimate[visits > 0] > 0] > 0).all()
+
+
+def test_data_sets_are_read_back_as_they_were(tmp_path):
+    data = ide3al.collect(lake(), LAKE, steps=300, seed=1, out=tmp_path / "lake", dataset_id="lake/uniform-v0")
+    assert sorted(p.name for p in (tmp_path / "lake").iterdir()) == ["card.html", "card.json", "data.npz"]
+    data.save(tmp_path / "lake.parquet")
+    for place in (tmp_path / "lake", tmp_path / "lake" / "data.npz", tmp_path / "lake.parquet", "lake/uniform-v0"):
+        same(ide3al.audit(place), data)
+    card = json.loads((tmp_path / "lake" / "card.json").read_text())
+    counts = data.counts
+    assert card["steps"] == 300 and card["curve"]["steps"][-1] == 300
+    assert card["curve"]["pairs_tried"][-1] == (counts > 0).sum() == card["pairs"]["tried"]
+    assert card["pairs"]["untried"] == len(card["pairs"]["untried_named"])
+    assert all(counts[s, a] == 0 for s, a in card["pairs"]["untried_named"])
+    assert sum(v or 0 for v in card["grid"]["visits"]) == 300 and card["grid"]["rows"] == 4
+    shares = counts.sum(axis=1)[counts.sum(axis=1) > 0] / 300
+    assert card["effective_states"] == pytest.approx(np.exp(-(shares * np.log(shares)).sum()))
+    table = data.to_polars()
+    assert table["episode"].max() + 1 == card["episodes"]["number"]
+    assert not list((tmp_path / "minari").rglob(".ide3al*"))
+
+
+def test_found_states_are_kept_as_they_were_observed(tmp_path):
+    import minari
+
+    data = ide3al.collect(Screens(), ide3al.Random(), steps=200, out=tmp_path / "s", dataset_id="screens-v0")
+    dataset = minari.load_dataset("screens-v0")
+    episode = next(dataset.iterate_episodes())
+    places = episode.observations["screen"][:, 0, 0]
+    assert places[0] == 0 and (np.abs(np.diff(places.astype(int))) <= 1).all()
+    same(ide3al.audit("screens-v0"), ide3al.audit(tmp_path / "s"))
+    assert len(data.states) == 6 and data.terminal.sum() == 1
+    grid = ide3al.collect(Screens(), ide3al.Random(), steps=50, cell=lambda key: (0, key[0][1][2][0])).card["grid"]
+    assert (grid["rows"], grid["columns"]) == (1, 6)
+    # what comes from others is numbered as it is met
+    theirs = {"obs": episode.observations["screen"][:-1].reshape(-1, 4), "acts": episode.actions, "dones": episode.terminations}
+    assert ide3al.audit(theirs).n_states == len(np.unique(places[:-1]))
+
+
+def test_the_card_is_one_page_and_names_are_text(tmp_path):
+    class Strange(Screens):
+        observation_space = gymnasium.Space()
+
+        def _seen(self):
+            return "<script>alert(1)</script>" + str(self.place)
+
+    data = ide3al.collect(Strange(), ide3al.Random(), steps=4)
+    data.save(tmp_path / "card.html")
+    page = (tmp_path / "card.html").read_text()
+    assert "<script" not in page and "&lt;script&gt;" in page
+    assert "http" not in page.replace("http-equiv", "") and page.count("<svg") == 1
+    with pytest.raises(ide3al.Error, match="the ending says the format"):
+        data.save(tmp_path / "card.doc")
+
+
+CHILD = """
+    import sys, gymnasium, numpy as np, ide3al
+    report = lambda now: print(now["episodes"], flush=True)
+    ide3al.collect(gymnasium.make("FrozenLake-v1"), np.full((16, 4), 0.25), steps=20000, seed=7, out="kept", resume=True, progress=report)
+    print("whole", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_killed_at_random_moments_it_goes_on_with_everything_reported(tmp_path):
+    rng = np.random.default_rng(0)
+    saved = kills = 0
+    while kills < int(os.environ.get("KILLS", 2)):
+        child = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(CHILD)], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        )
+        first = int(child.stdout.readline())
+        assert first == saved + 1 or saved == 0, "nothing saved is lived again, nothing is missing"
+        time.sleep(float(rng.uniform(0, 0.04)))
+        child.send_signal(signal.SIGKILL)
+        lines = [first, *(int(line) for line in child.stdout.read().split() if line != "whole")]
+        child.wait()
+        assert lines == list(range(first, lines[-1] + 1))
+        # what was reported is there; one more may have been saved before it could be reported
+        store = (tmp_path / "kept" / "episodes.log").read_bytes()
+        assert store.count(b'"kind": "episode"') in (lines[-1], lines[-1] + 1)
+        saved, kills = store.count(b'"kind": "episode"'), kills + 1
+        if saved != lines[-1]:
+            log = tmp_path / "kept" / "episodes.log"
+            log.write_bytes(store[: store.rindex(b'"kind": "episode"') - 13])
+            saved = lines[-1]
+    whole = ide3al.collect(lake(), LAKE, steps=20000, seed=7)
+    same(ide3al.collect(lake(), LAKE, steps=20000, seed=7, out=tmp_path / "kept", resume=True), whole)
+    assert not (tmp_path / "kept" / "episodes.log").exists()
+
+
+def test_what_is_there_already_or_damaged_is_left_alone(tmp_path):
+    def stop(now):
+        if now["episodes"] == 5:
+            raise KeyboardInterrupt
+
+    given = {"steps": 100, "seed": 1, "out": tmp_path / "a"}
+    with pytest.raises(KeyboardInterrupt):
+        ide3al.collect(lake(), LAKE, **given, progress=stop)
+    log = tmp_path / "a" / "episodes.log"
+    with pytest.raises(ide3al.Error, match="begun here and not finished; go on with resume=True"):
+        ide3al.collect(lake(), LAKE, **given)
+    with pytest.raises(ide3al.Error, match="other settings .*seed: 1 then, 2 now"):
+        ide3al.collect(lake(), LAKE, **{**given, "seed": 2}, resume=True)
+    with pytest.raises(ide3al.Error, match="not finished; go on with resume=True"):
+        ide3al.audit(tmp_path / "a")
+    whole = log.read_bytes()
+    log.write_bytes(whole[:200] + b"\0" + whole[201:])
+    with pytest.raises(ide3al.Error, match="damaged at byte"):
+        ide3al.collect(lake(), LAKE, **given, resume=True)
+    log.write_bytes(whole[:-3])
+    data = ide3al.collect(lake(), LAKE, **given, resume=True)
+    same(data, ide3al.collect(lake(), LAKE, steps=100, seed=1))
+    with pytest.raises(ide3al.Error, match="a data set is there already"):
+        ide3al.collect(lake(), LAKE, **given)
+    ide3al.collect(lake(), LAKE, steps=10, dataset_id="lake-v0")
+    with pytest.raises(ide3al.Error, match="exists already"):
+        ide3al.collect(lake(), LAKE, steps=10, dataset_id="lake-v0")
+    archive = (tmp_path / "a" / "data.npz").read_bytes()
+    for name, content in (("cut.npz", archive[:-100]), ("empty.npz", b""), ("text.npz", b"hello"), ("cut.parquet", b"PAR1")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ide3al.Error, match=f"{name}: .*(cut or damaged|cannot read)"):
+            ide3al.audit(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [
+        ("no/such-v0", "no such Minari data set"),
+        ("data.csv", r"cannot read \.csv"),
+        (7, "int: give Data"),
+        ({}, "no array of observations"),
+        ({"obs": np.zeros(3, int), "acts": np.zeros(2, int), "dones": np.zeros(3)}, "actions has 2 entries, observations 3"),
+        ({"obs": np.zeros(0, int), "acts": np.zeros(0, int), "dones": np.zeros(0)}, "empty"),
+        ({"obs": np.zeros(3, int), "acts": np.zeros(3, int), "dones": np.full(3, 2)}, "one truth value per step"),
+        ({"obs": np.full(3, 0.5), "acts": np.zeros(3, int), "dones": np.zeros(3)}, "real numbers.*Discretize"),
+        ({"obs": np.zeros(3, int), "acts": np.full(3, -1), "dones": np.zeros(3)}, "numbers from 0"),
+    ],
+)
+def test_what_cannot_be_audited(dataset, message):
+    with pytest.raises(ide3al.Error, match=message):
+        ide3al.audit(dataset)
+
+
+def test_continuous_data_are_audited_through_an_abstraction():
+    rng = np.random.default_rng(0)
+    theirs = {"observations": rng.random((50, 2)), "actions": rng.integers(2, size=50), "terminals": np.zeros(50)}
+    data = ide3al.audit(theirs, states=lambda seen: tuple((seen * 2).astype(int).tolist()))
+    assert data.n_states == 4 and len(data.states) == 4
+
+
+class Trouble(ModelEnv):
+    """Raises or hangs in its hundredth step."""
+
+    calls = 0
+
+    def __init__(self, what):
+        super().__init__("double-chain")
+        self.what = what
+
+    def step(self, action):
+        Trouble.calls += 1
+        if Trouble.calls == 100:
+            if self.what == "raise":
+                raise RuntimeError("the motor stalled")
+            time.sleep(1.0)
+        return super().step(action)
+
+
+@pytest.mark.parametrize("what", ["raise", "hang"])
+def test_environments_that_raise_or_hang_lose_nothing(what, tmp_path):
+    uniform = np.full((20, 2), 0.5)
+    given = {"steps": 300, "episode_steps": 30, "seed": 4}
+    expected = ide3al.collect(ModelEnv("double-chain"), uniform, **given)
+    Trouble.calls = 0
+    kind = RuntimeError if what == "raise" else ide3al.CollectionError
+    with pytest.raises(kind) as caught:
+        ide3al.collect(Trouble(what), uniform, **given, out=tmp_path / "x", time_limit=0.2 if what == "hang" else None)
+    said = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
+    assert "episode 3" in said and "3 episodes (90 steps) are saved" in said and "resume=True" in said
+    assert len(caught.value.data) == 90
+    data = ide3al.collect(Trouble(what), uniform, **given, out=tmp_path / "x", resume=True)
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(data, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "say how many, or give a promise"),
+        ({"steps": 0}, "steps = 0"),
+        ({"steps": 5, "time_limit": 0}, "time_limit = 0"),
+        ({"steps": 5, "seed": -1}, "seed = -1"),
+        ({"steps": 5, "engine": "spark"}, "known is 'ray'"),
+        ({"steps": 5, "workers": 2}, 'only with engine="ray"'),
+        ({"steps": 5, "resume": True}, "give the out or dataset_id"),
+    ],
+)
+def test_what_cannot_be_collected(given, message):
+    with pytest.raises(ide3al.Error, match=message):
+        ide3al.collect(lake(), LAKE, **given)
+
+
+def test_data_of_other_spaces_complete_nothing():
+    chain = ide3al.collect(ModelEnv("double-chain"), np.full((20, 2), 0.5), steps=30)
+    with pytest.raises(ide3al.Error, match="20 states and 2 actions.*another environment"):
+        ide3al.collect(lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=1), complete=chain)
+    chain.to_minari("chain-v0")
+    with pytest.raises(ide3al.Error, match="these data are of another environment"):
+        ide3al.audit("chain-v0", env=lake())
+
+
+def test_the_program_audits(tmp_path, capsys):
+    from ide3al.__main__ import main
+
+    ide3al.collect(lake(), LAKE, steps=200, out=tmp_path / "x")
+    assert main(["audit", str(tmp_path / "x"), "--each-pair", "5", "--out", str(tmp_path / "card.html")]) == 0
+    out = capsys.readouterr().out
+    assert "pairs seen" in out and "at least 5 samples of every pair: does not hold" in out
+    assert (tmp_path / "card.html").exists()
+    assert main(["audit", str(tmp_path / "nothing.npz")]) == 2
+    assert "cannot read" in capsys.readouterr().err
+    assert main(["audit", str(tmp_path / "x"), "--out", "card.pdf"]) == 2
