@@ -1,4 +1,4 @@
-//! What is to be visited: every finite value of the reference file by two roads.
+//! What is to be visited: every finite value of the reference file by the default road (which asks the conic solver where the interior-point method stalls) and by the conic solver alone.
 
 #![allow(clippy::unwrap_used)]
 
@@ -129,7 +129,7 @@ fn check(solver: SolverChoice) {
 }
 
 #[test]
-fn reference_values_by_the_interior_point_method() {
+fn reference_values_by_default() {
     check(SolverChoice::Auto);
 }
 
