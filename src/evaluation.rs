@@ -35,7 +35,7 @@ pub enum Compare {
 /// Lower bounds on the entropy of the steady state, in nats.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bounds {
-    /// What the paper's theorems claim; these can be wrong (see `docs/erratum.md`).
+    /// What the paper's theorems claim; these can be wrong (see `docs/explanation/erratum.md`).
     pub paper: PaperClaims,
     /// The paper's theorem with the condition number it lacks: never above the entropy.
     pub corrected: f64,

@@ -31,6 +31,8 @@ def test_there_is_something_to_run():
 def test_what_the_documents_show_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MINARI_DATASETS_PATH", os.fspath(tmp_path / "minari"))
+    # pages name the repository's examples as seen from its root
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     names = {"__name__": "__main__"}
     for line, code in blocks(page):
         # the file's own lines, so that a traceback names them

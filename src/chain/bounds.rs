@@ -2,7 +2,7 @@
 //!
 //! The paper bounds $H(d)$ from below by the distance of the chain $M$ from the doubly
 //! stochastic matrices (theorems 2, 3 and 4). Its proof takes the fundamental matrix of a
-//! doubly stochastic chain to have norm one, which is wrong: `docs/erratum.md` has a two-state
+//! doubly stochastic chain to have norm one, which is wrong: `docs/explanation/erratum.md` has a two-state
 //! counterexample. [`paper_claims`] gives the paper's figures, as claims. [`certified`] gives
 //! a bound that holds.
 //!
