@@ -6,7 +6,7 @@ VENV := .venv
 
 # Packages for Python are fetched while the compiler works.
 test:
-	$(MAKE) -j2 compiled $(VENV)/tools
+	$(MAKE) -j2 compiled $(VENV)/browser
 	$(MAKE) test-rust
 	$(MAKE) test-python
 
@@ -35,7 +35,7 @@ $(VENV)/tools: python/pyproject.toml
 # The studio's page is tested in a Chromium: the machine's own, or one that can be fetched; without any the tests say so.
 $(VENV)/browser: $(VENV)/tools
 	@cd python/tests && ../../$(VENV)/bin/python -c 'import browser, sys; sys.exit(browser.find() is None)' \
-		|| timeout 180 ../../$(VENV)/bin/playwright install chromium || echo "no Chromium: the studio's page will not be tested"
+		|| timeout 120 ../../$(VENV)/bin/playwright install chromium || echo "no Chromium: the studio's page will not be tested"
 	touch $@
 
 $(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)
@@ -76,8 +76,14 @@ continuous: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[classic-control]>=1.3' 'gymnasium-robotics>=1.4' matplotlib
 	$(VENV)/bin/python bench/continuous.py
 
-docs:
+# The guide as a site in target/site, links checked, with the references of both languages beside it.
+docs: $(VENV)/built
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+	$(VENV)/bin/pip install -q --disable-pip-version-check 'mkdocs>=1.6,<2' 'pdoc>=15'
+	$(VENV)/bin/mkdocs build --strict -q
+	$(VENV)/bin/pdoc ide3al -o target/site/python
+	rm -rf target/site/rust && cp -r target/doc target/site/rust
+	@echo "target/site/index.html; Rust: target/site/rust/ide3al; Python: target/site/python"
 
 # Random models by both roads against the definitions, then damaged files into every reader, from
 # a fresh seed: make soak [MINUTES=30] [SEED=number]. Failing models are written as JSON.

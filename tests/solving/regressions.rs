@@ -381,3 +381,39 @@ fn the_hardest_state_of_a_map_visited_evenly() {
     assert!(mdp.start()[goal] == 0.0, "state {goal} is where one starts");
     assert!(ide3al::learn::reach_probability(&mdp, &Policy::uniform(&mdp), goal, 1) < 1.0);
 }
+
+/// Doors that lead one way, distance zero from some zeta on: proximal steps from the solution before had stalled at 2e-7.
+#[test]
+fn frobenius_along_zeta_on_a_map_with_one_way_doors() {
+    let map = "slip = 0.1\n\
+               ###########\n\
+               #S...#....#\n\
+               #....>....#\n\
+               #....#....#\n\
+               ##.#####v##\n\
+               #....#....#\n\
+               #....<....#\n\
+               #....#....#\n\
+               ###########\n";
+    let mdp = ide3al::domains::GridMap::parse(map).unwrap();
+    let mdp = mdp.build().unwrap();
+    let mut before = None;
+    for step in 0..5 {
+        let zeta = 0.02 + 0.245 * f64::from(step);
+        let problem = Problem {
+            xi: 0.0,
+            zeta,
+            ..Problem::new(Formulation::Frobenius)
+        };
+        let found = solve(
+            &mdp,
+            &problem,
+            &Options::default(),
+            before.as_ref(),
+            &mut (),
+        )
+        .unwrap();
+        assert_eq!(found.certificate.status, Status::Optimal, "zeta {zeta}");
+        before = Some(found);
+    }
+}

@@ -90,32 +90,36 @@ fn find(
         return None;
     }
     let mut used = None;
-    // a warm start is worth more than an interior: a few proximal steps will do
-    if let Some(point) = start(mdp, problem).filter(|_| warm.is_none()) {
-        let mut method = Interior {
-            point,
-            read: |point: &InteriorPoint<Frobenius>| {
-                let (policy, multipliers) = point.program.read(&point.x, &point.y);
-                let mut found = certified(mdp, problem, policy, Some(&multipliers));
-                found.bound = found
-                    .bound
-                    .max(point.program.bound(mdp, &point.x, &point.y));
-                found
-            },
-            near: |point: &InteriorPoint<Frobenius>, wanted: f64| {
-                // half a square of the distance falls by the gap
-                point.gap() <= wanted * point.program.distance(&point.x).max(wanted)
-            },
-            steps: 0,
-            ended: false,
-        };
-        driver.run(&mut method);
-        used = Some(method.point);
-    }
-    if !driver.done() && driver.alive() {
-        let support = Support::new(mdp);
-        let mut method = ProximalNewton::new(mdp, problem, &support, warm.is_none(), driver);
-        driver.run(&mut method);
+    // A warm start is worth more than an interior: a few proximal steps will do. Where they come no further the other way is tried.
+    let warm = warm.is_some();
+    for within in [!warm, warm] {
+        if driver.done() || !driver.alive() {
+            break;
+        }
+        if !within {
+            let support = Support::new(mdp);
+            let mut method = ProximalNewton::new(mdp, problem, &support, !warm, driver);
+            driver.run(&mut method);
+        } else if let Some(point) = start(mdp, problem) {
+            let mut method = Interior {
+                point,
+                read: |point: &InteriorPoint<Frobenius>| {
+                    let (policy, multipliers) = point.program.read(&point.x, &point.y);
+                    let mut found = certified(mdp, problem, policy, Some(&multipliers));
+                    let proven = point.program.bound(mdp, &point.x, &point.y);
+                    found.bound = found.bound.max(proven);
+                    found
+                },
+                near: |point: &InteriorPoint<Frobenius>, wanted: f64| {
+                    // half a square of the distance falls by the gap
+                    point.gap() <= wanted * point.program.distance(&point.x).max(wanted)
+                },
+                steps: 0,
+                ended: false,
+            };
+            driver.run(&mut method);
+            used = Some(method.point);
+        }
     }
     used
 }
