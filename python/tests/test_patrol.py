@@ -92,6 +92,38 @@ def test_even_time_against_cvxpy(town):
     assert time / time.sum() == pytest.approx(solution.chain.stationary, abs=1e-9)
 
 
+def test_proportions_within_limits_against_cvxpy(town):
+    """Given shares of time, a road that is closed, and a budget for the airport: visits per minute, as one would write them down."""
+    cp = pytest.importorskip("cvxpy")
+    states, actions = town.pairs
+    q = np.loadtxt(TOWN.with_name("proportions.csv"))
+    closed = ((states == 0) & (actions == 1)).astype(float)
+    airport = (states == 11).astype(float)
+    rare = [(closed, 0.0), (airport, 0.02)]
+
+    omega = cp.Variable(town.n_pairs)
+    shares = cp.multiply(town.times, omega)
+    leave = (states[None, :] == np.arange(town.n_states)[:, None]).astype(float)
+    arrive = (actions[None, :] == np.arange(town.n_states)[:, None]).astype(float)
+    rules = [omega >= 0, cp.sum(shares) == 1, leave @ omega == arrive @ omega]
+    rules += [cost @ shares <= budget for cost, budget in rare]
+    wanted = cp.Problem(cp.Minimize(cp.sum(cp.rel_entr(leave @ shares, q))), rules)
+    wanted.solve(solver=cp.CLARABEL)
+
+    def table(cost):
+        dense = np.zeros((town.n_states, town.n_actions))
+        dense[states, actions] = cost
+        return dense
+
+    limits = [(table(cost), budget) for cost, budget in rare]
+    for solver in ("auto", "conic"):
+        found = ide3al.solve(town.by_the_clock(), "target", target=q, xi=0, limits=limits, solver=solver)
+        assert found.status == "optimal" and found.gap <= 1e-6
+        assert found.objective == pytest.approx(wanted.value, abs=1e-6)
+        assert all(limit["value"] <= limit["budget"] + 1e-9 for limit in found.limits)
+        assert found.limits[1]["price"] > 0
+
+
 def test_graphml(tmp_path):
     nx = pytest.importorskip("networkx")
     graph = nx.cycle_graph(5, create_using=nx.DiGraph)
