@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ide3al::formulation::Problem;
 use ide3al::formulation::entropy::Target;
+use ide3al::formulation::visits::Visits;
+use ide3al::formulation::{Formulation, Problem};
 use ide3al::learn::{Experiment, Planner, Solver};
 use ide3al::model::{Counts, Mdp, Policy};
 use ide3al::solve::{self, Certificate, Options, Solution, Status, TieBreak};
@@ -96,9 +97,19 @@ pub(crate) fn coverage(
     wanted: &[f64],
     signals: &mut Signals,
 ) -> ide3al::Result<(Policy, Certificate)> {
+    let problem = Problem {
+        xi: 0.0,
+        ..Problem::new(Formulation::Coverage)
+    };
+    let visits = Visits {
+        wanted: wanted.to_vec(),
+        ..Visits::default()
+    };
     let options = Options {
         relative_tolerance: SAMPLES,
+        tie_break: TieBreak::None,
         ..Options::default()
     };
-    solve::coverage(model, wanted, &options, signals)
+    let found = solve::solve_visits(model, &problem, &visits, &options, None, signals)?;
+    Ok((found.policy, found.certificate))
 }

@@ -125,7 +125,7 @@ def test_folders_are_resumed_and_protected(result, tmp_path):
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path):
-    given = {"runs": 2, "iterations": 20_000, "batch": 10, "out": tmp_path / "runs"}
+    given = {"runs": 2, "iterations": 8_000, "batch": 10, "out": tmp_path / "runs"}
     begin = time.perf_counter()
     threading.Timer(0.3, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):

@@ -5,7 +5,7 @@
 //!
 //! $$t = \max_\omega \min_{s,a} \omega(s,a) / b(s,a) ,$$
 //!
-//! the problem [`coverage`](crate::solve::coverage). A bound from above on $t$ proves a bound from below on the steps, in the
+//! the problem [`coverage`](crate::formulation::utility::Coverage). A bound from above on $t$ proves a bound from below on the steps, in the
 //! model that the counts suggest and over a stretch long enough that where it begins and ends does not matter.
 //!
 //! *The model.* The states met except terminal ones. What led to a terminal state leads to the start distribution $\mu$, as observed:

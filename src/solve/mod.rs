@@ -4,7 +4,6 @@
 //! interior-point method (`methods`) on small programs (`programs`), or what `large` holds for models beyond it. `reference` is
 //! Clarabel, and [`value`] tells what a policy is worth where that takes a projection or a flow.
 
-mod coverage;
 mod distance;
 mod driver;
 pub mod episode;
@@ -14,8 +13,6 @@ mod occupancy;
 mod programs;
 mod reference;
 pub mod value;
-
-pub use coverage::coverage;
 
 use std::ops::ControlFlow;
 use std::time::Duration;

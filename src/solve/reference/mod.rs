@@ -4,7 +4,6 @@
 //! the model by [`crate::formulation`].
 
 mod column_sum;
-mod coverage;
 mod entropy;
 mod episode;
 mod frobenius;
@@ -13,7 +12,6 @@ mod program;
 mod visits;
 
 pub(super) use column_sum::solve as column_sum;
-pub(super) use coverage::solve as coverage;
 pub(super) use entropy::solve as entropy;
 pub(super) use episode::solve as episode;
 pub(super) use frobenius::solve as frobenius;
