@@ -1,4 +1,4 @@
-.PHONY: test test-rust test-python bench worlds continuous lint lint-python lint-dependencies docs soak fuzz coverage determinism
+.PHONY: test test-rust test-python bench worlds continuous lint lint-python lint-dependencies lint-workflows docs soak fuzz coverage determinism
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -42,7 +42,7 @@ $(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)
 	$(VENV)/bin/maturin develop --release -q --features program -m python/Cargo.toml
 	touch $@
 
-lint: lint-python lint-dependencies
+lint: lint-python lint-dependencies lint-workflows
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 
@@ -53,6 +53,11 @@ lint-dependencies:
 	cargo deny check bans licenses sources
 	cargo deny check advisories || { cargo deny fetch db >/dev/null 2>&1 && exit 1; \
 		echo "advisories: not checked, the list cannot be fetched from here"; }
+
+# what runs elsewhere: unpinned actions, too many rights, text that becomes code
+lint-workflows: $(VENV)/tools
+	$(VENV)/bin/pip install -q --disable-pip-version-check 'zizmor>=1.20'
+	$(VENV)/bin/zizmor --offline -q .github
 
 lint-python: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'mypy>=1.11'
