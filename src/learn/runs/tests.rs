@@ -115,7 +115,11 @@ fn interrupted(experiment: Experiment) {
     assert_eq!(iterations.into_inner(), 6 * 3 * 30);
     let expected = all(&whole, &experiment);
 
-    let path = std::env::temp_dir().join(format!("ide3al-runs-{}.bin", std::process::id()));
+    // two tests come here at once
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let path = format!("ide3al-runs-{}-{call}.bin", std::process::id());
+    let path = std::env::temp_dir().join(path);
     let plan = CheckpointPlan {
         path: path.clone(),
         interval: Duration::from_secs(1000),
