@@ -5,11 +5,14 @@ import { look, theme } from './colours.js';
 import { digits } from './numbers.js';
 
 function ticks(low, high, count) {
-  const raw = (high - low) / count || 1;
+  // a span that is only rounding has no marks but its own; counting marks by whole numbers always ends
+  if (!(high - low > 1e-12 * Math.max(Math.abs(low), Math.abs(high)))) return [low];
+  const raw = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].find((k) => k * power >= raw * 0.999) * power;
   const found = [];
-  for (let tick = Math.ceil(low / step - 1e-9) * step; tick <= high + step * 1e-9; tick += step) found.push(Math.abs(tick) < step * 1e-9 ? 0 : tick);
+  const last = Math.floor(high / step + 1e-9);
+  for (let k = Math.ceil(low / step - 1e-9); k <= last; k += 1) found.push(k * step);
   return found;
 }
 
