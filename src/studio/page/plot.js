@@ -12,7 +12,7 @@ function ticks(low, high, count) {
   const step = [1, 2, 5, 10].find((k) => k * power >= raw * 0.999) * power;
   const found = [];
   const last = Math.floor(high / step + 1e-9);
-  for (let k = Math.ceil(low / step - 1e-9); k <= last; k += 1) found.push(k * step);
+  for (let k = Math.ceil(low / step - 1e-9); k <= last; k += 1) found.push(k * step + 0); // never -0
   return found;
 }
 
