@@ -161,10 +161,12 @@ pub fn report(
     compare: Compare,
     observer: &mut dyn Observer,
 ) -> Result<SolveReport> {
-    let analysis = analyze(mdp, &solution.policy, analyze_options)?;
-    let bounds = entropy_bounds(mdp, &solution.policy);
     let certificate = &solution.certificate;
     let mut notes = solution.notes.clone();
+    let lived = lived(mdp, solution.restart, &mut notes);
+    let mdp = lived.as_ref().unwrap_or(mdp);
+    let analysis = analyze(mdp, &solution.policy, analyze_options)?;
+    let bounds = entropy_bounds(mdp, &solution.policy);
     let optimal_entropy = optimum(mdp, problem, solution, compare, observer, &mut notes)?;
     if analysis.recurrent_classes > 1 {
         notes.push(format!(
@@ -228,6 +230,23 @@ pub fn report(
     })
 }
 
+/// The model with the restarts that a policy was planned for, where there are any: the long run to be judged is that one's. Beyond
+/// what can be held the plain one is judged, and the notes say so.
+fn lived(mdp: &Mdp, restart: f64, notes: &mut Vec<String>) -> Option<Mdp> {
+    if restart == 0.0 {
+        return None;
+    }
+    match mdp.with_restart(restart) {
+        Ok(lived) => Some(lived),
+        Err(problem) => {
+            notes.push(format!(
+                "the steady state and what follows from it are those without restarts: {problem}"
+            ));
+            None
+        }
+    }
+}
+
 /// Why an answer is not to the tolerance asked for, where it is not.
 fn explained(certificate: &Certificate) -> Option<String> {
     let reason = match certificate.status {
@@ -253,7 +272,7 @@ fn optimum(
     observer: &mut dyn Observer,
     notes: &mut Vec<String>,
 ) -> Result<Option<f64>> {
-    if problem.formulation == Formulation::StateEntropy && !solution.constrained {
+    if problem.formulation == Formulation::StateEntropy && solution.limits.is_empty() {
         return Ok(Some(solution.certificate.objective));
     }
     let wanted = match compare {

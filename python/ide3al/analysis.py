@@ -9,8 +9,8 @@ import numpy as np
 from . import _ide3al
 from ._ide3al import Error
 from ._table import html_picture, html_table, nats, text_table
-from .timed import EpisodeAnalysis, is_timed, timed_probabilities
 from .mdp import MDP, Floats, probabilities
+from .timed import EpisodeAnalysis, is_timed, timed_probabilities
 
 
 class Analysis:

@@ -12,19 +12,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _ide3al
+from ._certified import Certified
 from ._ide3al import Error
-from ._table import html_table, text_table
 from .analysis import Analysis
-from .timed import EpisodeSolution
 from .mdp import MDP, Floats, shaped
+from .timed import EpisodeSolution
 
 
-class Solution:
+class Solution(Certified):
     """A policy with the proof of how good it is.
 
     Judging costs more than solving on small models, so :attr:`metrics` and :attr:`chain` are
     computed when first asked for.
     """
+
+    _solved: _ide3al.Solved
 
     def __init__(self, mdp: MDP, solved: _ide3al.Solved, compare: str) -> None:
         self.mdp = mdp
@@ -41,22 +43,8 @@ class Solution:
         return self._solved.formulation
 
     @property
-    def xi(self) -> float:
-        return self._solved.xi
-
-    @property
     def zeta(self) -> float | None:
         return self._solved.zeta
-
-    @property
-    def objective(self) -> float:
-        """Value of the policy: a distance (minimised) or an entropy in nats (maximised)."""
-        return self._solved.objective
-
-    @property
-    def bound(self) -> float:
-        """No policy does better than this."""
-        return self._solved.bound
 
     @property
     def limits(self) -> list[dict[str, float]]:
@@ -69,30 +57,8 @@ class Solution:
         """Coverage only: the steps in which ``samples`` times what is wanted of every pair is had
         in the long run; no policy needs fewer than ``samples / bound``."""
         if self.formulation != "coverage":
-            raise ValueError("steps_for: only a solution of 'coverage' promises samples")
+            raise Error("steps_for: only a solution of 'coverage' promises samples")
         return samples / self.objective if self.objective > 0 else math.inf
-
-    @property
-    def gap(self) -> float:
-        """Distance between the two."""
-        return self._solved.gap
-
-    @property
-    def status(self) -> str:
-        """optimal, iteration_limit, time_limit or stalled."""
-        return self._solved.status
-
-    @property
-    def solver(self) -> str:
-        return self._solved.solver
-
-    @property
-    def iterations(self) -> int:
-        return self._solved.iterations
-
-    @property
-    def seconds(self) -> float:
-        return self._solved.seconds
 
     @property
     def tried(self) -> list[tuple[float, float]]:
@@ -103,10 +69,8 @@ class Solution:
     def _report(self) -> dict[str, Any]:
         return self._solved.report(self._compare)
 
-    @property
-    def notes(self) -> list[str]:
-        """What one should know about this solution."""
-        return list(self._report["notes"])
+    def _judged(self) -> dict[str, Any]:
+        return self._report
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -119,10 +83,6 @@ class Solution:
         """The long run under the policy."""
         return Analysis(self._report, self.mdp)
 
-    def save_policy(self, path: str | os.PathLike[str]) -> None:
-        """Writes the policy (.json, .npz or .npy)."""
-        self._solved.save_policy(path)
-
     def _rows(self) -> list[tuple[str, str]]:
         maximised = self._solved.maximises
         zeta = "" if self.zeta is None else f", zeta {self.zeta:.4g}"
@@ -131,23 +91,16 @@ class Solution:
             "coverage": "least share of what is wanted, maximised",
             "model-error": "error, minimised",
         }.get(self.formulation, "nats, maximised" if maximised else "distance, minimised")
-        rows = [
-            ("formulation", f"{self.formulation}, xi {self.xi:.4g}{zeta}"),
-            ("objective", f"{self.objective:.7g} ({what})"),
-            ("bound", f"{self.bound:.7g} (no policy has {'more' if maximised else 'less'})"),
-            ("gap", f"{self.gap:.1e} ({self.status.replace('_', ' ')}, {self.solver} solver)"),
-            *self.chain._rows(),
-        ]
+        proven = f"no policy has {'more' if maximised else 'less'}"
+        rows = self._certificate_rows(f"{self.formulation}, xi {self.xi:.4g}{zeta}", what, proven)
+        rows += self.chain._rows()
         share = self._report["optimal_entropy_share"]
         if share is not None:
             rows.append(("of what any policy reaches", f"{100 * share:.2f} %"))
         return rows
 
-    def __repr__(self) -> str:
-        return text_table(f"Solution of {self.mdp!r}", self._rows())
-
     def _repr_html_(self) -> str:
-        return html_table(f"Solution of {self.mdp!r}", self._rows()) + self.chain._picture()
+        return super()._repr_html_() + self.chain._picture()
 
 
 def settings(
@@ -175,7 +128,7 @@ def _numbers(values: ArrayLike) -> list[float]:
 
 def _restart(restart: float | None, discount: float | None) -> float:
     if restart is not None and discount is not None:
-        raise ValueError("restart and discount say the same (discount = 1 - restart): give one of them")
+        raise Error("restart and discount say the same (discount = 1 - restart): give one of them")
     if discount is not None:
         return 1.0 - discount
     return 0.0 if restart is None else restart

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _ide3al
+from ._certified import Certified
 from ._ide3al import Error
 from ._table import html_table, nats, text_table
 from .mdp import MDP, Floats, probabilities, shaped
@@ -68,8 +69,13 @@ class EpisodeAnalysis:
         return html_table("Episode", self._rows())
 
 
-class EpisodeSolution:
-    """A policy for every step of an episode, with the proof of how good it is."""
+class EpisodeSolution(Certified):
+    """A policy for every step of an episode, with the proof of how good it is.
+
+    The objective is the entropy of the average distribution over the episode, in nats; no policy, with memory or without, has
+    more than the bound."""
+
+    _solved: _ide3al.SolvedEpisode
 
     formulation = "episode"
     zeta = None
@@ -89,50 +95,12 @@ class EpisodeSolution:
         """Steps T of the episode, the start included."""
         return self._solved.steps
 
-    @property
-    def xi(self) -> float:
-        return self._solved.xi
-
-    @property
-    def objective(self) -> float:
-        """Entropy of the average distribution over the episode, in nats (maximised)."""
-        return self._solved.objective
-
-    @property
-    def bound(self) -> float:
-        """No policy, with memory or without, has more."""
-        return self._solved.bound
-
-    @property
-    def gap(self) -> float:
-        """Distance between the two."""
-        return self._solved.gap
-
-    @property
-    def status(self) -> str:
-        """optimal, iteration_limit, time_limit or stalled."""
-        return self._solved.status
-
-    @property
-    def solver(self) -> str:
-        return self._solved.solver
-
-    @property
-    def iterations(self) -> int:
-        return self._solved.iterations
-
-    @property
-    def seconds(self) -> float:
-        return self._solved.seconds
-
     @cached_property
     def _report(self) -> dict[str, Any]:
         return self._solved.report()
 
-    @property
-    def notes(self) -> list[str]:
-        """What one should know about this solution."""
-        return list(self._report["notes"])
+    def _judged(self) -> dict[str, Any]:
+        return self._report
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -145,24 +113,10 @@ class EpisodeSolution:
         """What the episode sees."""
         return EpisodeAnalysis(self._report)
 
-    def save_policy(self, path: str | os.PathLike[str]) -> None:
-        """Writes the policy, one table per step (.json, .npz or .npy)."""
-        self._solved.save_policy(path)
-
     def _rows(self) -> list[tuple[str, str]]:
-        return [
-            ("formulation", f"episode, {self.steps} steps, xi {self.xi:.4g}"),
-            ("objective", f"{self.objective:.7g} (nats, maximised)"),
-            ("bound", f"{self.bound:.7g} (no policy has more)"),
-            ("gap", f"{self.gap:.1e} ({self.status.replace('_', ' ')}, {self.solver} solver)"),
-            *self.episode._rows()[1:],
-        ]
-
-    def __repr__(self) -> str:
-        return text_table(f"Solution of {self.mdp!r}", self._rows())
-
-    def _repr_html_(self) -> str:
-        return html_table(f"Solution of {self.mdp!r}", self._rows())
+        parameters = f"episode, {self.steps} steps, xi {self.xi:.4g}"
+        rows = self._certificate_rows(parameters, "nats, maximised", "no policy has more")
+        return rows + self.episode._rows()[1:]
 
 
 def timed_shape(mdp: MDP, flat: Floats) -> Floats | list[Floats | list[Floats]]:

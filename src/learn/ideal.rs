@@ -120,7 +120,7 @@ impl Learner for Ideal {
                     seconds: 0.0,
                 },
                 solver: "checkpoint",
-                constrained: false,
+                restart: 0.0,
                 limits: Vec::new(),
                 notes: Vec::new(),
             }),

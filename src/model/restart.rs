@@ -47,6 +47,9 @@ impl Mdp {
             true
         })?
         .with_start(self.start().to_vec())?;
+        if let Some(times) = self.times() {
+            mdp = mdp.with_times(times.to_vec())?;
+        }
         if let Some(names) = self.state_names() {
             mdp = mdp.with_state_names(names.to_vec())?;
         }

@@ -135,8 +135,8 @@ pub struct Solution {
     pub dual: Vec<f64>,
     /// Name of the solver that ran.
     pub solver: &'static str,
-    /// Whether limits or restarts were asked for.
-    pub constrained: bool,
+    /// Probability of starting over that the policy was planned for, at every step.
+    pub restart: f64,
     /// What became of the limits, in their order.
     pub limits: Vec<LimitReport>,
     /// What the user should know (several classes, a tie-break that was skipped, ...).
@@ -159,7 +159,7 @@ impl Solution {
             },
             dual,
             solver: "none",
-            constrained: false,
+            restart: 0.0,
             limits: Vec::new(),
             notes: Vec::new(),
         }
@@ -302,7 +302,7 @@ pub fn solve_visits(
     }
     let told = occupancy::visits(mdp, problem, visits, &options, &mut driver)?;
     let mut solved = solution(mdp, problem, &driver, told.notes, told.limits);
-    solved.constrained = visits.restart > 0.0 || !visits.limits.is_empty();
+    solved.restart = visits.restart;
     Ok(solved)
 }
 
@@ -346,7 +346,7 @@ fn solution(
         },
         dual: best.dual,
         solver: driver.solver(),
-        constrained: false,
+        restart: 0.0,
         limits,
         notes,
     }

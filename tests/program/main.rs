@@ -14,3 +14,4 @@ mod snapshots;
 mod solve_cli;
 #[cfg(feature = "studio")]
 mod studio;
+mod visits;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::{Context, bail};
 use ide3al::chain::episode::EpisodeAnalysis;
-use ide3al::evaluation::episode::{EpisodeReport, report};
+use ide3al::evaluation::episode::report;
 use ide3al::formulation::episode::Episode;
 use ide3al::model::{Mdp, io};
 use ide3al::report::Table;
@@ -14,7 +14,7 @@ use ide3al::solve::episode::solve;
 
 use crate::solve::Arguments;
 use crate::watch::Watch;
-use crate::{analyze, output};
+use crate::{analyze, certificate, output};
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let steps = arguments
@@ -46,7 +46,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.json {
         return output::print_json(&(serde_json::to_string(&report)? + "\n"));
     }
-    let mut text = certificate_table(&report).to_string();
+    let said = [
+        Episode::NAME.to_owned(),
+        format!("{steps} steps, xi {}", report.xi),
+        "nats, maximised".into(),
+        "no policy has more".into(),
+    ];
+    let mut text = certificate::table(&solution.certificate, solution.solver, said).to_string();
     writeln!(text)?;
     text += &table(&mdp, &report.analysis).to_string();
     text += &analyze::map(&mdp, &report.analysis.distribution);
@@ -70,41 +76,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         )?;
     }
     output::print(&text)
-}
-
-/// What was solved and how well.
-fn certificate_table(report: &EpisodeReport) -> Table {
-    let mut table = Table::new(&[]).right(1);
-    table.row([
-        "formulation".into(),
-        report.formulation.to_owned(),
-        format!("{} steps, xi {}", report.analysis.steps, report.xi),
-    ]);
-    table.row([
-        "objective".into(),
-        number(report.objective, 7),
-        "nats, maximised".into(),
-    ]);
-    table.row([
-        "bound".into(),
-        number(report.bound, 7),
-        "no policy has more".into(),
-    ]);
-    table.row([
-        "gap".into(),
-        format!("{:.1e}", report.gap),
-        format!(
-            "{}, {} solver",
-            report.status.replace('_', " "),
-            report.solver
-        ),
-    ]);
-    table.row([
-        "time".into(),
-        format!("{} s", number(report.seconds, 3)),
-        format!("{} iterations", report.iterations),
-    ]);
-    table
 }
 
 /// What the episode sees, one figure per line.

@@ -3,6 +3,7 @@
 //! Errors go to stderr with exit code 2; a closed pipe ends quietly with 0.
 
 mod analyze;
+mod certificate;
 mod completions;
 mod convert;
 mod domains;

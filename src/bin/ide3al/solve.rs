@@ -14,10 +14,10 @@ use ide3al::model::{Mdp, io};
 use ide3al::report::Table;
 use ide3al::report::escape::plain;
 use ide3al::report::table::number;
-use ide3al::solve::{Options, SolverChoice, TieBreak, solve_visits};
+use ide3al::solve::{Options, Solution, SolverChoice, TieBreak, solve_visits};
 
 use crate::watch::Watch;
-use crate::{analyze, episode, output};
+use crate::{analyze, certificate, episode, output};
 
 /// Find the best exploring policy of a known model
 ///
@@ -277,7 +277,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.json {
         return output::print_json(&(serde_json::to_string(&report)? + "\n"));
     }
-    let mut text = certificate_table(&problem, &report).to_string();
+    let mut text = certificate_table(&problem, &solution).to_string();
     writeln!(text)?;
     text += &judgement_table(&mdp, &report).to_string();
     text += &analyze::map(&mdp, &report.analysis.stationary);
@@ -294,17 +294,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// What was solved and how well.
-fn certificate_table(problem: &Problem, report: &SolveReport) -> Table {
-    let mut table = Table::new(&[]).right(1);
-    let parameters = match report.zeta {
-        Some(zeta) => format!("xi {}, zeta {}", report.xi, number(zeta, 4)),
-        None => format!("xi {}", report.xi),
+fn certificate_table(problem: &Problem, solution: &Solution) -> Table {
+    let parameters = if problem.formulation.takes_zeta() {
+        format!("xi {}, zeta {}", problem.xi, number(problem.zeta, 4))
+    } else {
+        format!("xi {}", problem.xi)
     };
-    table.row([
-        "formulation".into(),
-        report.formulation.to_owned(),
-        parameters,
-    ]);
     let (objective, proven) = match problem.formulation {
         Formulation::Target => ("nats of divergence, minimised", "no policy has less"),
         Formulation::Coverage => ("least share of the wanted, maximised", "no policy has more"),
@@ -312,27 +307,9 @@ fn certificate_table(problem: &Problem, report: &SolveReport) -> Table {
         other if other.maximises() => ("nats, maximised", "no policy has more"),
         _ => ("distance, minimised", "no policy has less"),
     };
-    table.row([
-        "objective".into(),
-        number(report.objective, 7),
-        objective.to_owned(),
-    ]);
-    table.row(["bound".into(), number(report.bound, 7), proven.to_owned()]);
-    table.row([
-        "gap".into(),
-        format!("{:.1e}", report.gap),
-        format!(
-            "{}, {} solver",
-            report.status.replace('_', " "),
-            report.solver
-        ),
-    ]);
-    table.row([
-        "time".into(),
-        format!("{} s", number(report.seconds, 3)),
-        format!("{} iterations", report.iterations),
-    ]);
-    table
+    let name = problem.formulation.name().to_owned();
+    let said = [name, parameters, objective.into(), proven.into()];
+    certificate::table(&solution.certificate, solution.solver, said)
 }
 
 /// The long run under the policy, with the bounds on its entropy.

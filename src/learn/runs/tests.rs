@@ -51,7 +51,7 @@ impl Planner for Double {
             dual: Vec::new(),
             solver: "double",
             limits: Vec::new(),
-            constrained: false,
+            restart: 0.0,
             notes: Vec::new(),
         })
     }
