@@ -25,7 +25,7 @@ def main() -> dict[tuple[str, float], float]:
     parser.add_argument("--xi", nargs="+", type=float, default=[0.0, 0.05, 0.1, 0.2, 0.3])
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--iterations", type=int, default=100)
-    parser.add_argument("--batch", type=int, default=10)
+    parser.add_argument("--batch-size", type=int, default=10)
     parser.add_argument("--out", type=pathlib.Path, help="folder to keep the runs in, and resume from")
     parser.add_argument("--picture", default="ray_sweep.png")
     given = parser.parse_args()
@@ -50,7 +50,7 @@ def main() -> dict[tuple[str, float], float]:
                 xi=xi,
                 runs=given.runs,
                 iterations=given.iterations,
-                batch=given.batch,
+                batch_size=given.batch_size,
                 engine="ray",
                 out=folder,
                 resume=folder is not None and (folder / "experiment.json").exists(),

@@ -9,6 +9,7 @@
 import sys
 
 from ._extras import MissingExtra
+from ._ide3al import VERSION as __version__
 from ._ide3al import Error
 from ._studio import Studio, studio
 from .abstraction import Abstraction
@@ -20,14 +21,12 @@ from .collecting import collect
 from .data import Data
 from .episodes import CollectionError
 from .experiments import ExperimentError, ExperimentResult, experiment, scores
-from .frontier import Frontier, frontier
 from .mdp import MDP, domains
 from .plotting import plot_curves, plot_policy, plot_visitation
 from .promise import Coverage
 from .solving import Solution, solve
 from .timed import EpisodeAnalysis, EpisodeSolution, load_policy
-
-__version__ = "0.1.0"
+from .trade_off import Frontier, frontier
 
 __all__ = [
     "IDE3AL",

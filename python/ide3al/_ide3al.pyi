@@ -12,6 +12,8 @@ Integers = npt.NDArray[np.int64]
 Rows = tuple[Integers, Integers, Floats]
 Path = str | os.PathLike[str]
 
+VERSION: str
+
 class Error(ValueError):
     """Something is wrong with the input: the message says what, where and how to mend it."""
 
@@ -217,6 +219,7 @@ class Experiment:
     def goal_csv(self) -> str | None: ...
     def write(self, path: Path) -> None: ...
 
+def metrics() -> list[str]: ...
 def look(label: str, place: int) -> tuple[str, str, str]: ...
 def domains() -> list[tuple[str, str, list[tuple[str, str]]]]: ...
 def solve(

@@ -15,6 +15,7 @@ import numpy as np
 
 from . import _ide3al
 from ._ide3al import Error
+from ._kinds import Formulation, TieBreak
 from .abstraction import Abstraction
 from .account import Account, account
 from .continuous import explore, needs_cells, restore
@@ -395,7 +396,8 @@ class IDE3AL(Agent):
     ``paper=True`` is the paper's Algorithm 1 with its parameters: the Frobenius formulation over all declared
     states, uniform rows for unvisited pairs, one continuing trajectory.
 
-    ``solve_tolerance`` is the relative gap at which each solve ends: an estimate from few steps deserves no more digits.
+    ``relative_tolerance`` is the gap at which each solve ends, as a share of the objective: an estimate from few steps deserves no
+    more digits.
     """
 
     _algorithm = "ideal"
@@ -403,14 +405,14 @@ class IDE3AL(Agent):
     def __init__(
         self,
         *,
-        formulation: str | None = None,
+        formulation: Formulation | None = None,
         xi: float | None = None,
         zeta: float | None = None,
         prior: float | None = None,
         unseen: float | None = None,
         catch_up: float | None = None,
-        tie_break: bool = False,
-        solve_tolerance: float | None = None,
+        tie_break: TieBreak = "none",
+        relative_tolerance: float | None = None,
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
@@ -431,7 +433,7 @@ class IDE3AL(Agent):
             unseen=unseen,
             catch_up=catch_up,
             tie_break=tie_break,
-            solve_tolerance=solve_tolerance,
+            relative_tolerance=relative_tolerance,
             paper=paper,
         )
 

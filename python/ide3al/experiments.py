@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from . import _ide3al
 from ._extras import need
 from ._ide3al import Error
+from ._kinds import Formulation, TieBreak
 from ._saved import SavedExperiment
 from ._table import html_table, text_table
 from .mdp import MDP, Floats, shaped
@@ -22,15 +23,7 @@ from .mdp import MDP, Floats, shaped
 Job = tuple[int, int]
 
 #: Figures of every iteration, as named in runs.csv; entropies in nats and as shares.
-METRICS = (
-    "entropy",
-    "entropy_normalized",
-    "state_action_entropy",
-    "state_action_entropy_normalized",
-    "min_probability",
-    "spectral_gap",
-    "model_error",
-)
+METRICS = _ide3al.metrics()
 
 
 class ExperimentError(Error):
@@ -147,7 +140,7 @@ class ExperimentResult:
     def _rows(self) -> list[tuple[str, str]]:
         given = self.parameters
         rows = [
-            ("runs", f"{given['runs']} of {given['iterations']} iterations of {given['batch']} steps")
+            ("runs", f"{given['runs']} of {given['iterations']} iterations of {given['batch_size']} steps")
         ]
         if not self.complete:
             return [*rows, ("not done", f"{len(self.missing)} runs")]
@@ -218,21 +211,21 @@ def experiment(
     *,
     runs: int | None = None,
     iterations: int | None = None,
-    batch: int | None = None,
+    batch_size: int | None = None,
     seed: int | None = None,
-    formulation: str | None = None,
+    formulation: Formulation | None = None,
     xi: float | None = None,
     zeta: float | None = None,
     epsilon: float | None = None,
     eta: float | None = None,
-    solve_tolerance: float | None = None,
-    tie_break: bool | None = None,
+    relative_tolerance: float | None = None,
+    tie_break: TieBreak | None = None,
     converge: float | None = None,
     goal: bool | None = None,
     paper: bool = False,
     prior: float | None = None,
     unseen: float | None = None,
-    engine: str = "threads",
+    engine: Literal["threads", "ray"] = "threads",
     threads: int | None = None,
     retries: int = 3,
     out: str | os.PathLike[str] | None = None,
@@ -268,9 +261,9 @@ def experiment(
     ray = need("ray", "ray") if engine == "ray" else None
     given = {
         "algorithms": _names(algorithms), "runs": _whole("runs", runs),
-        "iterations": _whole("iterations", iterations), "batch": _whole("batch", batch),
+        "iterations": _whole("iterations", iterations), "batch_size": _whole("batch_size", batch_size),
         "seed": _whole("seed", seed), "formulation": formulation, "xi": xi, "zeta": zeta,
-        "epsilon": epsilon, "eta": eta, "solve_tolerance": solve_tolerance,
+        "epsilon": epsilon, "eta": eta, "relative_tolerance": relative_tolerance,
         "tie_break": tie_break, "converge": converge, "goal": goal,
         "paper": paper, "prior": prior, "unseen": unseen,
     }  # fmt: skip

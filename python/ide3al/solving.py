@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal, overload
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike
 from . import _ide3al
 from ._certified import Certified
 from ._ide3al import Error
+from ._kinds import Compare, Formulation, Solver, TieBreak
 from .analysis import Analysis
 from .mdp import MDP, Floats, shaped
 from .timed import EpisodeSolution
@@ -141,7 +141,7 @@ def solve(
     *,
     steps: int,
     xi: float | None = None,
-    solver: str = "auto",
+    solver: Solver = "auto",
     tolerance: float = 5e-8,
     relative_tolerance: float = 0.0,
     max_iterations: int = 1_000_000,
@@ -152,7 +152,7 @@ def solve(
 @overload
 def solve(
     mdp: MDP,
-    formulation: str = "frobenius",
+    formulation: Formulation = "frobenius",
     *,
     xi: float | None = None,
     zeta: float | None = None,
@@ -162,20 +162,20 @@ def solve(
     restart: float | None = None,
     discount: float | None = None,
     limits: Sequence[tuple[ArrayLike, float]] = (),
-    solver: str = "auto",
-    tie_break: str = "uniform",
+    solver: Solver = "auto",
+    tie_break: TieBreak = "uniform",
     tolerance: float = 5e-8,
     relative_tolerance: float = 0.0,
     max_iterations: int = 1_000_000,
     time_limit: float | None = None,
     warm: Solution | None = None,
-    compare: str = "auto",
+    compare: Compare = "auto",
 ) -> Solution: ...
 
 
 def solve(
     mdp: MDP,
-    formulation: str = "frobenius",
+    formulation: Formulation | Literal["episode"] = "frobenius",
     *,
     steps: int | None = None,
     xi: float | None = None,
@@ -186,14 +186,14 @@ def solve(
     restart: float | None = None,
     discount: float | None = None,
     limits: Sequence[tuple[ArrayLike, float]] = (),
-    solver: str = "auto",
-    tie_break: str = "uniform",
+    solver: Solver = "auto",
+    tie_break: TieBreak = "uniform",
     tolerance: float = 5e-8,
     relative_tolerance: float = 0.0,
     max_iterations: int = 1_000_000,
     time_limit: float | None = None,
     warm: Solution | None = None,
-    compare: str = "auto",
+    compare: Compare = "auto",
 ) -> Solution | EpisodeSolution:
     """Finds the best exploring policy of a known model.
 

@@ -99,7 +99,7 @@ impl Agent {
 
 #[pymethods]
 impl Agent {
-    /// `parameters`: any of formulation, xi, zeta, epsilon, eta, discount, solve_tolerance,
+    /// `parameters`: any of formulation, xi, zeta, epsilon, eta, discount, relative_tolerance,
     /// tie_break; the rest has the defaults of `ide3al learn`.
     #[new]
     fn new(
@@ -354,7 +354,7 @@ impl Agent {
     /// Steps of the next batch of a fit of `budget` steps in all.
     fn batch_size(&self, budget: u64) -> PyResult<u64> {
         if !self.growing {
-            return Ok(self.experiment.batch);
+            return Ok(self.experiment.batch_size);
         }
         Ok(growing_batch(self.state()?.counts.total(), budget))
     }
@@ -421,12 +421,12 @@ impl Agent {
         parameters.set_item("epsilon", experiment.epsilon)?;
         parameters.set_item("eta", experiment.eta)?;
         parameters.set_item("discount", experiment.discount)?;
-        parameters.set_item("solve_tolerance", experiment.solve_tolerance)?;
+        parameters.set_item("relative_tolerance", experiment.relative_tolerance)?;
         parameters.set_item("rough_tolerance", experiment.rough_tolerance)?;
-        parameters.set_item("tie_break", experiment.tie_break)?;
+        parameters.set_item("tie_break", experiment.tie_break.name())?;
         let (open, growing) = (flag("open")?, flag("growing")?);
         if !growing {
-            parameters.set_item("batch_size", experiment.batch)?;
+            parameters.set_item("batch_size", experiment.batch_size)?;
         }
         parameters.set_item("paper", experiment.paper)?;
         parameters.set_item("prior", experiment.prior)?;

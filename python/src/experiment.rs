@@ -12,6 +12,7 @@ use ide3al::learn::{
 };
 use ide3al::model::Mdp;
 use ide3al::report::palette::Role;
+use ide3al::solve::TieBreak;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -137,9 +138,9 @@ fn parameters(spec: &str, mdp: &Mdp, given: &Bound<'_, PyDict>) -> PyResult<lear
             "epsilon" => epsilon = Some(value.extract()?),
             "eta" => e.eta = value.extract()?,
             "discount" => e.discount = value.extract()?,
-            "solve_tolerance" => {
-                e.solve_tolerance = value.extract()?;
-                e.rough_tolerance = e.solve_tolerance;
+            "relative_tolerance" => {
+                e.relative_tolerance = value.extract()?;
+                e.rough_tolerance = e.relative_tolerance;
             }
             "paper" => {}
             "prior" | "unseen" if paper => {
@@ -149,9 +150,12 @@ fn parameters(spec: &str, mdp: &Mdp, given: &Bound<'_, PyDict>) -> PyResult<lear
             }
             "prior" => e.prior = value.extract()?,
             "unseen" => e.unseen = value.extract()?,
-            "tie_break" => e.tie_break = value.extract()?,
+            "tie_break" => {
+                e.tie_break =
+                    TieBreak::from_name(&value.extract::<String>()?).map_err(exception)?;
+            }
             "iterations" => e.iterations = value.extract()?,
-            "batch" => e.batch = value.extract()?,
+            "batch_size" => e.batch_size = value.extract()?,
             "runs" => e.runs = value.extract()?,
             "seed" => e.seed = value.extract()?,
             "converge" => {
@@ -181,7 +185,7 @@ fn parameters(spec: &str, mdp: &Mdp, given: &Bound<'_, PyDict>) -> PyResult<lear
 #[pymethods]
 impl Experiment {
     /// `parameters`: any of algorithms, formulation, xi, zeta, epsilon, eta, discount,
-    /// solve_tolerance, tie_break, iterations, batch, runs, seed, converge, goal.
+    /// relative_tolerance, tie_break, iterations, batch_size, runs, seed, converge, goal.
     #[new]
     fn new(model: &Model, name: &str, given: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mdp = Arc::clone(&model.mdp);
@@ -349,7 +353,7 @@ impl Experiment {
                 }
             }
         }
-        let batch = self.experiment.batch as i64;
+        let batch = self.experiment.batch_size as i64;
         let samples: Vec<i64> = iterations.iter().map(|i| i * batch).collect();
         let columns = PyDict::new(py);
         columns.set_item("algorithm", names)?;
@@ -424,6 +428,12 @@ impl Experiment {
         })
         .map_err(exception)
     }
+}
+
+/// Names of the figures of every iteration.
+#[pyfunction]
+pub(crate) fn metrics() -> Vec<&'static str> {
+    learn::Metrics::NAMES.to_vec()
 }
 
 /// Colour, dash pattern (as in SVG) and marker of an algorithm in all pictures.

@@ -27,6 +27,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _ide3al {
     #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
     use crate::agent::Agent;
     #[pymodule_export]
     use crate::batches::{agent_behaviour, agent_draw, agent_learn, agent_record};
@@ -37,7 +39,7 @@ mod _ide3al {
     #[pymodule_export]
     use crate::experience::Experience;
     #[pymodule_export]
-    use crate::experiment::{Experiment, look};
+    use crate::experiment::{Experiment, look, metrics};
     #[pymodule_export]
     use crate::model::{Model, domains};
     #[pymodule_export]

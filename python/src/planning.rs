@@ -24,12 +24,8 @@ impl InterruptiblePlanner {
         Arc::new(InterruptiblePlanner {
             solver: Solver {
                 options: Options {
-                    tie_break: if experiment.tie_break {
-                        TieBreak::Uniform
-                    } else {
-                        TieBreak::None
-                    },
-                    relative_tolerance: experiment.solve_tolerance,
+                    tie_break: experiment.tie_break,
+                    relative_tolerance: experiment.relative_tolerance,
                     ..Options::default()
                 },
                 rough: experiment.rough_tolerance,

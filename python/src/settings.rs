@@ -2,10 +2,11 @@
 
 use ide3al::learn::{Algorithm, Experiment};
 use ide3al::model::{Counts, Mdp, Unvisited};
+use ide3al::solve::TieBreak;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::error;
+use crate::errors::{error, exception};
 
 /// Everything given, on top of what is recommended or, in paper mode, of the paper's parameters; and whether batches
 /// grow.
@@ -48,14 +49,17 @@ pub(crate) fn settings(
             "epsilon" => experiment.epsilon = value.extract()?,
             "eta" => experiment.eta = value.extract()?,
             "discount" => experiment.discount = value.extract()?,
-            "solve_tolerance" => {
-                experiment.solve_tolerance = value.extract()?;
-                experiment.rough_tolerance = experiment.solve_tolerance;
+            "relative_tolerance" => {
+                experiment.relative_tolerance = value.extract()?;
+                experiment.rough_tolerance = experiment.relative_tolerance;
             }
             "rough_tolerance" => experiment.rough_tolerance = value.extract()?,
-            "tie_break" => experiment.tie_break = value.extract()?,
+            "tie_break" => {
+                experiment.tie_break =
+                    TieBreak::from_name(&value.extract::<String>()?).map_err(exception)?;
+            }
             "batch_size" => {
-                experiment.batch = value.extract()?;
+                experiment.batch_size = value.extract()?;
                 growing = false;
             }
             "paper" => {}

@@ -89,16 +89,8 @@ impl Settings {
             ),
         };
         Ok(Options {
-            solver: match self.solver.as_str() {
-                "auto" => SolverChoice::Auto,
-                "conic" => SolverChoice::Conic,
-                other => return Err(unknown("solver", other, &["auto", "conic"])),
-            },
-            tie_break: match self.tie_break.as_str() {
-                "uniform" => TieBreak::Uniform,
-                "none" => TieBreak::None,
-                other => return Err(unknown("tie-break", other, &["uniform", "none"])),
-            },
+            solver: SolverChoice::from_name(&self.solver).map_err(exception)?,
+            tie_break: TieBreak::from_name(&self.tie_break).map_err(exception)?,
             tolerance: self.tolerance,
             relative_tolerance: self.relative_tolerance,
             max_iterations: self.max_iterations,

@@ -16,7 +16,7 @@ import pytest
 
 import ide3al
 
-SMALL = {"runs": 3, "iterations": 8, "batch": 20, "seed": 5}
+SMALL = {"runs": 3, "iterations": 8, "batch_size": 20, "seed": 5}
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_scores_have_the_shape_of_rliable(result):
 
 
 def test_runs_that_converge_keep_their_last_figure():
-    given = {"runs": 2, "iterations": 200, "batch": 100, "converge": 0.3}
+    given = {"runs": 2, "iterations": 200, "batch_size": 100, "converge": 0.3}
     result = ide3al.experiment("single-chain", ["ideal", "random"], **given)
     frame = result.to_pandas()
     assert frame[frame.algorithm == "random"].iteration.max() < 200, "nothing has converged"
@@ -97,7 +97,7 @@ def test_policies_and_other_models(result):
     np.testing.assert_allclose(policy.sum(axis=1), 1, atol=1e-12)
     uneven = np.zeros((3, 2, 3))
     uneven[0, 0, 1] = uneven[0, 1, 2] = uneven[1, 1, 0] = uneven[2, 0, 0] = 1.0
-    own = ide3al.experiment(ide3al.MDP(uneven), "ideal", runs=1, iterations=2, batch=5)
+    own = ide3al.experiment(ide3al.MDP(uneven), "ideal", runs=1, iterations=2, batch_size=5)
     assert [row.size for row in own.policy("ideal")] == [2, 1, 1]
     assert "ideal" in repr(own) and own._repr_html_().startswith("<table>")
     with pytest.raises(ide3al.Error, match="this experiment has ideal"):
@@ -125,7 +125,7 @@ def test_folders_are_resumed_and_protected(result, tmp_path):
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path):
-    given = {"runs": 2, "iterations": 8_000, "batch": 10, "out": tmp_path / "runs"}
+    given = {"runs": 2, "iterations": 8_000, "batch_size": 10, "out": tmp_path / "runs"}
     begin = time.perf_counter()
     threading.Timer(0.3, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):
@@ -206,7 +206,7 @@ def workers(nodes):
     return found
 
 
-LONG = {"runs": 3, "iterations": 1500, "batch": 10, "seed": 2}
+LONG = {"runs": 3, "iterations": 1500, "batch_size": 10, "seed": 2}
 
 
 def test_ray_loses_nothing_when_a_worker_is_killed(cluster, tmp_path):

@@ -105,7 +105,7 @@ def test_ctrl_c_from_the_terminal_in_the_middle_of_a_solve(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_from_the_terminal_in_the_middle_of_an_experiment(tmp_path):
-    given = {"runs": 2, "iterations": 8_000, "batch": 10, "seed": 4}
+    given = {"runs": 2, "iterations": 8_000, "batch_size": 10, "seed": 4}
     child = python(
         f"""
         import ide3al

@@ -53,15 +53,15 @@ pub struct Experiment {
     /// Tolerance of value iteration.
     pub value_tolerance: f64,
     /// Relative gap at which a solve inside the loop ends.
-    pub solve_tolerance: f64,
+    pub relative_tolerance: f64,
     /// The same for the plans of the recommended IDE³AL, each of which is one of many steps.
     pub rough_tolerance: f64,
-    /// Whether the solves inside the loop choose the optimal policy nearest to uniform.
-    pub tie_break: bool,
+    /// Which of several optimal policies the solves inside the loop choose.
+    pub tie_break: TieBreak,
     /// Number of batches.
     pub iterations: u64,
     /// Steps per batch, $N$.
-    pub batch: u64,
+    pub batch_size: u64,
     /// Number of independent runs of each algorithm.
     pub runs: u64,
     /// The one seed of all random numbers.
@@ -93,11 +93,11 @@ impl Default for Experiment {
             eta: 0.1,
             discount: method.discount,
             value_tolerance: method.tolerance,
-            solve_tolerance: 1e-4,
+            relative_tolerance: 1e-4,
             rough_tolerance: 2e-3,
-            tie_break: false,
+            tie_break: TieBreak::None,
             iterations: 300,
-            batch: 10,
+            batch_size: 10,
             runs: 20,
             seed: 0,
             gap_every: 1,
@@ -117,7 +117,7 @@ impl Experiment {
             zeta: parameters.zeta,
             epsilon: parameters.epsilon,
             iterations: parameters.iterations as u64,
-            batch: parameters.batch as u64,
+            batch_size: parameters.batch as u64,
             // the eigenvalue problem of a large chain would cost more than the learning
             gap_every: if mdp.n_states() <= 64 { 1 } else { 20 },
             ..Experiment::default()
@@ -175,7 +175,7 @@ impl Experiment {
         }
         for (name, value) in [
             ("runs", self.runs),
-            ("batch", self.batch),
+            ("batch_size", self.batch_size),
             ("iterations", self.iterations),
         ] {
             if value == 0 {
@@ -192,12 +192,12 @@ impl Experiment {
         }
         if self
             .iterations
-            .checked_mul(self.batch)
+            .checked_mul(self.batch_size)
             .is_none_or(|n| n >= 1 << 47)
         {
             return bad(
-                "batch",
-                self.batch.to_string(),
+                "batch_size",
+                self.batch_size.to_string(),
                 "more than 10^14 samples per run cannot be counted; take fewer iterations or \
                  smaller batches",
             );
@@ -228,7 +228,7 @@ impl Experiment {
         }
         for (name, value) in [
             ("value tolerance", self.value_tolerance),
-            ("solve tolerance", self.solve_tolerance),
+            ("solve tolerance", self.relative_tolerance),
             ("rough tolerance", self.rough_tolerance),
         ] {
             if !(value > 0.0 && value < 1.0) {
@@ -280,12 +280,8 @@ impl Experiment {
         Arc::new(Solver {
             options: Options {
                 solver: SolverChoice::Auto,
-                tie_break: if self.tie_break {
-                    TieBreak::Uniform
-                } else {
-                    TieBreak::None
-                },
-                relative_tolerance: self.solve_tolerance,
+                tie_break: self.tie_break,
+                relative_tolerance: self.relative_tolerance,
                 ..Options::default()
             },
             rough: self.rough_tolerance,
@@ -405,9 +401,9 @@ mod tests {
                 },
             ),
             (
-                "batch = 0",
+                "batch_size = 0",
                 Experiment {
-                    batch: 0,
+                    batch_size: 0,
                     ..base.clone()
                 },
             ),

@@ -22,7 +22,7 @@ pub fn runs_csv(mdp: &Mdp, experiment: &Experiment, results: &[Vec<RunResult>]) 
         let label = algorithm.label();
         for (number, run) in runs.iter().enumerate() {
             for (iteration, metrics) in run.curve.iter().enumerate() {
-                let samples = iteration as u64 * experiment.batch;
+                let samples = iteration as u64 * experiment.batch_size;
                 // writing to a string cannot fail
                 let _ = write!(text, "{label},{number},{iteration},{samples}");
                 for value in metrics.values(mdp.n_states(), mdp.n_pairs()) {

@@ -285,7 +285,7 @@ impl<'a> Runs<'a> {
             Some(self.mdp),
             Plan {
                 iterations: experiment.iterations,
-                batch: experiment.batch,
+                batch: experiment.batch_size,
                 gap_every: experiment.gap_every,
                 convergence: experiment.convergence,
             },

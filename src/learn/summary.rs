@@ -114,7 +114,7 @@ fn summarise(mdp: &Mdp, experiment: &Experiment, runs: &[RunResult]) -> Algorith
                 .collect();
             Point {
                 iteration: i as u64,
-                samples: i as u64 * experiment.batch,
+                samples: i as u64 * experiment.batch_size,
                 metrics,
             }
         })

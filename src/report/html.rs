@@ -1,9 +1,11 @@
-//! A page in one file: no script, no request, light and dark, wide and narrow.
+//! A page in one file: no script, no request, light and dark, wide and narrow. The templates escape every text.
 
-use super::escape::escape;
+use std::fmt::Write;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
 use super::palette::{Role, dark_rules};
 use super::panels::{Entry, Key, Panels};
-use std::fmt::Write;
 
 /// How a short verdict is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,68 +71,65 @@ impl Table {
         self
     }
 
-    fn html(&self) -> String {
-        let mut out = String::from("<div class=\"scroll\" tabindex=\"0\"><table>");
-        out.push_str("<thead><tr>");
-        for (i, name) in self.header.iter().enumerate() {
-            // A heading stands over numbers as they stand.
-            let numeric = self
-                .rows
-                .iter()
-                .any(|r| matches!(r.get(i), Some(Cell::Number(_))));
-            let class = if numeric { " class=\"number\"" } else { "" };
-            let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", escape(name));
-        }
-        out.push_str("</tr></thead><tbody>");
-        for row in &self.rows {
-            out.push_str("<tr>");
-            for cell in row {
-                let _ = match cell {
-                    Cell::Text(text) if text.chars().count() > 60 => {
-                        write!(out, "<td class=\"prose\">{}</td>", escape(text))
+    fn html(&self) -> Markup {
+        // a heading stands over numbers as they stand
+        let numeric = |i: usize| {
+            let mut rows = self.rows.iter();
+            rows.any(|r| matches!(r.get(i), Some(Cell::Number(_))))
+        };
+        html! {
+            div class="scroll" tabindex="0" {
+                table {
+                    thead {
+                        tr {
+                            @for (i, name) in self.header.iter().enumerate() {
+                                th scope="col" class=[numeric(i).then_some("number")] { (name) }
+                            }
+                        }
                     }
-                    Cell::Text(text) => write!(out, "<td>{}</td>", escape(text)),
-                    Cell::Number(text) => write!(out, "<td class=\"number\">{}</td>", escape(text)),
-                    Cell::Badge(text, tone) => {
-                        let class = match tone {
-                            Tone::Good => "badge good",
-                            Tone::Mixed => "badge mixed",
-                            Tone::Bad => "badge bad",
-                            Tone::Neutral => "badge",
-                        };
-                        write!(
-                            out,
-                            "<td><span class=\"{class}\">{}</span></td>",
-                            escape(text)
-                        )
+                    tbody {
+                        @for row in &self.rows {
+                            tr { @for cell in row { (cell.html()) } }
+                        }
                     }
-                    Cell::Key(role, name) => {
-                        let entry = Entry {
-                            name: name.clone(),
-                            key: Key::Line {
-                                role: *role,
-                                band: false,
-                                dashed: true,
-                            },
-                        };
-                        write!(
-                            out,
-                            "<td><span class=\"key\">{}{}</span></td>",
-                            entry.sample_svg(),
-                            escape(name)
-                        )
-                    }
-                };
+                }
             }
-            out.push_str("</tr>");
+            // outside the frame: a caption must not scroll away sideways with a wide table
+            @if !self.caption.is_empty() { p class="note" { (self.caption) } }
+            "\n"
         }
-        out.push_str("</tbody></table></div>\n");
-        // Outside the frame: a caption must not scroll away sideways with a wide table.
-        if !self.caption.is_empty() {
-            let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(&self.caption));
-        }
-        out
     }
+}
+
+impl Cell {
+    fn html(&self) -> Markup {
+        html! {
+            @match self {
+                Cell::Text(text) => {
+                    td class=[(text.chars().count() > 60).then_some("prose")] { (text) }
+                }
+                Cell::Number(text) => { td class="number" { (text) } }
+                Cell::Badge(text, tone) => {
+                    @let class = match tone {
+                        Tone::Good => "badge good",
+                        Tone::Mixed => "badge mixed",
+                        Tone::Bad => "badge bad",
+                        Tone::Neutral => "badge",
+                    };
+                    td { span class=(class) { (text) } }
+                }
+                Cell::Key(role, name) => {
+                    @let key = Key::Line { role: *role, band: false, dashed: true };
+                    td { span class="key" { (sample(&Entry { name: name.clone(), key })) (name) } }
+                }
+            }
+        }
+    }
+}
+
+/// The line of a legend's entry, drawn.
+fn sample(entry: &Entry) -> PreEscaped<String> {
+    PreEscaped(entry.sample_svg())
 }
 
 /// A page under construction. All texts are plain: they are escaped here.
@@ -170,94 +169,69 @@ impl Page {
     /// Begins a section.
     pub fn section(&mut self, heading: &str) -> &mut Self {
         self.sections.push(heading.to_owned());
-        let _ = writeln!(
-            self.body,
-            "<h2 id=\"section-{}\">{}</h2>",
-            self.sections.len(),
-            escape(heading)
-        );
-        self
+        let id = format!("section-{}", self.sections.len());
+        self.add(html! { h2 id=(id) { (heading) } })
     }
 
     /// A paragraph.
     pub fn paragraph(&mut self, text: &str) -> &mut Self {
-        let _ = writeln!(self.body, "<p>{}</p>", escape(text));
-        self
+        self.add(html! { p { (text) } })
     }
 
     /// A list.
     pub fn list<T: AsRef<str>>(&mut self, items: &[T]) -> &mut Self {
-        self.body.push_str("<ul>");
-        for item in items {
-            let _ = write!(self.body, "<li>{}</li>", escape(item.as_ref()));
-        }
-        self.body.push_str("</ul>\n");
-        self
+        self.add(html! { ul { @for item in items { li { (item.as_ref()) } } } })
     }
 
     /// A command or other text in letters of one width.
     pub fn code(&mut self, text: &str) -> &mut Self {
-        let _ = writeln!(self.body, "<pre><code>{}</code></pre>", escape(text));
-        self
+        self.add(html! { pre { code { (text) } } })
     }
 
     /// A table.
     pub fn table(&mut self, table: &Table) -> &mut Self {
-        self.body.push_str(&table.html());
+        self.add(table.html())
+    }
+
+    fn add(&mut self, markup: Markup) -> &mut Self {
+        self.body.push_str(&markup.0);
+        self.body.push('\n');
         self
     }
 
     /// Pictures with their legend and caption, side by side where there is room. `files` are
     /// links to the same pictures as files beside the page: name shown, relative path.
     pub fn pictures(&mut self, panels: &Panels, files: &[(&str, &str)]) -> &mut Self {
-        self.body.push_str("<figure>");
-        if !panels.title.is_empty() {
-            let _ = write!(self.body, "<h3>{}</h3>", escape(&panels.title));
-        }
         let legend = panels.legend();
-        if !legend.is_empty() {
-            self.body.push_str("<ul class=\"legend\">");
-            for entry in legend {
-                let sample = entry.sample_svg();
-                let _ = write!(
-                    self.body,
-                    "<li class=\"key\">{sample}{}</li>",
-                    escape(&entry.name)
-                );
-            }
-            self.body.push_str("</ul>");
-        }
-        // Two or four look best in pairs.
+        // two or four look best in pairs
         let pair = matches!(panels.panels.len(), 2 | 4);
-        let class = if pair { "grid pair" } else { "grid" };
-        let _ = write!(self.body, "<div class=\"{class}\">");
-        for svg in panels.separate() {
-            self.body.push_str(&svg);
-            self.body.push('\n');
-        }
-        self.body.push_str("</div>");
-        if !panels.caption.is_empty() || !files.is_empty() {
-            let _ = write!(self.body, "<figcaption>{}", escape(&panels.caption));
-            for (name, path) in files {
-                let _ = write!(
-                    self.body,
-                    " <a href=\"{}\">{}</a>",
-                    escape(&relative(path)),
-                    escape(name)
-                );
+        self.add(html! {
+            figure {
+                @if !panels.title.is_empty() { h3 { (panels.title) } }
+                @if !legend.is_empty() {
+                    ul class="legend" {
+                        @for entry in &legend { li class="key" { (sample(entry)) (entry.name) } }
+                    }
+                }
+                div class=(if pair { "grid pair" } else { "grid" }) {
+                    @for svg in panels.separate() { (PreEscaped(svg)) "\n" }
+                }
+                @if !panels.caption.is_empty() || !files.is_empty() {
+                    figcaption {
+                        (panels.caption)
+                        @for (name, path) in files { " " a href=(relative(path)) { (name) } }
+                    }
+                }
             }
-            self.body.push_str("</figcaption>");
-        }
-        self.body.push_str("</figure>\n");
-        self
+        })
     }
 
     /// A block that opens when asked for.
     pub fn details(&mut self, summary: &str, fill: impl FnOnce(&mut Page)) -> &mut Self {
-        let _ = write!(self.body, "<details><summary>{}</summary>", escape(summary));
+        let outside = std::mem::take(&mut self.body);
         fill(self);
-        self.body.push_str("</details>\n");
-        self
+        let inside = std::mem::replace(&mut self.body, outside);
+        self.add(html! { details { summary { (summary) } (PreEscaped(inside)) } })
     }
 
     /// What was added so far, without the frame: to be stored and [put](Self::put) on another
@@ -275,37 +249,39 @@ impl Page {
     /// The page's text.
     pub fn finish(&self) -> String {
         let style = include_str!("page.css").replace("/*dark*/", &dark_rules());
-        let title = escape(&self.title);
-        let lead = if self.lead.is_empty() {
-            String::new()
-        } else {
-            format!("<p class=\"lead\">{}</p>\n", escape(&self.lead))
-        };
-        let mut contents = String::new();
-        if self.contents {
-            contents.push_str("<nav aria-label=\"Sections\">");
-            for (i, name) in self.sections.iter().enumerate() {
-                let _ = write!(
-                    contents,
-                    "<a href=\"#section-{}\">{}</a>",
-                    i + 1,
-                    escape(name)
-                );
-            }
-            contents.push_str("</nav>\n");
-        }
         // The policy allows the page's own styles and nothing else: were an escape ever
         // forgotten, a script would still not run.
-        format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
-             <title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n\
-             {lead}{contents}{body}<footer>ide3al {version}</footer>\n</main>\n</body>\n</html>\n",
-            body = self.body,
-            version = env!("CARGO_PKG_VERSION"),
-        )
+        let policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta http-equiv="Content-Security-Policy" content=(policy);
+                    meta name="color-scheme" content="light dark";
+                    link rel="icon" href="data:,";
+                    title { (self.title) }
+                    style { (PreEscaped(style)) }
+                }
+                body {
+                    main {
+                        h1 { (self.title) }
+                        @if !self.lead.is_empty() { p class="lead" { (self.lead) } }
+                        @if self.contents {
+                            nav aria-label="Sections" {
+                                @for (i, name) in self.sections.iter().enumerate() {
+                                    a href=(format!("#section-{}", i + 1)) { (name) }
+                                }
+                            }
+                        }
+                        (PreEscaped(&self.body))
+                        footer { "ide3al " (env!("CARGO_PKG_VERSION")) }
+                    }
+                }
+            }
+        };
+        page.0 + "\n"
     }
 }
 

@@ -84,7 +84,7 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
             runs: group.runs,
             iterations: group.iterations.unwrap_or(base.iterations),
             seed: parameters.seed,
-            solve_tolerance: group.tolerance.unwrap_or(base.solve_tolerance),
+            relative_tolerance: group.tolerance.unwrap_or(base.relative_tolerance),
             goal: parameters.goal.then(Goal::default),
             ..base.clone()
         })
@@ -119,7 +119,7 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
                 line: Line {
                     name: name(algorithm, experiment),
                     label,
-                    batch: experiment.batch,
+                    batch: experiment.batch_size,
                     iterations: experiment.iterations,
                     results,
                 },

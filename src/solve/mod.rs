@@ -10,12 +10,12 @@ pub mod episode;
 mod large;
 mod methods;
 mod occupancy;
+mod options;
 mod programs;
 mod reference;
 pub mod value;
 
 use std::ops::ControlFlow;
-use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::formulation::entropy::Target;
@@ -23,6 +23,7 @@ use crate::formulation::visits::Visits;
 use crate::formulation::{Formulation, Problem, simplex};
 use crate::model::{Mdp, Policy};
 use driver::{Candidate, Driver, Kind};
+pub use options::{Options, SolverChoice, TieBreak};
 
 /// How a solve ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,56 +70,6 @@ pub struct Certificate {
     pub iterations: usize,
     /// Wall-clock seconds.
     pub seconds: f64,
-}
-
-/// Which road to take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SolverChoice {
-    /// By formulation and size.
-    #[default]
-    Auto,
-    /// The general conic solver Clarabel: the reference.
-    Conic,
-}
-
-/// Which of several optimal policies to return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TieBreak {
-    /// The optimal policy nearest to uniform (see the documentation of each formulation).
-    #[default]
-    Uniform,
-    /// Whichever the solver ends on.
-    None,
-}
-
-/// How to solve.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Which road.
-    pub solver: SolverChoice,
-    /// Which of several optimal policies.
-    pub tie_break: TieBreak,
-    /// Wanted gap, absolute. Gaps below 1e-12 count as none: that is rounding.
-    pub tolerance: f64,
-    /// Wanted gap as a share of the objective; the solve ends when either is reached.
-    pub relative_tolerance: f64,
-    /// Most iterations.
-    pub max_iterations: usize,
-    /// Most wall-clock time.
-    pub time_limit: Option<Duration>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            solver: SolverChoice::Auto,
-            tie_break: TieBreak::Uniform,
-            tolerance: 5e-8,
-            relative_tolerance: 0.0,
-            max_iterations: 1_000_000,
-            time_limit: None,
-        }
-    }
 }
 
 /// The answer: a policy, its proof, and what a later solve of a similar model can start from.

@@ -128,7 +128,7 @@ fn experiment(mdp: &Mdp, enrolment: &Enrolment) -> Result<Experiment, Refusal> {
             .map(|name| Algorithm::from_name(name))
             .collect::<crate::Result<_>>()?,
         iterations: enrolment.iterations,
-        batch: enrolment.batch,
+        batch_size: enrolment.batch,
         seed: enrolment.seed,
         runs: 1,
         gap_every: enrolment.iterations,
@@ -158,7 +158,7 @@ fn teach(mdp: &Mdp, experiment: &Experiment, turns: &mpsc::Receiver<Turn>) {
     let planner = experiment.planner();
     let plan = Plan {
         iterations: experiment.iterations,
-        batch: experiment.batch,
+        batch: experiment.batch_size,
         gap_every: experiment.gap_every,
         convergence: None,
     };
@@ -210,7 +210,7 @@ fn go_on(
     Ok(json!({
         "from": from,
         "iteration": goal,
-        "steps": goal * experiment.batch,
+        "steps": goal * experiment.batch_size,
         "done": goal >= experiment.iterations,
         "learners": learners,
     }))

@@ -235,7 +235,7 @@ fn description(mdp: &Mdp, world: &World) -> Value {
         "learning": {
             "algorithms": algorithms,
             "iterations": experiment.iterations,
-            "batch": experiment.batch,
+            "batch": experiment.batch_size,
         },
     })
 }

@@ -283,7 +283,7 @@ fn bad_input_is_named() {
     for (arguments, expected) in [
         (&["--algorithm", "maxnet"][..], "did you mean 'max-ent'?"),
         (&["--runs", "0"], "runs = 0"),
-        (&["--batch", "0"], "batch = 0"),
+        (&["--batch-size", "0"], "batch_size = 0"),
         (&["--iterations", "0"], "iterations = 0"),
         (&["--threads", "0"], "at least 1"),
         (&["--xi", "0.6"], "xi = 0.6"),

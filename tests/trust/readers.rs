@@ -61,7 +61,7 @@ pub(crate) fn experiment() -> Experiment {
         .map(Algorithm::new)
         .to_vec(),
         iterations: 6,
-        batch: 5,
+        batch_size: 5,
         runs: 1,
         goal: Some(Goal {
             horizons: vec![5],

@@ -77,10 +77,7 @@ pub(super) fn measure(program: &str, file: &Path, problem: &Problem, tie_break: 
         .arg(file)
         .arg(problem.formulation.name())
         .args([problem.xi, problem.zeta].map(|x| x.to_string()))
-        .arg(match tie_break {
-            TieBreak::None => "none",
-            TieBreak::Uniform => "uniform",
-        })
+        .arg(tie_break.name())
         .stdout(Stdio::piped())
         .spawn();
     let mut process = match process {

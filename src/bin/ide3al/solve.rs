@@ -185,10 +185,7 @@ impl SolvingArguments {
                 SolverName::Auto => SolverChoice::Auto,
                 SolverName::Conic => SolverChoice::Conic,
             },
-            tie_break: match self.tie_break {
-                TieBreakName::Uniform => TieBreak::Uniform,
-                TieBreakName::None => TieBreak::None,
-            },
+            tie_break: self.tie_break.into(),
             tolerance: self.tolerance,
             relative_tolerance: self.relative_tolerance,
             time_limit,
@@ -204,9 +201,18 @@ enum SolverName {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum TieBreakName {
+pub(crate) enum TieBreakName {
     Uniform,
     None,
+}
+
+impl From<TieBreakName> for TieBreak {
+    fn from(name: TieBreakName) -> Self {
+        match name {
+            TieBreakName::Uniform => TieBreak::Uniform,
+            TieBreakName::None => TieBreak::None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]

@@ -104,7 +104,7 @@ mod tests {
     fn small() -> Experiment {
         Experiment {
             iterations: 4,
-            batch: 20,
+            batch_size: 20,
             runs: 2,
             goal: Some(crate::learn::Goal::default()),
             ..Experiment::default()

@@ -84,7 +84,7 @@ pub(crate) fn table(summary: &Summary) -> String {
         summary.pairs,
         parameters.runs,
         parameters.iterations,
-        parameters.batch
+        parameters.batch_size
     );
     let header = [
         "algorithm",

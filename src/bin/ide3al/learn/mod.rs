@@ -18,6 +18,7 @@ use ide3al::model::Mdp;
 use ide3al::model::io::atomic;
 
 use crate::output;
+use crate::solve::TieBreakName;
 
 /// Learn to explore an unknown model from samples, and compare algorithms
 ///
@@ -63,8 +64,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     iterations: Option<u64>,
     /// Steps per batch [default: by model]
-    #[arg(long)]
-    batch: Option<u64>,
+    #[arg(long, visible_alias = "batch")]
+    batch_size: Option<u64>,
     /// Independent runs of each algorithm
     #[arg(long, default_value_t = 20)]
     runs: u64,
@@ -76,10 +77,10 @@ pub(crate) struct Arguments {
     threads: Option<usize>,
     /// Relative gap at which each optimisation inside IDE3AL ends
     #[arg(long, value_name = "GAP", allow_negative_numbers = true)]
-    tolerance: Option<f64>,
-    /// Among several optimal policies: uniform (the nearest to it) or none (whichever)
-    #[arg(long, value_name = "RULE", default_value = "none")]
-    tie_break: String,
+    relative_tolerance: Option<f64>,
+    /// Among optimal policies take the one nearest to uniform, or any (faster)
+    #[arg(long, value_enum, default_value_t = TieBreakName::None)]
+    tie_break: TieBreakName,
     /// End a run when no probability of its policy changes by more than this for 10
     /// iterations and every action of every state was tried 10 times
     #[arg(long, value_name = "CHANGE", allow_negative_numbers = true)]
@@ -223,13 +224,6 @@ fn experiment(arguments: &Arguments, mdp: &Mdp) -> anyhow::Result<Experiment> {
             .map(|name| Algorithm::from_name(name))
             .collect::<Result<_, _>>()?
     };
-    let tie_break = match arguments.tie_break.as_str() {
-        "uniform" => true,
-        "none" => false,
-        other => {
-            return Err(ide3al::Error::unknown("tie-break", other, &["uniform", "none"]).into());
-        }
-    };
     Ok(Experiment {
         algorithms,
         formulation: match &arguments.formulation {
@@ -252,15 +246,17 @@ fn experiment(arguments: &Arguments, mdp: &Mdp) -> anyhow::Result<Experiment> {
             _ => base.epsilon,
         },
         eta: arguments.eta.unwrap_or(base.eta),
-        solve_tolerance: arguments.tolerance.unwrap_or(base.solve_tolerance),
-        rough_tolerance: arguments.tolerance.unwrap_or(base.rough_tolerance),
-        tie_break,
+        relative_tolerance: arguments
+            .relative_tolerance
+            .unwrap_or(base.relative_tolerance),
+        rough_tolerance: arguments.relative_tolerance.unwrap_or(base.rough_tolerance),
+        tie_break: arguments.tie_break.into(),
         iterations: arguments.iterations.unwrap_or(base.iterations),
         gap_every: match arguments.iterations {
             Some(iterations) if base.gap_every == base.iterations => iterations.max(1),
             _ => base.gap_every,
         },
-        batch: arguments.batch.unwrap_or(base.batch),
+        batch_size: arguments.batch_size.unwrap_or(base.batch_size),
         runs: arguments.runs,
         seed: arguments.seed,
         convergence: arguments.converge.map(|tolerance| Convergence {

@@ -166,7 +166,7 @@ fn parameters(experiment: &Experiment) -> Vec<(String, String)> {
     }
     let rest = [
         ("iterations", experiment.iterations.to_string()),
-        ("steps per iteration", experiment.batch.to_string()),
+        ("steps per iteration", experiment.batch_size.to_string()),
         ("formulation of IDE3AL", experiment.formulation.clone()),
         ("xi", experiment.xi.to_string()),
         ("zeta", experiment.zeta.to_string()),
@@ -181,7 +181,7 @@ fn parameters(experiment: &Experiment) -> Vec<(String, String)> {
         ),
         (
             "relative gap of each solve",
-            experiment.solve_tolerance.to_string(),
+            experiment.relative_tolerance.to_string(),
         ),
     ]
     .map(|(name, value)| (name.to_owned(), value));

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from . import _ide3al
+from ._kinds import Formulation, Solver, TieBreak
 from .mdp import MDP, Floats
 from .solving import settings
 
@@ -48,15 +49,15 @@ class Frontier:
 
 def frontier(
     mdp: MDP,
-    formulation: str = "frobenius",
+    formulation: Formulation = "frobenius",
     *,
-    vary: str | None = None,
+    vary: Literal["zeta", "xi"] | None = None,
     points: int = 20,
     xi: float | None = None,
     zeta: float | None = None,
     name: str = "model",
-    solver: str = "auto",
-    tie_break: str = "uniform",
+    solver: Solver = "auto",
+    tie_break: TieBreak = "uniform",
     tolerance: float = 5e-8,
     relative_tolerance: float = 0.0,
     max_iterations: int = 1_000_000,

@@ -1,0 +1,88 @@
+//! How to solve: the road, the choice among several optimal policies, and when to stop.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Which road to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SolverChoice {
+    /// By formulation and size.
+    #[default]
+    Auto,
+    /// The general conic solver Clarabel: the reference.
+    Conic,
+}
+
+impl SolverChoice {
+    /// By name: auto or conic.
+    pub fn from_name(name: &str) -> Result<Self> {
+        match name {
+            "auto" => Ok(SolverChoice::Auto),
+            "conic" => Ok(SolverChoice::Conic),
+            _ => Err(Error::unknown("solver", name, &["auto", "conic"])),
+        }
+    }
+}
+
+/// Which of several optimal policies to return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TieBreak {
+    /// The optimal policy nearest to uniform (see the documentation of each formulation).
+    #[default]
+    Uniform,
+    /// Whichever the solver ends on.
+    None,
+}
+
+impl TieBreak {
+    /// By name: uniform or none.
+    pub fn from_name(name: &str) -> Result<Self> {
+        match name {
+            "uniform" => Ok(TieBreak::Uniform),
+            "none" => Ok(TieBreak::None),
+            _ => Err(Error::unknown("tie-break", name, &["uniform", "none"])),
+        }
+    }
+
+    /// Name in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            TieBreak::Uniform => "uniform",
+            TieBreak::None => "none",
+        }
+    }
+}
+
+/// How to solve.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Which road.
+    pub solver: SolverChoice,
+    /// Which of several optimal policies.
+    pub tie_break: TieBreak,
+    /// Wanted gap, absolute. Gaps below 1e-12 count as none: that is rounding.
+    pub tolerance: f64,
+    /// Wanted gap as a share of the objective; the solve ends when either is reached.
+    pub relative_tolerance: f64,
+    /// Most iterations.
+    pub max_iterations: usize,
+    /// Most wall-clock time.
+    pub time_limit: Option<Duration>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            solver: SolverChoice::Auto,
+            tie_break: TieBreak::Uniform,
+            tolerance: 5e-8,
+            relative_tolerance: 0.0,
+            max_iterations: 1_000_000,
+            time_limit: None,
+        }
+    }
+}
