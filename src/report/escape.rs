@@ -1,10 +1,7 @@
 //! Text from anywhere into XML and HTML, as text and as nothing else.
 
-/// Escapes for element content and for quoted attribute values, in HTML and in XML.
-///
-/// Characters that XML 1.0 forbids (most control characters) and those that silently reorder a
-/// line (bidirectional overrides) become U+FFFD, so that a name can neither break a file nor
-/// pretend to be another.
+/// Escapes for element content and for quoted attribute values, in HTML and in XML; what is not
+/// [`showable`] is replaced.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
@@ -14,15 +11,24 @@ pub fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            '\r' => out.push(' '),
-            _ if c.is_control() || is_reordering(c) || matches!(c, '\u{FFFE}' | '\u{FFFF}') => {
-                out.push('\u{FFFD}');
-            }
-            _ => out.push(c),
+            _ => out.push(showable(c)),
         }
     }
     out
+}
+
+/// The character, or what stands for it: characters that XML 1.0 forbids (most control
+/// characters) and those that silently reorder a line (bidirectional overrides) become U+FFFD,
+/// so that a name can neither break a file nor pretend to be another.
+pub(super) fn showable(c: char) -> char {
+    match c {
+        '\n' | '\t' => c,
+        '\r' => ' ',
+        _ if c.is_control() || is_reordering(c) || matches!(c, '\u{FFFE}' | '\u{FFFF}') => {
+            '\u{FFFD}'
+        }
+        _ => c,
+    }
 }
 
 /// Text for a terminal or a log line: control characters (escape sequences begin with one,

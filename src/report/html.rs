@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::escape::showable;
 use super::palette::{Role, dark_rules};
 use super::panels::{Entry, Key, Panels};
 
@@ -281,7 +282,9 @@ impl Page {
                 }
             }
         };
-        page.0 + "\n"
+        let mut text: String = page.0.chars().map(showable).collect();
+        text.push('\n');
+        text
     }
 }
 

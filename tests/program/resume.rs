@@ -290,7 +290,10 @@ fn bad_input_is_named() {
         (&["--zeta", "0.01"], "zeta = 0.01"),
         (&["--eta", "1.5"], "eta = 1.5"),
         (&["--formulation", "frobenus"], "did you mean 'frobenius'?"),
-        (&["--tie-break", "unifrom"], "did you mean 'uniform'?"),
+        (
+            &["--tie-break", "unifrom"],
+            "a similar value exists: 'uniform'",
+        ),
         (&["--checkpoint-every", "-1"], "--checkpoint-every"),
         (&["--algorithm", "random,random"], "named twice"),
     ] {

@@ -82,6 +82,10 @@ fn settle<P: Program>(
     driver: &mut Driver<'_>,
 ) -> bool {
     point.begin_on_face(frozen, CENTRE);
+    if let Some(steps) = point.find_active_sets() {
+        driver.count(steps);
+        return driver.alive();
+    }
     for _ in 0..MOST_STEPS {
         if !driver.alive() {
             return false;

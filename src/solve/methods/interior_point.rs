@@ -12,6 +12,8 @@
 //! (as in Gertz and Wright 2003, *ACM Trans. Math. Softw.* 29). Variables may be *frozen* at zero, which
 //! is how the optimal face of a program solved before is kept.
 
+mod active_sets;
+
 use std::ops::Range;
 
 /// A quadratic program and the linear algebra of its Newton steps.
@@ -213,13 +215,7 @@ impl<P: Program> InteriorPoint<P> {
     /// One predictor-corrector step; false when no progress is possible.
     pub(in crate::solve) fn step(&mut self) -> bool {
         self.residuals();
-        for i in 0..self.x.len() {
-            self.theta[i] = if self.is_frozen(i) {
-                FROZEN
-            } else {
-                self.z[i] / self.x[i]
-            };
-        }
+        self.weigh(0.0);
         for (j, i) in self.bounded.clone().enumerate() {
             if !self.is_frozen(i) {
                 self.theta[i] += self.v[j] / self.room[j];
@@ -262,6 +258,17 @@ impl<P: Program> InteriorPoint<P> {
         }
         self.advance(primal, dual);
         true
+    }
+
+    /// The barrier's weights, and at least the weight given.
+    fn weigh(&mut self, least: f64) {
+        for i in 0..self.x.len() {
+            self.theta[i] = if self.is_frozen(i) {
+                FROZEN
+            } else {
+                (self.z[i] / self.x[i]).max(least)
+            };
+        }
     }
 
     /// $dz$ that goes with the direction and the aim.

@@ -1,0 +1,87 @@
+//! The nearest point of a face by active sets.
+//!
+//! If it were known which variables end at a bound, one Newton step would give the point. Each step here holds those that the last one carried
+//! beyond their bound, and lets go those whose multiplier points inwards: a Newton method for the optimality conditions
+//! (Hintermüller, Ito and Kunisch 2002, *SIAM J. Optim.* 13, 865-888), which ends after few steps or not at all. In the latter case everything is
+//! as before, for the interior-point method.
+
+use super::{InteriorPoint, Program, REFINED, add};
+
+/// So many steps without fewer exchanges than ever before mean that it turns in circles.
+const PATIENCE: usize = 3;
+/// Weight of standing still: what the objective does not determine stays where it is.
+const STILL: f64 = 1e-9;
+/// What counts as beyond a bound, and as a force.
+const BEYOND: f64 = 1e-11;
+const FORCE: f64 = 1e-9;
+
+impl<P: Program> InteriorPoint<P> {
+    /// From a point with some variables frozen to the optimum with these frozen; the number of steps, or nothing if it was not found.
+    pub(in crate::solve) fn find_active_sets(&mut self) -> Option<usize> {
+        let face = self.frozen.clone();
+        let before = (self.x.clone(), self.z.clone(), self.y.clone());
+        let (room, v) = (self.room.clone(), self.v.clone());
+        self.z.fill(0.0);
+        self.v.fill(0.0);
+        self.aim.fill(0.0);
+        self.aim_v.fill(0.0);
+        let (mut fewest, mut since) = (usize::MAX, 0);
+        for step in 1.. {
+            self.residuals();
+            self.weigh(STILL);
+            if !(self.program.factor(&self.theta) && self.direction(REFINED)) {
+                break;
+            }
+            add(&mut self.x, &self.dx, 1.0);
+            add(&mut self.y, &self.dy, 1.0);
+            let moved = &self.dx[self.bounded.clone()];
+            add(&mut self.room, moved, -1.0);
+            self.residuals();
+            let exchanged = self.exchange(&face);
+            if exchanged == 0 {
+                return Some(step);
+            }
+            since = if exchanged < fewest { 0 } else { since + 1 };
+            fewest = fewest.min(exchanged);
+            if since == PATIENCE {
+                break;
+            }
+        }
+        (self.x, self.z, self.y) = before;
+        (self.room, self.v, self.frozen) = (room, v, face);
+        None
+    }
+
+    /// Holds what is beyond its bound, lets go what is pushed off it; says how many there were.
+    fn exchange(&mut self, face: &[bool]) -> usize {
+        let (range, cap) = self.program.bounded();
+        let mut count = 0;
+        for i in (0..self.x.len()).filter(|i| !face[*i]) {
+            let j = range.contains(&i).then(|| i - range.start);
+            let full = j.is_some_and(|j| self.room[j] < self.x[i]);
+            let (place, force) = if full {
+                (cap - self.x[i], -self.dual_residual[i])
+            } else {
+                (self.x[i], self.dual_residual[i])
+            };
+            let exchanged = if self.frozen[i] {
+                force < -FORCE
+            } else {
+                place < -BEYOND
+            };
+            if exchanged || place < f64::MIN_POSITIVE {
+                // on the bound, but never divided by
+                let (at, away) = (f64::MIN_POSITIVE, cap);
+                self.x[i] = if full { away } else { at };
+                if let Some(j) = j {
+                    self.room[j] = if full { at } else { away };
+                }
+            }
+            if exchanged {
+                self.frozen[i] = !self.frozen[i];
+                count += 1;
+            }
+        }
+        count
+    }
+}
