@@ -96,10 +96,10 @@ class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Many copies of a model, all stepped at once: ``gymnasium.make_vec("ide3al/...", num_envs=n,
     vectorization_mode="vector_entry_point")``."""
 
-    metadata: dict[str, Any] = {
-        "render_modes": [],
-        "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP,
-    }
+    metadata: dict[str, Any] = {"render_modes": []}
+    if hasattr(gymnasium.vector, "AutoresetMode"):
+        # Gymnasium 1.0, which d3rlpy wants, knows no other
+        metadata["autoreset_mode"] = gymnasium.vector.AutoresetMode.NEXT_STEP
 
     def __init__(
         self, num_envs: int = 1, model: str | MDP = "double-chain", **parameters: Any
