@@ -302,7 +302,8 @@ class VectorSource:
             sums[known] = plan.sums[at[known]]
         draws = self._rng.random(len(at)) * sums[:, -1]
         # a rounded sum may lie below the draw
-        return np.minimum((sums <= draws[:, None]).sum(axis=1), self.actions.size - 1)
+        actions: Integers = np.minimum((sums <= draws[:, None]).sum(axis=1), self.actions.size - 1)
+        return actions
 
     def rest(self, plan: int) -> Iterator[Episode]:
         """Episodes in progress, cut here."""

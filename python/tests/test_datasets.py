@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode
 import ide3al
 from ide3al.card import card_text
 from ide3al.envs import ModelEnv
+from ide3al.episodes import seeds
 
 LAKE = np.full((16, 4), 0.25)
 ARRAYS = ("observations", "actions", "rewards", "next_observations", "terminations", "truncations")
@@ -192,6 +193,23 @@ def test_killed_at_random_moments_it_goes_on_with_everything_reported(tmp_path):
     assert not (tmp_path / "kept" / "episodes.log").exists()
 
 
+def test_a_policy_that_depends_on_the_step_goes_on_as_well(tmp_path):
+    policy = np.random.default_rng(0).dirichlet(np.ones(4), size=(9, 16))
+
+    def stop(now):
+        if now["episodes"] == 5:
+            raise KeyboardInterrupt
+
+    given = {"steps": 150, "seed": 1}
+    with pytest.raises(KeyboardInterrupt):
+        ide3al.collect(lake(), policy, **given, out=tmp_path / "a", progress=stop)
+    whole = ide3al.collect(lake(), policy, **given)
+    same(ide3al.collect(lake(), policy, **given, out=tmp_path / "a", resume=True), whole)
+    assert max(len(episode) for episode in whole.episodes()) == 9
+    with pytest.raises(ide3al.Error, match="vector environments start over by themselves only"):
+        ide3al.collect(lakes(), policy, **given)
+
+
 def test_what_is_there_already_or_damaged_is_left_alone(tmp_path):
     def stop(now):
         if now["episodes"] == 5:
@@ -250,6 +268,49 @@ def test_continuous_data_are_audited_through_an_abstraction():
     theirs = {"observations": rng.random((50, 2)), "actions": rng.integers(2, size=50), "terminals": np.zeros(50)}
     data = ide3al.audit(theirs, states=lambda seen: tuple((seen * 2).astype(int).tolist()))
     assert data.n_states == 4 and len(data.states) == 4
+
+
+def test_continuous_environments_are_collected_in_the_cells_of_an_agent(tmp_path):
+    env = gymnasium.make("MountainCarContinuous-v0")
+    settings = ide3al.Abstraction(cells=4, repeat=8)
+    agent = ide3al.IDE3AL(seed=1, abstraction=settings).fit(env, 2000)
+    data = ide3al.collect(env, agent, steps=150, seed=1, out=tmp_path / "car")
+    assert data.n_actions == 3 and data.states[: len(agent.states)][0] == agent.states[0]
+    assert data.card["abstraction"] == {"numbers": agent._cut.names, "actions": [[-1.0], [0.0], [1.0]], "repeat": 8}
+    assert (data.card["grid"]["rows"], data.card["grid"]["columns"]) == (4, 4)
+    # the environment itself, step by step, is where the data say
+    episode = data.episodes()[0]
+    env.reset(seed=seeds(1, 0)[0])
+    for action, number in zip(episode.actions[:5], episode.states[1:6], strict=True):
+        for _ in range(8):
+            position, speed = env.step(np.array([float(action) - 1]))[0]
+        middle, width = np.array(data.states[number]), agent._cut.cells.width
+        assert (np.abs(np.array([position, speed]) - middle) <= width / 2 + 1e-6).all()
+    same(ide3al.audit(tmp_path / "car"), data)
+    agent.save(tmp_path / "agent.zip")
+    again = ide3al.collect(env, ide3al.IDE3AL.load(tmp_path / "agent.zip"), steps=150, seed=1)
+    np.testing.assert_array_equal(again.observations, data.observations)
+    until = ide3al.Coverage(each_pair=1)
+    whole = ide3al.collect(env, agent, until=until, complete=tmp_path / "car", steps=3000)
+    assert whole.card["promise"]["holds"] and whole.counts[whole.wanting].min() >= 1
+    # what others did step by step, judged in the same cells with the nearest actions
+    rng = np.random.default_rng(0)
+    theirs = {"observations": rng.uniform([-1.2, -0.07], [0.6, 0.07], (50, 2)), "actions": rng.uniform(-1, 1, (50, 1))}
+    audited = ide3al.audit({**theirs, "terminals": np.arange(50) == 30}, states=agent, until=until)
+    assert audited.n_actions == 3 and audited.terminal.sum() == 1 and audited.card["promise"]["short"] > 0
+    np.testing.assert_array_equal(audited.actions, np.round(theirs["actions"][:, 0]) + 1)
+    for given, message in (
+        ({"policy": ide3al.IDE3AL()}, "give an agent that was fitted here"),
+        ({"policy": np.full((4, 3), 1 / 3)}, "give an agent that was fitted here"),
+        ({"dataset_id": "car-v0"}, "Minari has no space for"),
+        ({"complete": tmp_path / "car"}, "only with ide3al.IDE3AL and a promise"),
+        ({"env": gymnasium.make("MountainCar-v0")}, "fitted with actions Box.*has Discrete"),
+        ({"until": until, "complete": audited}, "hold each action for 1 steps, the agent for 8"),
+    ):
+        with pytest.raises(ide3al.Error, match=message):
+            ide3al.collect(**{"env": env, "policy": agent, "steps": 5, **given})
+    with pytest.raises(ide3al.Error, match="has no cells"):
+        ide3al.audit(theirs, states=ide3al.IDE3AL())
 
 
 class Trouble(ModelEnv):
