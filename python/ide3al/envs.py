@@ -12,12 +12,13 @@ import numpy as np
 
 from ._extras import need
 from ._ide3al import Error
-from .mdp import MDP, Floats, Integers, domains
+from .mdp import MDP, Floats, Integers
+from .registration import environment_id, register
 
 need("gymnasium", "gymnasium")
 import gymnasium  # noqa: E402  (after the message for those who lack it)
 
-_VERSION = 0
+__all__ = ["ModelEnv", "ModelVectorEnv", "environment_id", "register"]
 
 
 class ModelEnv(gymnasium.Env[Any, Any]):
@@ -153,21 +154,3 @@ def _check_open(closed: bool) -> None:
         raise gymnasium.error.ClosedEnvironmentError(
             "this environment is closed; make another with gymnasium.make"
         )
-
-
-def environment_id(domain: str) -> str:
-    """``double-chain`` -> ``ide3al/DoubleChain-v0``."""
-    return f"ide3al/{''.join(part.title() for part in domain.split('-'))}-v{_VERSION}"
-
-
-def register() -> None:
-    """Registers every built-in domain; done once, whoever asks."""
-    for name in domains():
-        identifier = environment_id(name)
-        if identifier not in gymnasium.registry:
-            gymnasium.register(
-                id=identifier,
-                entry_point="ide3al.envs:ModelEnv",
-                vector_entry_point="ide3al.envs:ModelVectorEnv",
-                kwargs={"model": name},
-            )
