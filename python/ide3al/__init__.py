@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from .data import Data
     from .episodes import CollectionError
     from .experiments import ExperimentError, ExperimentResult, experiment, scores
-    from .frontiers import Frontier, frontier
     from .mdp import MDP, domains
     from .plotting import plot_curves, plot_policy, plot_visitation
     from .promise import Coverage
     from .solving import Solution, solve
     from .timed import EpisodeAnalysis, EpisodeSolution, load_policy
+    from .trade_off import Frontier, frontier
 
 __version__ = "0.1.0"
 
@@ -83,12 +83,12 @@ _HOMES = {
     "data": ("Data",),
     "episodes": ("CollectionError",),
     "experiments": ("ExperimentError", "ExperimentResult", "experiment", "scores"),
-    "frontiers": ("Frontier", "frontier"),
     "mdp": ("MDP", "domains"),
     "plotting": ("plot_curves", "plot_policy", "plot_visitation"),
     "promise": ("Coverage",),
     "solving": ("Solution", "solve"),
     "timed": ("EpisodeAnalysis", "EpisodeSolution", "load_policy"),
+    "trade_off": ("Frontier", "frontier"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
