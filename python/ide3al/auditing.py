@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +144,15 @@ def _each(observations: Any) -> list[Any]:
     return list(observations)
 
 
+def _stored(dataset: Any) -> Iterator[Any]:
+    """The episodes of a Minari data set; what a damaged file makes others raise is told as such."""
+    try:
+        yield from dataset.iterate_episodes()
+    except (OSError, KeyError, ValueError, RuntimeError) as problem:
+        name = dataset.storage.metadata.get("dataset_id", "the data set")
+        raise Error(f"{name!r}: cut or damaged: {type(problem).__name__}: {problem}") from None
+
+
 def _from_minari(dataset: Any, env: Any, states: Abstraction | None) -> Data:
     spaces = dataset.observation_space, dataset.action_space
     wanted = _spaces(env)
@@ -153,7 +162,7 @@ def _from_minari(dataset: Any, env: Any, states: Abstraction | None) -> Data:
     index = _numbered(spaces[0], states)
     actions = states.actions if isinstance(states, View) else Index(spaces[1])
     episodes = []
-    for k, episode in enumerate(dataset.iterate_episodes()):
+    for k, episode in enumerate(_stored(dataset)):
         numbers = _numbers(episode.observations, index, states)
         tried = _numbers(episode.actions, actions, None)
         if len(numbers) != len(tried) + 1:

@@ -53,6 +53,11 @@ class Vector:
         self.env, self.n = env, int(env.num_envs)
         self.states = states_of(env.single_observation_space) if states is None else states
         self.actions = Index(env.single_action_space)
+        if time_limit is not None and not hasattr(env, "step_async"):
+            raise Error(
+                "time_limit: a step of these environments cannot be given up on; make them with "
+                'gymnasium.make_vec(..., vectorization_mode="async"), or give one'
+            )
         self._time_limit = time_limit
         mode = getattr(env, "metadata", {}).get("autoreset_mode", "NextStep")
         self._mode = str(getattr(mode, "value", mode))
@@ -91,7 +96,7 @@ class Vector:
         return Moved(reached, rewards, terminated, truncated, self._all, over, states, False)
 
     def _step(self, actions: Any) -> Any:
-        if self._time_limit is None or not hasattr(self.env, "step_async"):
+        if self._time_limit is None:
             return self.env.step(actions)
         self.env.step_async(actions)
         try:

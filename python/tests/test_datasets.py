@@ -133,6 +133,8 @@ def test_found_states_are_kept_as_they_were_observed(tmp_path):
     places = episode.observations["screen"][:, 0, 0]
     assert places[0] == 0 and (np.abs(np.diff(places.astype(int))) <= 1).all()
     same(ide3al.audit("screens-v0"), ide3al.audit(tmp_path / "s"))
+    data.save(tmp_path / "s.parquet")
+    same(ide3al.audit(tmp_path / "s.parquet"), data)
     assert len(data.states) == 6 and data.terminal.sum() == 1
     grid = ide3al.collect(Screens(), ide3al.Random(), steps=50, cell=lambda key: (0, key[0][1][2][0])).card["grid"]
     assert (grid["rows"], grid["columns"]) == (1, 6)
@@ -346,6 +348,59 @@ def test_environments_that_raise_or_hang_lose_nothing(what, tmp_path):
     data = ide3al.collect(Trouble(what), uniform, **given, out=tmp_path / "x", resume=True)
     for name in ARRAYS:
         np.testing.assert_array_equal(getattr(data, name), getattr(expected, name))
+
+
+class Moody(ModelEnv):
+    """Raises or hangs in the fortieth step of its life."""
+
+    def __init__(self, what):
+        super().__init__("double-chain")
+        self.what, self.steps = what, 0
+
+    def step(self, action):
+        self.steps += 1
+        if self.steps == 40 and self.what == "raise":
+            raise RuntimeError("the motor stalled")
+        if self.steps == 40 and self.what == "hang":
+            time.sleep(2.0)
+        return super().step(action)
+
+
+@pytest.mark.parametrize("what", ["raise", "hang"])
+def test_one_of_many_environments_that_raises_or_hangs_loses_no_episode(what, tmp_path):
+    uniform = np.full((20, 2), 0.5)
+    given = {"steps": 200, "episode_steps": 15, "seed": 4}
+    moods = ["calm", what, "calm"]
+    env = gymnasium.vector.AsyncVectorEnv([lambda mood=mood: Moody(mood) for mood in moods])
+    try:
+        with pytest.raises(ide3al.CollectionError if what == "hang" else Exception) as caught:
+            ide3al.collect(env, uniform, **given, out=tmp_path / "x", time_limit=0.3 if what == "hang" else None)
+    finally:
+        env.close(terminate=True)
+    said = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
+    assert "6 episodes (90 steps) are saved" in said and "resume=True" in said
+    assert ("time_limit = 0.3 s" if what == "hang" else "the motor stalled") in said
+    calm = gymnasium.vector.SyncVectorEnv([lambda: Moody("calm")] * 3)
+    expected = ide3al.collect(calm, uniform, **given)
+    assert len(caught.value.data) == 90
+    np.testing.assert_array_equal(caught.value.data.observations, expected.observations[:90])
+    if what == "hang":
+        with pytest.raises(ide3al.Error, match="cannot be given up on"):
+            ide3al.collect(calm, uniform, **given, time_limit=0.3)
+
+
+def test_a_minari_data_set_that_is_cut_or_empty(tmp_path):
+    ide3al.collect(lake(), LAKE, steps=50, dataset_id="lake-v0")
+    files = sorted(p for p in (tmp_path / "minari").rglob("*") if p.suffix in (".hdf5", ".json"))
+    assert len(files) >= 2
+    for file in files:
+        whole = file.read_bytes()
+        for content in (whole[: len(whole) // 2], b""):
+            file.write_bytes(content)
+            with pytest.raises(ide3al.Error, match="lake-v0"):
+                ide3al.audit("lake-v0")
+        file.write_bytes(whole)
+    assert len(ide3al.audit("lake-v0")) == 50
 
 
 @pytest.mark.parametrize(
