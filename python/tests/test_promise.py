@@ -104,15 +104,15 @@ def test_a_promise_goes_on_after_a_stop_as_if_nothing_had_happened(tmp_path):
 
 
 class Rooms(gymnasium.Env):
-    """Thirty rooms of four places in a circle; episodes start anywhere. The only way to the next room is a door that one action of one place
+    """Sixteen rooms of four places in a circle; episodes start anywhere. The only way to the next room is a door that one action of one place
     opens: until that is tried, a room seems to be reached by starting there alone. One action of another place ends the episode."""
 
-    observation_space = gymnasium.spaces.Discrete(121)
+    observation_space = gymnasium.spaces.Discrete(65)
     action_space = gymnasium.spaces.Discrete(4)
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.place, self.taken = int(self.np_random.integers(120)), 0
+        self.place, self.taken = int(self.np_random.integers(64)), 0
         return self.place, {}
 
     def step(self, action):
@@ -120,10 +120,10 @@ class Rooms(gymnasium.Env):
         if action < 2:
             at = min(max(at + (1 if action else -1), 0), 3)
         elif action == 2 and at == 3:
-            room, at = (room + 1) % 30, 0
-        self.place = 120 if action == 3 and at == 0 else 4 * room + at
+            room, at = (room + 1) % 16, 0
+        self.place = 64 if action == 3 and at == 0 else 4 * room + at
         self.taken += 1
-        return self.place, 0.0, self.place == 120, self.taken >= 200, {}
+        return self.place, 0.0, self.place == 64, self.taken >= 200, {}
 
 
 def test_places_known_only_from_starting_there_wait_for_the_roads_to_them(monkeypatch):
