@@ -1,4 +1,4 @@
-.PHONY: test test-rust test-python bench worlds continuous lint lint-python lint-dependencies lint-workflows docs soak fuzz coverage determinism
+.PHONY: test test-rust test-python bench worlds continuous promise lint lint-python lint-dependencies lint-workflows docs soak fuzz coverage determinism
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -80,6 +80,12 @@ worlds: $(VENV)/built
 continuous: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[classic-control]>=1.3' 'gymnasium-robotics>=1.4' matplotlib
 	$(VENV)/bin/python bench/continuous.py
+
+# Data sets with a promise: steps against the certified minimum and a random policy, some ten minutes; then what a step costs.
+promise: $(VENV)/built
+	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[toy-text]>=1.3' 'minigrid>=3.0'
+	$(VENV)/bin/python bench/promise.py
+	$(VENV)/bin/python bench/stepping.py
 
 # The guide as a site in target/site, links checked, with the references of both languages beside it.
 docs: $(VENV)/built

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,11 @@ import numpy as np
 
 from ._extras import need
 from ._ide3al import Error
+from .abstraction import Choices
+from .agents import Agent
 from .card import about_of
+from .celled import ENDED, View
+from .cut import Cut
 from .data import Data, joined
 from .episodes import Episode
 from .formats import CARD, read_card, read_keys, read_npz, read_parquet
@@ -30,13 +34,16 @@ _NAMES = {
 Abstraction = Callable[[Any], Hashable]
 
 
-def read(dataset: Any, *, env: Any = None, states: Abstraction | None = None) -> Data:
+def read(dataset: Any, *, env: Any = None, states: Abstraction | Agent | None = None) -> Data:
     """A data set as :class:`Data`: that itself, the id of a Minari data set or one that was loaded, a file ending in ``.npz`` or
     ``.parquet``, the folder of a collection, or a dictionary of arrays.
 
     States are numbered by the spaces of ``env`` or of the data set, or as they are met. ``states`` is the abstraction for
-    observations that are not finite: a function from an observation to whatever tells its state.
+    observations that are not finite: a function from an observation to whatever tells its state, or an agent that was fitted in the
+    continuous environment, whose cells and actions it is then (the action nearest to each).
     """
+    if isinstance(states, Agent):
+        states = View(_cut_of(states))
     if isinstance(dataset, Data):
         return dataset
     if isinstance(dataset, Mapping):
@@ -72,7 +79,13 @@ def read(dataset: Any, *, env: Any = None, states: Abstraction | None = None) ->
     )
 
 
-def audit(dataset: Any, *, env: Any = None, states: Abstraction | None = None, until: Any = None) -> Data:
+def _cut_of(agent: Agent) -> Cut:
+    if agent._cut is None:
+        raise Error("states: this agent has no cells: it was not fitted in a continuous environment, or is to be loaded with env=...")
+    return agent._cut
+
+
+def audit(dataset: Any, *, env: Any = None, states: Abstraction | Agent | None = None, until: Any = None) -> Data:
     """The card of a data set that anybody collected, as ``audit(...).card``: what it covers, what is missing. ``until`` is a
     promise to hold it to, such as ``ide3al.Coverage(each_pair=50)``: the card then names what falls short and the certified least
     number of further steps, in the model that the data suggest.
@@ -104,7 +117,7 @@ def _spaces(env: Any) -> tuple[Any, Any]:
     )
 
 
-def _numbers(observations: Any, index: Index | Found, abstraction: Abstraction | None) -> np.ndarray[Any, Any]:
+def _numbers(observations: Any, index: Index | Found | Choices, abstraction: Abstraction | None) -> np.ndarray[Any, Any]:
     """Numbers of a batch of observations, an array or one by one."""
     if abstraction is not None:
         return np.array([index.number(frozen(abstraction(part))) for part in _each(observations)], dtype=np.int64)
@@ -131,20 +144,32 @@ def _each(observations: Any) -> list[Any]:
     return list(observations)
 
 
+def _stored(dataset: Any) -> Iterator[Any]:
+    """The episodes of a Minari data set; what a damaged file makes others raise is told as such."""
+    try:
+        yield from dataset.iterate_episodes()
+    except (OSError, KeyError, ValueError, RuntimeError) as problem:
+        name = dataset.storage.metadata.get("dataset_id", "the data set")
+        raise Error(f"{name!r}: cut or damaged: {type(problem).__name__}: {problem}") from None
+
+
 def _from_minari(dataset: Any, env: Any, states: Abstraction | None) -> Data:
     spaces = dataset.observation_space, dataset.action_space
     wanted = _spaces(env)
     for kind, theirs, ours in zip(("observation", "action"), spaces, wanted, strict=True):
         if ours is not None and states is None and theirs != ours:
             raise Error(f"the data set's {kind} space is {theirs}, the environment's {ours}: these data are of another environment")
-    index, actions = _numbered(spaces[0], states), Index(spaces[1])
+    index = _numbered(spaces[0], states)
+    actions = states.actions if isinstance(states, View) else Index(spaces[1])
     episodes = []
-    for k, episode in enumerate(dataset.iterate_episodes()):
+    for k, episode in enumerate(_stored(dataset)):
         numbers = _numbers(episode.observations, index, states)
         tried = _numbers(episode.actions, actions, None)
         if len(numbers) != len(tried) + 1:
             raise Error(f"episode {k}: {len(numbers)} observations and {len(tried)} actions; one observation more is needed")
         terminated = bool(np.asarray(episode.terminations)[-1]) if len(tried) else False
+        if terminated and isinstance(states, View) and isinstance(index, Found):
+            numbers[-1] = index.take(ENDED)
         rewards = np.asarray(episode.rewards, dtype=np.float64)
         episodes.append(Episode(numbers, tried, rewards, terminated, not terminated))
     metadata = dataset.storage.metadata
@@ -155,6 +180,8 @@ def _from_minari(dataset: Any, env: Any, states: Abstraction | None) -> Data:
         spec = getattr(dataset, "env_spec", None)
         about["environment"] = str(getattr(spec, "id", None) or metadata.get("dataset_id", "unknown"))
         about["policy"] = {"name": str(metadata.get("algorithm_name", "unknown"))}
+    if isinstance(states, View):
+        about["abstraction"] = states.said(repeat=1)
     found = tuple(index.keys) if isinstance(index, Found) else None
     data = joined(episodes, index.size, actions.size, found, about, spaces if states is None else None)
     return data.replace(dataset=dataset)
@@ -229,10 +256,12 @@ def _from_arrays(arrays: dict[str, Any], place: str, env: Any, abstraction: Abst
     else:
         both = _numbers(np.stack([observations, following], axis=1).reshape(2 * n, *observations.shape[1:]), index, abstraction)
         numbers, next_numbers = both[0::2], both[1::2]
+        if isinstance(abstraction, View) and isinstance(index, Found) and ends["terminations"].any():
+            next_numbers[ends["terminations"]] = index.take(ENDED)
         keys = tuple(index.keys) if isinstance(index, Found) else None
         n_states = index.size
-        if spaces[1] is not None:
-            actions = Index(spaces[1])
+        if isinstance(abstraction, View) or spaces[1] is not None:
+            actions = abstraction.actions if isinstance(abstraction, View) else Index(spaces[1])
             tried, n_actions = _numbers(given["actions"], actions, None), actions.size
         else:
             if given["actions"].ndim != 1 or given["actions"].dtype.kind not in "iu" or (given["actions"] < 0).any():
@@ -240,6 +269,8 @@ def _from_arrays(arrays: dict[str, Any], place: str, env: Any, abstraction: Abst
             tried = given["actions"].astype(np.int64)
             n_actions = int(tried.max()) + 1
         about = {"environment": _environment_name(env), "policy": {"name": "unknown"}}
+        if isinstance(abstraction, View):
+            about["abstraction"] = abstraction.said(repeat=1)
         known = spaces if None not in spaces and abstraction is None else None
     return Data(
         observations=numbers,

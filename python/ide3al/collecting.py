@@ -14,6 +14,7 @@ from . import _ide3al
 from ._ide3al import Error
 from .agents import Agent
 from .auditing import read, states_match
+from .celled import Celled, View, viewed
 from .data import Data, joined
 from .episodes import LONGEST, CollectionError, Episode
 from .formats import minari_folder, unfinished
@@ -60,6 +61,9 @@ def collect(
     still missing; any other agent and any policy is followed as it is. ``complete`` is a data set to begin with: one that
     :func:`ide3al.audit` reads.
 
+    In a continuous environment ``policy`` is an agent that was fitted there: states are its cells, each told by its middle, and a step is
+    one of its decisions, held for ``agent.repeat`` steps of the environment whose rewards are summed.
+
     With ``learn`` the agent is fitted meanwhile, and the data are the steps that it learns
     from (its own seed counts then); without, it follows what it has learned before.
 
@@ -90,14 +94,25 @@ def collect(
     if workers is not None and engine is None:
         raise Error('workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)')
     place = _place(dataset_id, out)
-    given = None if complete is None else read(complete, env=None if callable(env) else env)
-    source, spec = _source(env, engine, workers, time_limit, given, policy)
+    own = engine is None and callable(env) and not hasattr(env, "observation_space")
+    if own:
+        env = env()
+    view = None if engine is not None else viewed(None if learn else policy, env)
+    if view is not None:
+        if dataset_id is not None:
+            raise Error("dataset_id: these data are of cells, which Minari has no space for; keep them with out=...")
+        env = Celled(env, view)
+    given = None if complete is None else _given(complete, env, view, until, policy)
+    source, spec = _source(env, engine, workers, time_limit, given, policy, own)
     try:
         if learn and engine is None and episode_steps is None and time_limit is None:
             data = recorded(spec, policy, steps or 0)
         else:
             work = _Work(spec, source, policy, steps, until, seed, learn, episode_steps, given, workers or 1)
             data = work.collect(place, resume, _shown(progress, until))
+        if view is not None:
+            data = data.replace(about={**data.about, "abstraction": view.said()})
+            cell = view.place if cell is None and view.flat else cell
         data = data.replace(about={**data.about, "cells": cells_of(spec, data, cell)})
         return _kept(data, spec, dataset_id, out, place)
     finally:
@@ -116,26 +131,44 @@ def _place(dataset_id: str | None, out: str | Path | None) -> Path | None:
     return None if dataset_id is None else unfinished(dataset_id) / "episodes.log"
 
 
+def _given(complete: Any, env: Any, view: View | None, until: Coverage | None, policy: Any) -> Data:
+    """The data to begin with."""
+    given = read(complete, env=None if callable(env) or view is not None else env, states=view)
+    if view is not None:
+        held = given.about.get("abstraction", {}).get("repeat")
+        if held != view.repeat:
+            raise Error(
+                f"complete: these data hold each action for {held or 'an unknown number of'} steps, the agent for {view.repeat}; "
+                "fit one with Abstraction(repeat=...) that does the same"
+            )
+        if until is None or not until.plans(policy):
+            raise Error("complete: in a continuous environment only with ide3al.IDE3AL and a promise, until=...")
+    return given
+
+
 def _source(
-    env: Any, engine: str | None, workers: int | None, time_limit: float | None, given: Data | None, policy: Any
+    env: Any,
+    engine: str | None,
+    workers: int | None,
+    time_limit: float | None,
+    given: Data | None,
+    policy: Any,
+    own: bool,
 ) -> tuple[Source, Any]:
     """Who gives the episodes, and an environment that says what is observed and done."""
-    made, own = env, False
-    if engine is None and callable(env) and not hasattr(env, "observation_space"):
-        made, own = env(), True
     if engine == "ray":
         from .runners import RaySource
 
         remote = RaySource(env, None, workers or 2, time_limit)
         _known(remote.states, policy, given, remote.env)
         return remote, remote.env
-    if is_vector(made):
-        vector = VectorSource(made, states_of(made.single_observation_space), time_limit)
-        _known(vector.states, policy, given, made)
-        return vector, made
-    single = SingleSource(made, None, time_limit, own)
-    _known(single.states, policy, given, made)
-    return single, made
+    if is_vector(env):
+        vector = VectorSource(env, states_of(env.single_observation_space), time_limit)
+        _known(vector.states, policy, given, env)
+        return vector, env
+    single = SingleSource(env, None, time_limit, own)
+    _known(single.states, policy, given, env)
+    return single, env
 
 
 def _known(states: Index | Found, policy: Any, given: Data | None, env: Any) -> None:
@@ -152,7 +185,10 @@ def _known(states: Index | Found, policy: Any, given: Data | None, env: Any) -> 
             )
         if isinstance(states, Found):
             states.restart(given.states or ())
-    if isinstance(states, Found) and isinstance(policy, Agent) and isinstance(policy._observations, Found):
+    if isinstance(states, Found) and isinstance(env, Celled):
+        if given is None:
+            states.restart(env.view.known())
+    elif isinstance(states, Found) and isinstance(policy, Agent) and isinstance(policy._observations, Found):
         if given is not None and policy.num_timesteps:
             raise Error("complete: give an agent that has not learned yet: it would number states in another way")
         if given is None:

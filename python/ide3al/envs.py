@@ -12,12 +12,13 @@ import numpy as np
 
 from ._extras import need
 from ._ide3al import Error
-from .mdp import MDP, Floats, Integers, domains
+from .mdp import MDP, Floats, Integers
+from .registration import environment_id, register
 
 need("gymnasium", "gymnasium")
 import gymnasium  # noqa: E402  (after the message for those who lack it)
 
-_VERSION = 0
+__all__ = ["ModelEnv", "ModelVectorEnv", "environment_id", "register"]
 
 
 class ModelEnv(gymnasium.Env[Any, Any]):
@@ -96,10 +97,10 @@ class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Many copies of a model, all stepped at once: ``gymnasium.make_vec("ide3al/...", num_envs=n,
     vectorization_mode="vector_entry_point")``."""
 
-    metadata: dict[str, Any] = {
-        "render_modes": [],
-        "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP,
-    }
+    metadata: dict[str, Any] = {"render_modes": []}
+    if hasattr(gymnasium.vector, "AutoresetMode"):
+        # Gymnasium 1.0, which d3rlpy wants, knows no other
+        metadata["autoreset_mode"] = gymnasium.vector.AutoresetMode.NEXT_STEP
 
     def __init__(
         self, num_envs: int = 1, model: str | MDP = "double-chain", **parameters: Any
@@ -153,21 +154,3 @@ def _check_open(closed: bool) -> None:
         raise gymnasium.error.ClosedEnvironmentError(
             "this environment is closed; make another with gymnasium.make"
         )
-
-
-def environment_id(domain: str) -> str:
-    """``double-chain`` -> ``ide3al/DoubleChain-v0``."""
-    return f"ide3al/{''.join(part.title() for part in domain.split('-'))}-v{_VERSION}"
-
-
-def register() -> None:
-    """Registers every built-in domain; done once, whoever asks."""
-    for name in domains():
-        identifier = environment_id(name)
-        if identifier not in gymnasium.registry:
-            gymnasium.register(
-                id=identifier,
-                entry_point="ide3al.envs:ModelEnv",
-                vector_entry_point="ide3al.envs:ModelVectorEnv",
-                kwargs={"model": name},
-            )

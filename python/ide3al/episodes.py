@@ -129,7 +129,9 @@ class Runner:
         first, rng = seeds(seed, number)
         timed, n_actions = plan.length is not None, actions.size
         sums, longest = plan.sums, plan.longest(longest)
-        visited, tried, rewards = [], [], []
+        visited: list[int] = []
+        tried: list[int] = []
+        rewards: list[float] = []
         terminated = truncated = False
         observation, _ = env.reset(seed=first)
         self.taken += 1

@@ -16,6 +16,7 @@ from .agents import IDE3AL
 from .card import NAMED
 from .episodes import Episode, Lessons, Plan
 from .mdp import Floats, Integers
+from .roads import Roads
 from .spaces import Found, Index
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ _GROWTH, _SHARE = 0.15, 0.4
 #: When fewer steps than this many episodes have are still needed, an episode is cut when it has brought what it was for, or
 #: nothing for this many times as long as a sample should take, and this many steps more.
 _LATE, _PATIENCE = 4, 4
+#: States that no more than this share of the episodes could have come to, of the share for the easiest ones, can wait.
+_RARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -203,6 +206,7 @@ class Promised:
         self._said: list[dict[str, Any]] = []
         self._number = self._episodes = 0
         self._length = 0.0
+        self._roads = Roads()
         self._why: str | None = None
 
     def digest(self) -> str:
@@ -210,6 +214,7 @@ class Promised:
 
     def take(self, episode: Episode) -> None:
         self._tally.take(episode)
+        self._roads.take(episode)
         self._episodes += 1
 
     def over(self) -> bool:
@@ -224,7 +229,7 @@ class Promised:
             self._why = self._cannot()
             return None
         short = tally.short()
-        table, said = tally.plan(short)
+        table, said = self._planned(short)
         # of late episodes, which are cut short, no length is learned
         length = max(tally.steps / self._episodes, self._length)
         self._length = length
@@ -237,6 +242,26 @@ class Promised:
             patience = math.ceil(_PATIENCE * said["planned"] / short.sum()) + _PATIENCE
         about = {"steps": tally.steps, "least": said["least"], "status": said["status"], "episode_length": length}
         return self._made(table, count, about, errand, patience)
+
+    def _planned(self, short: Floats) -> tuple[Floats, dict[str, Any]]:
+        """A plan for what is missing, less what can wait.
+
+        A state that is known only from episodes that started near it seems to need as many episodes as it takes to start there
+        again, and a plan for everything would mostly start over. As long as there are pairs elsewhere that were never tried, and may
+        lead there, such states wait; whoever starts there tries what is missing. Fewer samples need fewer steps: the least number
+        of steps for the rest is one for all."""
+        tally = self._tally
+        shares = self._roads.shares(len(short))
+        untried = (tally.counts == 0).any(axis=1) & tally.wanting
+        missing = short.reshape(len(short), -1)
+        rare = shares <= _RARE * shares[tally.wanting].max()
+        if not rare[tally.wanting].any() or not (untried & ~rare).any() or not missing[~rare].any():
+            return tally.plan(short)
+        table, said = tally.plan(np.where(rare, 0.0, missing.T).T.reshape(short.shape))
+        if self._until.each_pair is not None:
+            there = np.flatnonzero(rare[: len(table)] & missing[: len(table)].any(axis=1))
+            table[there] = missing[there] / missing[there].sum(axis=1, keepdims=True)
+        return table, said
 
     def _made(
         self, table: Floats, count: int, said: dict[str, Any], errand: Integers | None = None, patience: int = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import os
 import struct
 import zlib
@@ -145,8 +146,8 @@ class Store:
                 listed = "; ".join(f"{name}: {head.get(name)!r} then, {now.get(name)!r} now" for name in other)
                 raise Error(f"{self.path}: this collection was begun with other settings ({listed}); use the same, or another place")
         elif kind == "plan":
-            rows, columns = head["shape"]
-            table = np.frombuffer(body, dtype=np.float64, count=rows * columns).reshape(rows, columns)
+            shape = [int(n) for n in head["shape"]]
+            table = np.frombuffer(body, dtype=np.float64, count=math.prod(shape)).reshape(shape)
             errand = None
             if "errand" in head:
                 errand = np.frombuffer(body, dtype=np.int64, offset=table.nbytes).reshape(head["errand"])

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .agents import Agent, Callback
 
 Flags = npt.NDArray[np.bool_]
+#: States, actions, next states, and how steps ended: 0 goes on, 1 in a terminal state, 2 cut short, 3 left a terminal state.
+Columns = tuple[Integers, Integers, Integers, Integers]
 
 
 def is_vector(env: Any) -> bool:
@@ -40,6 +42,8 @@ class Moved(NamedTuple):
     #: Where an episode began, and the states to go on from.
     begun: Flags
     states: Integers
+    #: Whether nothing began or ended anywhere, as in most steps.
+    plain: bool
 
 
 class Vector:
@@ -49,14 +53,20 @@ class Vector:
         self.env, self.n = env, int(env.num_envs)
         self.states = states_of(env.single_observation_space) if states is None else states
         self.actions = Index(env.single_action_space)
+        if time_limit is not None and not hasattr(env, "step_async"):
+            raise Error(
+                "time_limit: a step of these environments cannot be given up on; make them with "
+                'gymnasium.make_vec(..., vectorization_mode="async"), or give one'
+            )
         self._time_limit = time_limit
         mode = getattr(env, "metadata", {}).get("autoreset_mode", "NextStep")
         self._mode = str(getattr(mode, "value", mode))
-        self._over = np.zeros(self.n, dtype=np.bool_)
+        self._over = self._none = np.zeros(self.n, dtype=np.bool_)
+        self._all = ~self._none
 
     def reset(self, seed: int | None) -> Integers:
         observations, _ = self.env.reset() if seed is None else self.env.reset(seed=seed)
-        self._over[:] = False
+        self._over = self._none
         return self.numbers(observations)
 
     def numbers(self, observations: Any) -> Integers:
@@ -67,24 +77,26 @@ class Vector:
         observations, rewards, terminated, truncated, info = self._step(elements_of(self.actions, actions))
         states = self.numbers(observations)
         over = np.asarray(terminated) | np.asarray(truncated)
+        if not np.count_nonzero(over) and self._over is self._none:
+            return Moved(states, rewards, over, over, self._all, self._none, states, True)
         if self._mode == "NextStep":
             stepped = ~self._over
             self._over = over & stepped
-            return Moved(states, rewards, terminated & stepped, truncated & stepped, stepped, ~stepped, states)
-        reached = states
-        if over.any():
-            reached = states.copy()
-            if self._mode == "SameStep":
-                last = info.get("final_obs", info.get("final_observation"))
-                for k in np.flatnonzero(over).tolist():
-                    reached[k] = self.states.number(_part(last, k))
-            else:
-                observations, _ = self.env.reset(options={"reset_mask": over})
-                states = np.where(over, self.numbers(observations), states)
-        return Moved(reached, rewards, terminated, truncated, np.ones(self.n, dtype=np.bool_), over, states)
+            if not self._over.any():
+                self._over = self._none
+            return Moved(states, rewards, terminated & stepped, truncated & stepped, stepped, ~stepped, states, False)
+        reached = states.copy()
+        if self._mode == "SameStep":
+            last = info.get("final_obs", info.get("final_observation"))
+            for k in np.flatnonzero(over).tolist():
+                reached[k] = self.states.number(_part(last, k))
+        else:
+            observations, _ = self.env.reset(options={"reset_mask": over})
+            states = np.where(over, self.numbers(observations), states)
+        return Moved(reached, rewards, terminated, truncated, self._all, over, states, False)
 
     def _step(self, actions: Any) -> Any:
-        if self._time_limit is None or not hasattr(self.env, "step_async"):
+        if self._time_limit is None:
             return self.env.step(actions)
         self.env.step_async(actions)
         try:
@@ -99,8 +111,11 @@ class Vector:
 def numbers_of(states: Index | Found, space: Any, observations: Any, n: int) -> Integers:
     """The numbers of a batch of observations."""
     if isinstance(states, Index) and type(space).__name__ == "Discrete":
-        numbers = np.asarray(observations, dtype=np.int64) - int(space.start)
-        if numbers.shape != (n,) or (numbers < 0).any() or (numbers >= states.size).any():
+        numbers = np.array(observations, dtype=np.int64)
+        if space.start:
+            numbers -= int(space.start)
+        # what is negative is huge without a sign
+        if numbers.shape != (n,) or np.count_nonzero(numbers.view(np.uint64) < states.size) != n:
             raise Error(f"observations {observations!r} are not {n} elements of {space}")
         return numbers
     if type(observations) is tuple and type(space).__name__ != "Tuple":
@@ -116,7 +131,7 @@ def elements_of(actions: Index, numbers: Integers) -> Any:
     """The batch of actions with these numbers."""
     space = actions.space
     if type(space).__name__ == "Discrete":
-        return numbers + int(space.start)
+        return numbers + int(space.start) if space.start else numbers
     utils = need("gymnasium.vector.utils", "gymnasium")
     empty = utils.create_empty_array(space, n=len(numbers))
     return utils.concatenate(space, [actions.element(int(k)) for k in numbers], empty)
@@ -168,43 +183,55 @@ def fit_vector(
         watch.begin(states)
     starts = [states]
     terminal = np.zeros(vector.n, dtype=np.bool_)
+    going = np.zeros(vector.n, dtype=np.int64)
     done = 0
     while done < total_timesteps:
         steps = min(inner.batch_size(total_timesteps), total_timesteps - done)
         _ide3al.agent_behaviour(inner)
-        rows: list[Integers] = []
+        rows: list[Columns] = []
         taken = 0
         while taken < steps:
             actions = _ide3al.agent_draw(inner, states)
             moved = vector.step(actions)
             if watch is not None:
                 watch.step(actions, moved)
-            ends = np.where(moved.terminated, 1, np.where(moved.truncated, 2, 0))
-            # a start that follows a terminal state is a step of the model, one that follows a cut is not
-            left = terminal & ~moved.stepped
-            ends[left] = 3
-            table = np.stack([states, actions, moved.reached, ends], axis=1)[moved.stepped | left]
-            if moved.stepped.all() and moved.begun.any():
-                # started over within the step
-                over = moved.terminated & moved.begun
-                again = _ide3al.agent_draw(inner, moved.reached[over])
-                table = np.concatenate(
-                    [table, np.stack([moved.reached[over], again, moved.states[over], np.full_like(again, 3)], axis=1)]
-                )
-            rows.append(table)
-            taken += len(table)
+            if moved.plain:
+                rows.append((states, actions, moved.reached, going))
+                taken += vector.n
+                states = moved.states
+                continue
+            for columns in _ended(inner, states, actions, moved, terminal):
+                rows.append(columns)
+                taken += len(columns[0])
             starts.append(moved.states[moved.begun])
             terminal = moved.terminated & moved.stepped
             states = moved.states
-        batch = np.concatenate(rows)[:steps]
+        batch = np.stack([np.concatenate(column) for column in zip(*rows, strict=True)], axis=1)[:steps]
         _ide3al.agent_record(inner, batch, np.concatenate(starts))
-        starts = []
+        starts = [going[:0]]
         done += steps
         _ide3al.agent_learn(inner, done == total_timesteps)
         if show is not None:
             show(done, total_timesteps, agent)
         if callback is not None and callback(agent) is False:
             break
+
+
+def _ended(
+    inner: _ide3al.Agent, states: Integers, actions: Integers, moved: Moved, terminal: Flags
+) -> Iterator[Columns]:
+    """What is learned from a step in which episodes ended or began; ``terminal``: where the last one ended in a terminal state."""
+    ends = np.where(moved.terminated, 1, np.where(moved.truncated, 2, 0))
+    # a start that follows a terminal state is a step of the model, one that follows a cut is not
+    left = terminal & ~moved.stepped
+    ends[left] = 3
+    kept = moved.stepped | left
+    yield states[kept], actions[kept], moved.reached[kept], ends[kept]
+    if moved.stepped.all() and moved.begun.any():
+        # started over within the step
+        over = moved.terminated & moved.begun
+        again = _ide3al.agent_draw(inner, moved.reached[over])
+        yield moved.reached[over], again, moved.states[over], np.full_like(again, 3)
 
 
 class VectorSource:
@@ -236,35 +263,52 @@ class VectorSource:
             self._at = vector.reset(reset)
             self._open = [([int(s)], [], []) for s in self._at]
         given = 0
-        even = np.arange(1.0, self.actions.size + 1)
+        in_progress = sum(len(tried) for _, tried, _ in self._open)
         while count is None or given < count:
-            in_progress, wanted = sum(len(tried) for _, tried, _ in self._open), left()
+            wanted = left()
             if wanted is not None and in_progress >= wanted:
                 return
-            at = self._at
-            known = at < len(plan.sums)
-            sums = np.repeat(even[None], vector.n, axis=0)
-            sums[known] = plan.sums[at[known]]
-            draws = self._rng.random(vector.n) * sums[:, -1]
-            actions = np.minimum((sums <= draws[:, None]).sum(axis=1), self.actions.size - 1).astype(np.int64)
+            actions = self._draw(plan, self._at)
             moved = vector.step(actions)
-            for k in np.flatnonzero(moved.stepped).tolist():
-                visited, tried, rewards = self._open[k]
-                visited.append(int(moved.reached[k]))
-                tried.append(int(actions[k]))
-                rewards.append(float(moved.rewards[k]))
+            full = []
+            steps = zip(moved.stepped.tolist(), moved.reached.tolist(), actions.tolist(), np.asarray(moved.rewards).tolist(), strict=True)
+            for k, (stepped, reached, action, reward) in enumerate(steps):
+                if stepped:
+                    visited, tried, rewards = self._open[k]
+                    visited.append(reached)
+                    tried.append(action)
+                    rewards.append(reward)
+                    in_progress += 1
+                    if len(tried) == longest:
+                        full.append(k)
             self._at = moved.states
-            for k in np.flatnonzero((moved.terminated | moved.truncated) & moved.stepped).tolist():
-                given += 1
-                yield self._ended(k, bool(moved.terminated[k]), plan.number)
-            if longest is not None:
+            if not moved.plain:
+                for k in np.flatnonzero((moved.terminated | moved.truncated) & moved.stepped).tolist():
+                    given += 1
+                    in_progress -= len(self._open[k][1])
+                    yield self._ended(k, bool(moved.terminated[k]), plan.number)
+            for k in full:
                 # vector environments start over by themselves only: the next piece begins where this one was cut
-                for k in range(vector.n):
-                    if len(self._open[k][1]) >= longest:
-                        given += 1
-                        yield self._ended(k, False, plan.number)
-            for k in np.flatnonzero(moved.begun).tolist():
-                self._open[k] = ([int(moved.states[k])], [], [])
+                if self._open[k][1]:
+                    given += 1
+                    in_progress -= len(self._open[k][1])
+                    yield self._ended(k, False, plan.number)
+            if not moved.plain:
+                for k in np.flatnonzero(moved.begun).tolist():
+                    self._open[k] = ([int(moved.states[k])], [], [])
+
+    def _draw(self, plan: Plan, at: Integers) -> Integers:
+        """One action for each environment; uniform where the plan knows nothing."""
+        if int(at.max()) < len(plan.sums):
+            sums = plan.sums[at]
+        else:
+            known = at < len(plan.sums)
+            sums = np.repeat(np.arange(1.0, self.actions.size + 1)[None], len(at), axis=0)
+            sums[known] = plan.sums[at[known]]
+        draws = self._rng.random(len(at)) * sums[:, -1]
+        # a rounded sum may lie below the draw
+        actions: Integers = np.minimum((sums <= draws[:, None]).sum(axis=1), self.actions.size - 1)
+        return actions
 
     def rest(self, plan: int) -> Iterator[Episode]:
         """Episodes in progress, cut here."""

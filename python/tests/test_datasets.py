@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode
 import ide3al
 from ide3al.card import card_text
 from ide3al.envs import ModelEnv
+from ide3al.episodes import seeds
 
 LAKE = np.full((16, 4), 0.25)
 ARRAYS = ("observations", "actions", "rewards", "next_observations", "terminations", "truncations")
@@ -132,6 +133,8 @@ def test_found_states_are_kept_as_they_were_observed(tmp_path):
     places = episode.observations["screen"][:, 0, 0]
     assert places[0] == 0 and (np.abs(np.diff(places.astype(int))) <= 1).all()
     same(ide3al.audit("screens-v0"), ide3al.audit(tmp_path / "s"))
+    data.save(tmp_path / "s.parquet")
+    same(ide3al.audit(tmp_path / "s.parquet"), data)
     assert len(data.states) == 6 and data.terminal.sum() == 1
     grid = ide3al.collect(Screens(), ide3al.Random(), steps=50, cell=lambda key: (0, key[0][1][2][0])).card["grid"]
     assert (grid["rows"], grid["columns"]) == (1, 6)
@@ -190,6 +193,23 @@ def test_killed_at_random_moments_it_goes_on_with_everything_reported(tmp_path):
     whole = ide3al.collect(lake(), LAKE, steps=20000, seed=7)
     same(ide3al.collect(lake(), LAKE, steps=20000, seed=7, out=tmp_path / "kept", resume=True), whole)
     assert not (tmp_path / "kept" / "episodes.log").exists()
+
+
+def test_a_policy_that_depends_on_the_step_goes_on_as_well(tmp_path):
+    policy = np.random.default_rng(0).dirichlet(np.ones(4), size=(9, 16))
+
+    def stop(now):
+        if now["episodes"] == 5:
+            raise KeyboardInterrupt
+
+    given = {"steps": 150, "seed": 1}
+    with pytest.raises(KeyboardInterrupt):
+        ide3al.collect(lake(), policy, **given, out=tmp_path / "a", progress=stop)
+    whole = ide3al.collect(lake(), policy, **given)
+    same(ide3al.collect(lake(), policy, **given, out=tmp_path / "a", resume=True), whole)
+    assert max(len(episode) for episode in whole.episodes()) == 9
+    with pytest.raises(ide3al.Error, match="vector environments start over by themselves only"):
+        ide3al.collect(lakes(), policy, **given)
 
 
 def test_what_is_there_already_or_damaged_is_left_alone(tmp_path):
@@ -252,6 +272,49 @@ def test_continuous_data_are_audited_through_an_abstraction():
     assert data.n_states == 4 and len(data.states) == 4
 
 
+def test_continuous_environments_are_collected_in_the_cells_of_an_agent(tmp_path):
+    env = gymnasium.make("MountainCarContinuous-v0")
+    settings = ide3al.Abstraction(cells=4, repeat=8)
+    agent = ide3al.IDE3AL(seed=1, abstraction=settings).fit(env, 2000)
+    data = ide3al.collect(env, agent, steps=150, seed=1, out=tmp_path / "car")
+    assert data.n_actions == 3 and data.states[: len(agent.states)][0] == agent.states[0]
+    assert data.card["abstraction"] == {"numbers": agent._cut.names, "actions": [[-1.0], [0.0], [1.0]], "repeat": 8}
+    assert (data.card["grid"]["rows"], data.card["grid"]["columns"]) == (4, 4)
+    # the environment itself, step by step, is where the data say
+    episode = data.episodes()[0]
+    env.reset(seed=seeds(1, 0)[0])
+    for action, number in zip(episode.actions[:5], episode.states[1:6], strict=True):
+        for _ in range(8):
+            position, speed = env.step(np.array([float(action) - 1]))[0]
+        middle, width = np.array(data.states[number]), agent._cut.cells.width
+        assert (np.abs(np.array([position, speed]) - middle) <= width / 2 + 1e-6).all()
+    same(ide3al.audit(tmp_path / "car"), data)
+    agent.save(tmp_path / "agent.zip")
+    again = ide3al.collect(env, ide3al.IDE3AL.load(tmp_path / "agent.zip"), steps=150, seed=1)
+    np.testing.assert_array_equal(again.observations, data.observations)
+    until = ide3al.Coverage(each_pair=1)
+    whole = ide3al.collect(env, agent, until=until, complete=tmp_path / "car", steps=3000)
+    assert whole.card["promise"]["holds"] and whole.counts[whole.wanting].min() >= 1
+    # what others did step by step, judged in the same cells with the nearest actions
+    rng = np.random.default_rng(0)
+    theirs = {"observations": rng.uniform([-1.2, -0.07], [0.6, 0.07], (50, 2)), "actions": rng.uniform(-1, 1, (50, 1))}
+    audited = ide3al.audit({**theirs, "terminals": np.arange(50) == 30}, states=agent, until=until)
+    assert audited.n_actions == 3 and audited.terminal.sum() == 1 and audited.card["promise"]["short"] > 0
+    np.testing.assert_array_equal(audited.actions, np.round(theirs["actions"][:, 0]) + 1)
+    for given, message in (
+        ({"policy": ide3al.IDE3AL()}, "give an agent that was fitted here"),
+        ({"policy": np.full((4, 3), 1 / 3)}, "give an agent that was fitted here"),
+        ({"dataset_id": "car-v0"}, "Minari has no space for"),
+        ({"complete": tmp_path / "car"}, "only with ide3al.IDE3AL and a promise"),
+        ({"env": gymnasium.make("MountainCar-v0")}, "fitted with actions Box.*has Discrete"),
+        ({"until": until, "complete": audited}, "hold each action for 1 steps, the agent for 8"),
+    ):
+        with pytest.raises(ide3al.Error, match=message):
+            ide3al.collect(**{"env": env, "policy": agent, "steps": 5, **given})
+    with pytest.raises(ide3al.Error, match="has no cells"):
+        ide3al.audit(theirs, states=ide3al.IDE3AL())
+
+
 class Trouble(ModelEnv):
     """Raises or hangs in its hundredth step."""
 
@@ -285,6 +348,59 @@ def test_environments_that_raise_or_hang_lose_nothing(what, tmp_path):
     data = ide3al.collect(Trouble(what), uniform, **given, out=tmp_path / "x", resume=True)
     for name in ARRAYS:
         np.testing.assert_array_equal(getattr(data, name), getattr(expected, name))
+
+
+class Moody(ModelEnv):
+    """Raises or hangs in the fortieth step of its life."""
+
+    def __init__(self, what):
+        super().__init__("double-chain")
+        self.what, self.steps = what, 0
+
+    def step(self, action):
+        self.steps += 1
+        if self.steps == 40 and self.what == "raise":
+            raise RuntimeError("the motor stalled")
+        if self.steps == 40 and self.what == "hang":
+            time.sleep(2.0)
+        return super().step(action)
+
+
+@pytest.mark.parametrize("what", ["raise", "hang"])
+def test_one_of_many_environments_that_raises_or_hangs_loses_no_episode(what, tmp_path):
+    uniform = np.full((20, 2), 0.5)
+    given = {"steps": 200, "episode_steps": 15, "seed": 4}
+    moods = ["calm", what, "calm"]
+    env = gymnasium.vector.AsyncVectorEnv([lambda mood=mood: Moody(mood) for mood in moods])
+    try:
+        with pytest.raises(ide3al.CollectionError if what == "hang" else Exception) as caught:
+            ide3al.collect(env, uniform, **given, out=tmp_path / "x", time_limit=0.3 if what == "hang" else None)
+    finally:
+        env.close(terminate=True)
+    said = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
+    assert "6 episodes (90 steps) are saved" in said and "resume=True" in said
+    assert ("time_limit = 0.3 s" if what == "hang" else "the motor stalled") in said
+    calm = gymnasium.vector.SyncVectorEnv([lambda: Moody("calm")] * 3)
+    expected = ide3al.collect(calm, uniform, **given)
+    assert len(caught.value.data) == 90
+    np.testing.assert_array_equal(caught.value.data.observations, expected.observations[:90])
+    if what == "hang":
+        with pytest.raises(ide3al.Error, match="cannot be given up on"):
+            ide3al.collect(calm, uniform, **given, time_limit=0.3)
+
+
+def test_a_minari_data_set_that_is_cut_or_empty(tmp_path):
+    ide3al.collect(lake(), LAKE, steps=50, dataset_id="lake-v0")
+    files = sorted(p for p in (tmp_path / "minari").rglob("*") if p.suffix in (".hdf5", ".json"))
+    assert len(files) >= 2
+    for file in files:
+        whole = file.read_bytes()
+        for content in (whole[: len(whole) // 2], b""):
+            file.write_bytes(content)
+            with pytest.raises(ide3al.Error, match="lake-v0"):
+                ide3al.audit("lake-v0")
+        file.write_bytes(whole)
+    assert len(ide3al.audit("lake-v0")) == 50
 
 
 @pytest.mark.parametrize(

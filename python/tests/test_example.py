@@ -65,3 +65,18 @@ def test_mountain_car(capsys, tmp_path, monkeypatch):
     assert "elsewhere than predicted" in capsys.readouterr().out
     assert entropies["IDE3AL"] > entropies["Random"]
     assert picture.stat().st_size > 10_000
+
+
+def test_data_sets(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("minigrid")
+    picture = tmp_path / "sets.png"
+    rows = run("dataset.py", "--samples", 1, "--runs", 1, "--steps", 1500, "--picture", picture, monkeypatch=monkeypatch)
+    promised, random, completed = (rows[name][0] for name in ("promised", "random", "completed"))
+    out = capsys.readouterr().out
+    assert "times least" in out and "completed" in out
+    # steps, states met, pairs short: coverage in as many steps, and more of it after completing
+    assert promised[0] == random[0] == 1500 and completed[0] == 2250
+    assert promised[1] > 2 * random[1] and promised[2] < random[2] and completed[2] < random[2]
+    assert all(0 <= share <= 100 for row in (promised, random, completed) for share in row[4:])
+    assert promised[5] > random[5], "more tasks are solved from data that cover more"
+    assert picture.stat().st_size > 10_000

@@ -6,6 +6,8 @@ import pytest
 
 import ide3al
 from ide3al.envs import ModelEnv
+from ide3al.episodes import Episode
+from ide3al.roads import Roads
 
 from test_datasets import ARRAYS, LAKE, Screens, lake, minari_here, same  # noqa: F401
 
@@ -99,6 +101,44 @@ def test_a_promise_goes_on_after_a_stop_as_if_nothing_had_happened(tmp_path):
         ide3al.collect(Screens(), ide3al.IDE3AL(), **given, progress=stop)
     resumed = ide3al.collect(Screens(), ide3al.IDE3AL(), **given, resume=True)
     same(resumed, ide3al.collect(Screens(), ide3al.IDE3AL(), **{**given, "out": tmp_path / "y"}))
+
+
+class Rooms(gymnasium.Env):
+    """Sixteen rooms of four places in a circle; episodes start anywhere. The only way to the next room is a door that one action of one place
+    opens: until that is tried, a room seems to be reached by starting there alone. One action of another place ends the episode."""
+
+    observation_space = gymnasium.spaces.Discrete(65)
+    action_space = gymnasium.spaces.Discrete(4)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.taken = int(self.np_random.integers(64)), 0
+        return self.place, {}
+
+    def step(self, action):
+        room, at = divmod(self.place, 4)
+        if action < 2:
+            at = min(max(at + (1 if action else -1), 0), 3)
+        elif action == 2 and at == 3:
+            room, at = (room + 1) % 16, 0
+        self.place = 64 if action == 3 and at == 0 else 4 * room + at
+        self.taken += 1
+        return self.place, 0.0, self.place == 64, self.taken >= 200, {}
+
+
+def test_places_known_only_from_starting_there_wait_for_the_roads_to_them(monkeypatch):
+    until = ide3al.Coverage(each_pair=8)
+    data = ide3al.collect(Rooms(), ide3al.IDE3AL(), until=until, seed=1)
+    assert data.card["promise"]["holds"] and wanting(data).min() >= 8 and data.card["promise"]["ratio"] < 2
+    # planned for everything at once, a good many more steps are needed
+    monkeypatch.setattr("ide3al.promise._RARE", -1.0)
+    other = ide3al.collect(Rooms(), ide3al.IDE3AL(), until=until, seed=1, steps=int(1.2 * len(data)))
+    assert not other.card["promise"]["holds"]
+    roads = Roads()
+    for start, *others in ([0, 1, 2], [0, 3], [4, 4], [4, 0]):
+        states = np.array([start, *others])
+        roads.take(Episode(states, states[1:], np.zeros(len(others)), False, True))
+    np.testing.assert_array_equal(roads.shares(6), [1, 1, 1, 1, 0.5, 0])
 
 
 def test_a_random_data_set_is_audited_and_completed():
