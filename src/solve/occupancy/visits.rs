@@ -12,7 +12,7 @@ use crate::solve::driver::{Candidate, Driver, Kind, Method, Step};
 use crate::solve::{LimitReport, Options, SolverChoice, reference};
 
 /// Limits may be exceeded by this share of their largest cost: rounding.
-const WITHIN: f64 = 1e-10;
+pub(super) const WITHIN: f64 = 1e-10;
 /// Pairs up to which the conic solver is asked where the interior-point method stalls.
 const MOST_CONIC: usize = 20_000;
 /// A gap that counts as none where every policy has the same value.
@@ -66,6 +66,7 @@ pub(in crate::solve) fn solve(
         sign,
         prices: vec![0.0; limits.len()],
         values: None,
+        omega: Vec::new(),
     };
     if trivial {
         // nothing but rounding is left of a gap
@@ -110,21 +111,27 @@ pub(in crate::solve) fn solve(
             "no policy within the limits was found before the solve ended; allow more time, or widen the limits".into(),
         ));
     }
-    let values = judge.values.unwrap_or_default();
-    let reports = visits.limits.iter().zip(values).zip(&judge.prices);
-    let limits = reports.map(|((limit, value), price)| LimitReport {
-        value,
+    let limits = reports(
+        &visits.limits,
+        &judge.values.unwrap_or_default(),
+        &judge.prices,
+    );
+    Ok(Told { limits, notes })
+}
+
+/// What became of the limits; the price of a slack one is zero but for rounding.
+pub(super) fn reports(limits: &[Limit], values: &[f64], prices: &[f64]) -> Vec<LimitReport> {
+    let given = limits.iter().zip(values).zip(prices);
+    let report = |((limit, value), price): ((&Limit, &f64), &f64)| LimitReport {
+        value: *value,
         budget: limit.budget,
         price: if limit.budget - value > 1e-6 * limit_size(limit) && *price < 1e-6 {
             0.0
         } else {
             *price
         },
-    });
-    Ok(Told {
-        limits: limits.collect(),
-        notes,
-    })
+    };
+    given.map(report).collect()
 }
 
 /// The utility of a formulation on the whole model.
@@ -147,14 +154,14 @@ fn wanted(mdp: &Mdp, visits: &Visits) -> Vec<f64> {
     }
 }
 
-fn limit_size(limit: &Limit) -> f64 {
+pub(super) fn limit_size(limit: &Limit) -> f64 {
     let largest = limit.cost.iter().fold(0.0, |m: f64, c| m.max(c.abs()));
     if largest > 0.0 { largest } else { 1.0 }
 }
 
 /// The pairs that may be visited at all: not those of states with a target of zero, nor those dearer than a budget that no pair
 /// undercuts.
-fn allowed(mdp: &Mdp, formulation: Formulation, visits: &Visits) -> Result<Vec<bool>> {
+pub(super) fn allowed(mdp: &Mdp, formulation: Formulation, visits: &Visits) -> Result<Vec<bool>> {
     let mut allowed = vec![true; mdp.n_pairs()];
     if formulation == Formulation::Target {
         for (s, q) in visits.target.iter().enumerate() {
@@ -188,7 +195,7 @@ fn beyond(j: usize, budget: f64, least: f64) -> Error {
     }
 }
 
-fn nothing_left(formulation: Formulation, visits: &Visits) -> Error {
+pub(super) fn nothing_left(formulation: Formulation, visits: &Visits) -> Error {
     let (name, problem) = if formulation == Formulation::Target && visits.target.contains(&0.0) {
         (
             "target",
@@ -252,7 +259,7 @@ fn missed(
     })
 }
 
-fn notes(mdp: &Mdp, part: &Occupancies) -> Vec<String> {
+pub(super) fn notes(mdp: &Mdp, part: &Occupancies) -> Vec<String> {
     let mut notes = Vec::new();
     let mut components = part.component().to_vec();
     components.sort_unstable();
@@ -275,10 +282,15 @@ fn notes(mdp: &Mdp, part: &Occupancies) -> Vec<String> {
 }
 
 /// Fails with the least attainable value of the first limit that no policy meets, or of all together.
-fn attainable(part: &Occupancies, limits: &[Limit], driver: &mut Driver<'_>) -> Result<()> {
+pub(super) fn attainable(
+    part: &Occupancies,
+    limits: &[Limit],
+    driver: &mut Driver<'_>,
+) -> Result<()> {
     for (j, limit) in limits.iter().enumerate() {
         let cost = Average::new(limit.cost.iter().map(|c| -c).collect());
-        let least = -best_average(part, &cost, &[], limit_size(limit), driver).1;
+        let gap = ATTAINED * limit_size(limit);
+        let least = -best_average(part, &cost, &[], gap, driver).bound;
         if least > limit.budget {
             return Err(beyond(j, limit.budget, least));
         }
@@ -286,8 +298,8 @@ fn attainable(part: &Occupancies, limits: &[Limit], driver: &mut Driver<'_>) -> 
     // each can be met; together with the others?
     for j in 1..limits.len() {
         let cost = Average::new(limits[j].cost.iter().map(|c| -c).collect());
-        let size = limit_size(&limits[j]);
-        let least = -best_average(part, &cost, &limits[..j], size, driver).1;
+        let gap = ATTAINED * limit_size(&limits[j]);
+        let least = -best_average(part, &cost, &limits[..j], gap, driver).bound;
         if least > limits[j].budget {
             return Err(Error::Parameter {
                 name: format!("limit {}", j + 1),
@@ -302,14 +314,24 @@ fn attainable(part: &Occupancies, limits: &[Limit], driver: &mut Driver<'_>) -> 
     Ok(())
 }
 
-/// The best long-run average reward: what was reached, and what is proven.
-fn best_average(
+/// The best long-run average reward.
+pub(super) struct Best {
+    /// An occupancy within the limits; empty if none was found.
+    pub(super) omega: Vec<f64>,
+    /// No occupancy has more.
+    pub(super) bound: f64,
+    /// Of the limits.
+    pub(super) prices: Vec<f64>,
+}
+
+/// The best long-run average reward, to an absolute gap.
+pub(super) fn best_average(
     part: &Occupancies,
     reward: &Average,
     limits: &[Limit],
-    size: f64,
+    gap: f64,
     driver: &mut Driver<'_>,
-) -> (f64, f64) {
+) -> Best {
     let first = Candidate {
         policy: Vec::new(),
         objective: f64::NEG_INFINITY,
@@ -320,8 +342,7 @@ fn best_average(
         maximises: true,
         dual_follows_policy: true,
     };
-    let gaps = (ATTAINED * size, 0.0);
-    driver.helping(kind, gaps, first, |inner| {
+    driver.helping(kind, (gap, 0.0), first, |inner| {
         let mut judge = Judge {
             whole: None,
             part,
@@ -330,6 +351,7 @@ fn best_average(
             sign: 1.0,
             prices: vec![0.0; limits.len()],
             values: None,
+            omega: Vec::new(),
         };
         let mut method = Road {
             interior: Interior::new(part, reward, limits),
@@ -337,7 +359,11 @@ fn best_average(
             ended: false,
         };
         inner.run(&mut method);
-        (inner.best().objective, inner.best().bound)
+        Best {
+            omega: judge.omega,
+            bound: inner.best().bound,
+            prices: judge.prices,
+        }
     })
 }
 
@@ -353,6 +379,8 @@ struct Judge<'a> {
     prices: Vec<f64>,
     /// Averages of the limits' costs under the last policy that kept to them.
     values: Option<Vec<f64>>,
+    /// What that policy visits.
+    omega: Vec<f64>,
 }
 
 impl Judge<'_> {
@@ -381,7 +409,9 @@ impl Judge<'_> {
             self.values = Some(spent);
             let prices = dual.prices.iter().map(|y| y * dual.price_scale);
             self.prices = prices.collect();
-            self.sign * self.utility.value(&omega)
+            let value = self.sign * self.utility.value(&omega);
+            self.omega = omega;
+            value
         } else {
             // no policy of the problem
             self.sign * f64::NEG_INFINITY
