@@ -136,6 +136,7 @@ impl Wishes {
             wanted,
             restart: self.restart,
             limits,
+            ..Visits::default()
         })
     }
 }

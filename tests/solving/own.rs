@@ -73,7 +73,9 @@ fn the_family_given_as_functions() {
     agrees(&mdp, Formulation::Target, &towards, 0.05, &target, 1e-6);
     let limited = Visits {
         limits: vec![Limit {
-            cost: (0..mdp.n_pairs()).map(|pair| f64::from(pair < 10)).collect(),
+            cost: (0..mdp.n_pairs())
+                .map(|pair| f64::from(pair < 10))
+                .collect(),
             budget: 0.1,
         }],
         ..Visits::default()

@@ -7,14 +7,14 @@
 //!
 //! the Frank-Wolfe gap above $f(x)$. The point $x$ is a mixture of occupancies found so far, the *atoms*. As long as moving weight from the worst atom to the
 //! best one promises at least half of the last gap, that is done (blended pairwise steps: Tsuji, Tanaka and Pokutta 2022);
-//! otherwise the linear problem is solved for a new atom. It is the same problem that limits are measured by, with the same
-//! $\xi$, restarts and limits.
+//! otherwise the [linear problem](super::linear) is solved for a new atom, with the same $\xi$, restarts and limits.
 //!
 //! *Not concave.* The line from $x$ to $y$ lies below the tangent at either end. A value above a tangent, a slope that rises along the line, or a value above
 //! the bound proven before says that $f$ is not concave, or that its gradient is another function's.
 
+use super::linear::Linear;
 use super::visits::{
-    Told, WITHIN, allowed, attainable, best_average, limit_size, notes, nothing_left, reports,
+    Told, WITHIN, allowed, attainable, conic_average, limit_size, notes, nothing_left, reports,
 };
 use crate::error::{Error, Result};
 use crate::formulation::occupancy::Occupancies;
@@ -61,6 +61,7 @@ pub(in crate::solve) fn solve(
         limits: &limits,
         atoms: vec![(first, 1.0)],
         here,
+        linear: Linear::new(&part, &limits),
         promised: 0.0,
         spent: Vec::new(),
         prices: vec![0.0; limits.len()],
@@ -92,14 +93,15 @@ fn feasible(part: &Occupancies, limits: &[Limit], driver: &mut Driver<'_>) -> Re
     }
     // no reward at all: whatever keeps to the limits, and far from all other constraints
     let none = Average::new(vec![0.0; even.len()]);
-    let found = best_average(part, &none, limits, 1e-9, driver);
-    if found.omega.is_empty() {
-        attainable(part, limits, driver)?;
-        return Err(Error::Unsupported(
-            "no policy within the limits was found before the solve ended; allow more time, or widen the limits".into(),
-        ));
+    match conic_average(part, &none, limits, driver) {
+        Ok((omega, ..)) if !omega.is_empty() => Ok(omega),
+        _ => {
+            attainable(part, limits, driver)?;
+            Err(Error::Unsupported(
+                "no policy within the limits was found before the solve ended; allow more time, or widen the limits".into(),
+            ))
+        }
     }
-    Ok(found.omega)
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -184,6 +186,7 @@ struct FrankWolfe<'a> {
     atoms: Vec<(Vec<f64>, f64)>,
     /// Their mixture.
     here: Point,
+    linear: Linear<'a>,
     /// Steps between atoms go on while they promise this much.
     promised: f64,
     /// Averages of the limits' costs under the last policy offered.
@@ -241,18 +244,17 @@ impl FrankWolfe<'_> {
                 return Ok(Step::Going);
             }
         }
-        let reward = Average::new(self.here.gradient.clone());
         let wanted = LINEAR * driver.wanted(self.here.value);
-        let found = best_average(self.own.part, &reward, self.limits, wanted, driver);
+        let found = self.linear.solve(&self.here.gradient, wanted, driver)?;
         let at_hand = dot(&self.here.gradient, &self.here.omega);
         let gap = (found.bound - at_hand).max(0.0);
         let candidate = self.certified(self.here.value + gap)?;
         self.check_bound(driver.best().bound)?;
-        if driver.offer(candidate.clone(), self.name()) {
-            self.prices = found.prices;
+        let done = driver.offer(candidate, self.name());
+        self.prices = found.prices;
+        if done {
             return Ok(Step::Going);
         }
-        self.prices = found.prices;
         self.promised = 0.5 * gap;
         if found.omega.is_empty() {
             return Ok(Step::End);

@@ -4,6 +4,8 @@ mod cliques;
 mod frank_wolfe;
 mod hessian;
 mod interior;
+mod judge;
+mod linear;
 mod newton;
 mod potentials;
 mod visits;

@@ -1,20 +1,23 @@
 //! Targets, coverage, model error, and all of them with restarts and limits: what is left of the model, the interior-point method on
 //! it, and what it proves.
 
-use super::interior::{Dual, Interior};
+use super::interior::Interior;
+use super::judge::{Judge, Road};
 use crate::error::{Error, Result};
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::utility::{Average, Conjugate, Coverage, Entropies, ModelError, errors};
 use crate::formulation::visits::{Limit, Visits};
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
-use crate::solve::driver::{Candidate, Driver, Kind, Method, Step};
+use crate::solve::driver::{Candidate, Driver, Kind};
 use crate::solve::{LimitReport, Options, SolverChoice, reference};
 
 /// Limits may be exceeded by this share of their largest cost: rounding.
 pub(super) const WITHIN: f64 = 1e-10;
+/// By how much of its largest cost the conic solver keeps below a limit where exact occupancies have to keep to it.
+const MARGIN: f64 = 1e-8;
 /// Pairs up to which the conic solver is asked where the interior-point method stalls.
-const MOST_CONIC: usize = 20_000;
+pub(super) const MOST_CONIC: usize = 20_000;
 /// A gap that counts as none where every policy has the same value.
 const TRIVIAL: f64 = 1e-9;
 /// Least attainable values are found to this share of the largest cost.
@@ -45,7 +48,7 @@ pub(in crate::solve) fn solve(
     let missed = missed(mdp, &part, problem.formulation, visits)?;
     let trivial = missed.is_some()
         || (problem.formulation == Formulation::ModelError
-            && errors(mdp).iter().all(|c| *c == 0.0));
+            && variances(mdp, visits).iter().all(|c| *c == 0.0));
     // where every policy has the same value, any that keeps to the limits will do
     let level = Average::new(vec![0.0; part.mdp().n_pairs()]);
     let goal: &dyn Conjugate = if trivial { &level } else { within.as_ref() };
@@ -140,7 +143,11 @@ pub(super) fn utility(mdp: &Mdp, formulation: Formulation, visits: &Visits) -> B
         Formulation::Dual => Box::new(Entropies::new(mdp, 1.0)),
         Formulation::Target => Box::new(Entropies::towards(mdp, &visits.target)),
         Formulation::Coverage => Box::new(Coverage::new(wanted(mdp, visits))),
-        Formulation::ModelError => Box::new(ModelError::new(errors(mdp))),
+        Formulation::ModelError if !visits.had.is_empty() => {
+            let had = visits.had.clone();
+            Box::new(ModelError::beside(variances(mdp, visits), had))
+        }
+        Formulation::ModelError => Box::new(ModelError::new(variances(mdp, visits))),
         _ => Box::new(Entropies::new(mdp, 0.0)),
     }
 }
@@ -151,6 +158,15 @@ fn wanted(mdp: &Mdp, visits: &Visits) -> Vec<f64> {
         vec![1.0; mdp.n_pairs()]
     } else {
         visits.wanted.clone()
+    }
+}
+
+/// $c$ of the model error.
+fn variances(mdp: &Mdp, visits: &Visits) -> Vec<f64> {
+    if visits.errors.is_empty() {
+        errors(mdp)
+    } else {
+        visits.errors.clone()
     }
 }
 
@@ -225,12 +241,13 @@ fn missed(
 ) -> Result<Option<String>> {
     let needed = match formulation {
         Formulation::Coverage => wanted(mdp, visits),
-        Formulation::ModelError => errors(mdp),
+        Formulation::ModelError => variances(mdp, visits),
         _ => return Ok(None),
     };
     let visited = part.visited(mdp.n_pairs());
     let lost: Vec<usize> = (0..mdp.n_pairs())
         .filter(|pair| needed[*pair] > 0.0 && !visited[*pair])
+        .filter(|pair| visits.had.get(*pair).is_none_or(|m| *m == 0.0))
         .collect();
     let Some(first) = lost.first() else {
         return Ok(None);
@@ -290,7 +307,7 @@ pub(super) fn attainable(
     for (j, limit) in limits.iter().enumerate() {
         let cost = Average::new(limit.cost.iter().map(|c| -c).collect());
         let gap = ATTAINED * limit_size(limit);
-        let least = -best_average(part, &cost, &[], gap, driver).bound;
+        let least = -best_average(part, &cost, &[], gap, driver);
         if least > limit.budget {
             return Err(beyond(j, limit.budget, least));
         }
@@ -299,7 +316,7 @@ pub(super) fn attainable(
     for j in 1..limits.len() {
         let cost = Average::new(limits[j].cost.iter().map(|c| -c).collect());
         let gap = ATTAINED * limit_size(&limits[j]);
-        let least = -best_average(part, &cost, &limits[..j], gap, driver).bound;
+        let least = -best_average(part, &cost, &limits[..j], gap, driver);
         if least > limits[j].budget {
             return Err(Error::Parameter {
                 name: format!("limit {}", j + 1),
@@ -314,24 +331,14 @@ pub(super) fn attainable(
     Ok(())
 }
 
-/// The best long-run average reward.
-pub(super) struct Best {
-    /// An occupancy within the limits; empty if none was found.
-    pub(super) omega: Vec<f64>,
-    /// No occupancy has more.
-    pub(super) bound: f64,
-    /// Of the limits.
-    pub(super) prices: Vec<f64>,
-}
-
-/// The best long-run average reward, to an absolute gap.
-pub(super) fn best_average(
+/// The best long-run average reward, to an absolute gap: what no policy exceeds.
+fn best_average(
     part: &Occupancies,
     reward: &Average,
     limits: &[Limit],
     gap: f64,
     driver: &mut Driver<'_>,
-) -> Best {
+) -> f64 {
     let first = Candidate {
         policy: Vec::new(),
         objective: f64::NEG_INFINITY,
@@ -343,148 +350,34 @@ pub(super) fn best_average(
         dual_follows_policy: true,
     };
     driver.helping(kind, (gap, 0.0), first, |inner| {
-        let mut judge = Judge {
-            whole: None,
-            part,
-            utility: reward,
-            limits,
-            sign: 1.0,
-            prices: vec![0.0; limits.len()],
-            values: None,
-            omega: Vec::new(),
-        };
+        let mut judge = Judge::of_average(part, reward, limits);
         let mut method = Road {
             interior: Interior::new(part, reward, limits),
             judge: &mut judge,
             ended: false,
         };
         inner.run(&mut method);
-        Best {
-            omega: judge.omega,
-            bound: inner.best().bound,
-            prices: judge.prices,
-        }
+        inner.best().bound
     })
 }
 
-/// Turns occupancies and dual points into certified candidates.
-struct Judge<'a> {
-    /// The whole model, where its policy is wanted.
-    whole: Option<&'a Mdp>,
-    part: &'a Occupancies,
-    utility: &'a dyn Conjugate,
-    limits: &'a [Limit],
-    /// Of the objective as it is reported.
-    sign: f64,
-    prices: Vec<f64>,
-    /// Averages of the limits' costs under the last policy that kept to them.
-    values: Option<Vec<f64>>,
-    /// What that policy visits.
-    omega: Vec<f64>,
-}
-
-impl Judge<'_> {
-    /// A policy of the part with its exact occupancy, by how much it exceeds the limits, and what the dual point proves.
-    fn judge(&mut self, policy: &[f64], near: &[f64], mut dual: Dual) -> (Candidate, Vec<f64>) {
-        let omega = self.part.of_policy(policy, near);
-        let bound = self.part.bound(
-            self.utility,
-            self.limits,
-            &mut dual.r,
-            &dual.v,
-            &dual.prices,
-        );
-        let spent: Vec<f64> = self
-            .limits
-            .iter()
-            .map(|l| l.cost.iter().zip(&omega).map(|(c, x)| c * x).sum())
-            .collect();
-        let over = self.limits.iter().zip(&spent);
-        let over: Vec<f64> = over.map(|(l, x)| x - l.budget).collect();
-        let kept = over
-            .iter()
-            .zip(self.limits)
-            .all(|(x, l)| *x <= WITHIN * limit_size(l));
-        let objective = if kept {
-            self.values = Some(spent);
-            let prices = dual.prices.iter().map(|y| y * dual.price_scale);
-            self.prices = prices.collect();
-            let value = self.sign * self.utility.value(&omega);
-            self.omega = omega;
-            value
-        } else {
-            // no policy of the problem
-            self.sign * f64::NEG_INFINITY
-        };
-        let candidate = Candidate {
-            policy: match self.whole {
-                Some(mdp) => self.part.whole_policy(mdp, policy),
-                None => policy.to_vec(),
-            },
-            objective,
-            bound: self.sign * bound,
-            dual: dual.v,
-        };
-        (candidate, over)
-    }
-
-    /// An occupancy of the reference road.
-    fn offer_occupancy(&mut self, omega: &[f64], dual: Dual) -> Candidate {
-        let mdp = self.part.mdp();
-        let policy = Policy::cleaned(mdp, omega.to_vec());
-        let policy = crate::formulation::simplex::feasible(
-            mdp,
-            self.part.xi(),
-            policy.probabilities().to_vec(),
-        );
-        let d: Vec<f64> = (0..mdp.n_states())
-            .map(|s| omega[mdp.pairs(s)].iter().map(|x| x.max(0.0)).sum())
-            .collect();
-        self.judge(&policy, &d, dual).0
-    }
-}
-
-/// The interior-point method as a [`Method`].
-struct Road<'a, 'b> {
-    interior: Interior<'a>,
-    judge: &'b mut Judge<'a>,
-    ended: bool,
-}
-
-impl Road<'_, '_> {
-    fn certified(&mut self) -> Candidate {
-        let (policy, near) = self.interior.policy();
-        let (candidate, over) = self.judge.judge(&policy, near, self.interior.dual());
-        // keep exact occupancies within the limits: aim a little lower from now on
-        for (margin, over) in self.interior.margins.iter_mut().zip(over) {
-            if over > 0.0 {
-                *margin += 2.0 * over;
-            }
-        }
-        candidate
-    }
-}
-
-impl Method for Road<'_, '_> {
-    fn name(&self) -> &'static str {
-        "interior-point"
-    }
-
-    fn step(&mut self, driver: &mut Driver<'_>) -> Step {
-        if self.ended {
-            return Step::End;
-        }
-        let going = self.interior.step(driver);
-        if !going {
-            self.ended = true;
-            return Step::Offer(self.certified());
-        }
-        let value = self.judge.utility.value(&self.interior.occupancy());
-        let wanted = driver.wanted(value);
-        let near = 1e-2 * (wanted / value.abs().max(1e-300)).min(1e-2);
-        if self.interior.estimated_gap() <= wanted && self.interior.violation() <= near.max(1e-9) {
-            return Step::Offer(self.certified());
-        }
-        Step::Going
-    }
+/// The best long-run average reward by the conic solver: what it visits (empty where that is beyond a limit), what no policy
+/// exceeds, the prices of the limits. It aims a little below the budgets, so that exact occupancies keep to them.
+pub(super) fn conic_average(
+    part: &Occupancies,
+    reward: &Average,
+    limits: &[Limit],
+    driver: &mut Driver<'_>,
+) -> Result<(Vec<f64>, f64, Vec<f64>)> {
+    let tight: Vec<Limit> = limits
+        .iter()
+        .map(|limit| Limit {
+            budget: limit.budget - MARGIN * limit_size(limit),
+            ..limit.clone()
+        })
+        .collect();
+    let (omega, dual) = reference::visits(part, reward, &tight, driver)?;
+    let mut judge = Judge::of_average(part, reward, limits);
+    let bound = judge.offer_occupancy(&omega, dual).bound;
+    Ok((judge.omega, bound, judge.prices))
 }
