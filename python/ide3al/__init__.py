@@ -24,7 +24,7 @@ from .frontier import Frontier, frontier
 from .mdp import MDP, domains
 from .plotting import plot_curves, plot_policy, plot_visitation
 from .promise import Coverage
-from .solving import Solution, solve
+from .solving import Solution, Utility, solve
 from .timed import EpisodeAnalysis, EpisodeSolution, load_policy
 
 __version__ = "0.1.0"
@@ -50,6 +50,7 @@ __all__ = [
     "Random",
     "Solution",
     "Studio",
+    "Utility",
     "analyze",
     "audit",
     "collect",
