@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .mdp import MDP, domains
     from .plotting import plot_curves, plot_policy, plot_visitation
     from .promise import Coverage
-    from .solving import Solution, solve
+    from .solving import Solution, Utility, solve
     from .timed import EpisodeAnalysis, EpisodeSolution, load_policy
     from .trade_off import Frontier, frontier
 
@@ -53,6 +53,7 @@ __all__ = [
     "Random",
     "Solution",
     "Studio",
+    "Utility",
     "analyze",
     "audit",
     "collect",
@@ -86,7 +87,7 @@ _HOMES = {
     "mdp": ("MDP", "domains"),
     "plotting": ("plot_curves", "plot_policy", "plot_visitation"),
     "promise": ("Coverage",),
-    "solving": ("Solution", "solve"),
+    "solving": ("Solution", "Utility", "solve"),
     "timed": ("EpisodeAnalysis", "EpisodeSolution", "load_policy"),
     "trade_off": ("Frontier", "frontier"),
 }

@@ -232,6 +232,13 @@ def solve(
     warm: Solved | None,
     wishes: dict[str, Any],
 ) -> Solved: ...
+def solve_utility(
+    model: Model,
+    utility: Any,
+    xi: float | None,
+    settings: dict[str, Any],
+    wishes: dict[str, Any],
+) -> Solved: ...
 def solve_episode(
     model: Model, steps: int, xi: float | None, settings: dict[str, Any]
 ) -> SolvedEpisode: ...

@@ -393,6 +393,9 @@ class IDE3AL(Agent):
     prior / (N + prior). ``unseen``: as how many states each pair never tried counts. ``catch_up``: how much
     uneven visits so far weigh. All actions keep a probability of at least ``xi``, 0.1 / actions unless given.
 
+    ``formulation`` is state-entropy unless given; "model-error" plans for the least error of the estimated model, "coverage"
+    for samples of every pair: what the estimate is unsure of is sampled next.
+
     ``paper=True`` is the paper's Algorithm 1 with its parameters: the Frobenius formulation over all declared
     states, uniform rows for unvisited pairs, one continuing trajectory.
 

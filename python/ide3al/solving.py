@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,17 @@ from ._kinds import Compare, Formulation, Solver, TieBreak
 from .analysis import Analysis
 from .mdp import MDP, Floats, shaped
 from .timed import EpisodeSolution
+
+
+class Utility(Protocol):
+    """A concave function of what is visited, for :func:`solve`. ``omega`` has one number per state
+    and action (0 where a state lacks the action) and sums to 1."""
+
+    def value(self, omega: Floats) -> float: ...
+
+    def gradient(self, omega: Floats) -> ArrayLike:
+        """Of the same shape as ``omega``."""
+        ...
 
 
 class Solution(Certified):
@@ -90,6 +101,7 @@ class Solution(Certified):
             "target": "nats of divergence, minimised",
             "coverage": "least share of what is wanted, maximised",
             "model-error": "error, minimised",
+            "own": "utility, maximised",
         }.get(self.formulation, "nats, maximised" if maximised else "distance, minimised")
         proven = f"no policy has {'more' if maximised else 'less'}"
         rows = self._certificate_rows(f"{self.formulation}, xi {self.xi:.4g}{zeta}", what, proven)
@@ -162,6 +174,7 @@ def solve(
     restart: float | None = None,
     discount: float | None = None,
     limits: Sequence[tuple[ArrayLike, float]] = (),
+    utility: Utility | None = None,
     solver: Solver = "auto",
     tie_break: TieBreak = "uniform",
     tolerance: float = 5e-8,
@@ -186,6 +199,7 @@ def solve(
     restart: float | None = None,
     discount: float | None = None,
     limits: Sequence[tuple[ArrayLike, float]] = (),
+    utility: Utility | None = None,
     solver: Solver = "auto",
     tie_break: TieBreak = "uniform",
     tolerance: float = 5e-8,
@@ -211,6 +225,11 @@ def solve(
     entropy possible, which costs one more solve; with a horizon also the share of the best
     within it.
 
+    ``utility`` takes the place of the formulation: any concave function of what is visited, an
+    object with ``value(omega)`` and ``gradient(omega)`` (see :class:`Utility`), with ``xi``,
+    ``restart`` and ``limits`` as above. It is solved by Frank-Wolfe steps and certified by their gap, which
+    closes fast where the function is smooth; one that proves not to be concave is an error.
+
     ``"episode"`` with ``steps=T`` finds the policy, one table per step, that visits states most
     evenly within T steps from the start (an :class:`EpisodeSolution`).
     """
@@ -218,6 +237,7 @@ def solve(
     if formulation == "episode":
         others = {"zeta": zeta, "horizon": horizon, "warm": warm, "target": target, "wanted": wanted}
         others |= {"restart": restart, "discount": discount, "limits": limits or None}
+        others |= {"utility": utility}
         return _episode(mdp, steps, xi, how, **others)
     if steps is not None:
         raise Error(f"steps = {steps}: {formulation} takes none; choose 'episode', or give horizon")
@@ -228,8 +248,33 @@ def solve(
         "restart": _restart(restart, discount),
         "limits": [(_numbers(cost), float(budget)) for cost, budget in limits],
     }
+    if utility is not None:
+        others = {"zeta": zeta, "horizon": horizon, "warm": warm, "target": target, "wanted": wanted}
+        return Solution(mdp, _own(mdp, utility, formulation, xi, how, wishes, others), compare)
     solved = _ide3al.solve(mdp._model, formulation, xi, zeta, horizon, how, before, wishes)
     return Solution(mdp, solved, compare)
+
+
+def _own(
+    mdp: MDP,
+    utility: Utility,
+    formulation: str,
+    xi: float | None,
+    how: dict[str, Any],
+    wishes: dict[str, Any],
+    others: dict[str, Any],
+) -> _ide3al.Solved:
+    if formulation != "frobenius":
+        raise Error(f"formulation = {formulation!r}: the utility takes its place; give one of them")
+    if how["solver"] != "auto":
+        raise Error("solver: a utility of one's own has one road, Frank-Wolfe; leave solver out")
+    for name, value in others.items():
+        if value is not None:
+            raise Error(f"{name}: a utility of one's own takes none; leave it out")
+    for name in ("value", "gradient"):
+        if not callable(getattr(utility, name, None)):
+            raise Error(f"utility: needs the methods value(omega) and gradient(omega), lacks {name}")
+    return _ide3al.solve_utility(mdp._model, utility, xi, how, wishes)
 
 
 def _episode(

@@ -21,6 +21,7 @@ mod settings;
 mod signals;
 mod solving;
 mod studio;
+mod utility;
 
 use pyo3::prelude::*;
 
@@ -50,4 +51,6 @@ mod _ide3al {
     use crate::solving::{Solved, analyze, frontier, solve, write_file, write_policy};
     #[pymodule_export]
     use crate::studio::{Server, serve};
+    #[pymodule_export]
+    use crate::utility::solve_utility;
 }

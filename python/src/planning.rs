@@ -33,6 +33,23 @@ impl InterruptiblePlanner {
             pending: Arc::clone(pending),
         })
     }
+
+    /// Solves unless a signal's handler raised, which then waits to be raised again.
+    fn watched(
+        &self,
+        solve: impl FnOnce(&mut Signals) -> ide3al::Result<Solution>,
+    ) -> ide3al::Result<Solution> {
+        let mut signals = Signals::new();
+        let solution = solve(&mut signals)?;
+        if let Err(raised) = signals.finish() {
+            self.pending.put(raised);
+            return Err(ide3al::Error::Interrupted);
+        }
+        if solution.certificate.status == Status::Interrupted {
+            return Err(ide3al::Error::Interrupted);
+        }
+        Ok(solution)
+    }
 }
 
 impl Planner for InterruptiblePlanner {
@@ -44,17 +61,21 @@ impl Planner for InterruptiblePlanner {
         warm: Option<&Solution>,
         _: &AtomicBool,
     ) -> ide3al::Result<Solution> {
-        let mut signals = Signals::new();
         let options = self.solver.options_for(target);
-        let solution = solve::solve_towards(model, problem, target, &options, warm, &mut signals)?;
-        if let Err(raised) = signals.finish() {
-            self.pending.put(raised);
-            return Err(ide3al::Error::Interrupted);
-        }
-        if solution.certificate.status == Status::Interrupted {
-            return Err(ide3al::Error::Interrupted);
-        }
-        Ok(solution)
+        self.watched(|signals| {
+            solve::solve_towards(model, problem, target, &options, warm, signals)
+        })
+    }
+
+    fn plan_visits(
+        &self,
+        model: &Mdp,
+        problem: &Problem,
+        visits: &Visits,
+        _: &AtomicBool,
+    ) -> ide3al::Result<Solution> {
+        let options = self.solver.options_for_visits();
+        self.watched(|signals| solve::solve_visits(model, problem, visits, &options, None, signals))
     }
 }
 

@@ -110,7 +110,7 @@ pub(crate) struct Wishes {
 }
 
 impl Wishes {
-    fn visits(self, mdp: &Mdp) -> PyResult<Visits> {
+    pub(crate) fn visits(self, mdp: &Mdp) -> PyResult<Visits> {
         let numbers = |what: &str, numbers: &[f64]| per_pair(mdp, what, numbers).map_err(exception);
         let mut limits = Vec::with_capacity(self.limits.len());
         for (j, (cost, budget)) in self.limits.iter().enumerate() {
@@ -128,6 +128,7 @@ impl Wishes {
             wanted,
             restart: self.restart,
             limits,
+            ..Visits::default()
         })
     }
 }
@@ -144,6 +145,19 @@ pub(crate) struct Solved {
     solution: Solution,
     horizon: Option<u64>,
     tried: Vec<(f64, f64)>,
+}
+
+impl Solved {
+    /// Of a problem without a horizon.
+    pub(crate) fn new(mdp: Arc<Mdp>, problem: Problem, solution: Solution) -> Self {
+        Solved {
+            mdp,
+            problem,
+            solution,
+            horizon: None,
+            tried: Vec::new(),
+        }
+    }
 }
 
 #[pymethods]

@@ -34,6 +34,8 @@ pub enum Formulation {
     Coverage,
     /// $\min_\omega \sum c / \omega$: the least expected error of the estimated model.
     ModelError,
+    /// $\max_\omega f(\omega)$ with a concave [utility](utility::Utility) of the user's own.
+    Own,
 }
 
 impl Formulation {
@@ -53,7 +55,7 @@ impl Formulation {
         Formulation::ModelError,
     ];
 
-    /// Every formulation there is.
+    /// Every formulation that has a name to be chosen by.
     pub fn every() -> impl Iterator<Item = Formulation> {
         Formulation::ALL.into_iter().chain(Formulation::VISITS)
     }
@@ -69,6 +71,7 @@ impl Formulation {
             Formulation::Target => "target",
             Formulation::Coverage => "coverage",
             Formulation::ModelError => "model-error",
+            Formulation::Own => "own",
         }
     }
 
@@ -92,7 +95,10 @@ impl Formulation {
     pub fn maximises(self) -> bool {
         matches!(
             self,
-            Formulation::Dual | Formulation::StateEntropy | Formulation::Coverage
+            Formulation::Dual
+                | Formulation::StateEntropy
+                | Formulation::Coverage
+                | Formulation::Own
         )
     }
 
@@ -103,7 +109,7 @@ impl Formulation {
 
     /// Whether the objective is a function of what is [visited](visits), so that restarts and limits make sense.
     pub fn is_occupancy(self) -> bool {
-        self.is_entropy() || Formulation::VISITS.contains(&self)
+        self.is_entropy() || Formulation::VISITS.contains(&self) || self == Formulation::Own
     }
 
     /// Whether gaps are measured as a share of the objective, whose size depends on the model's.

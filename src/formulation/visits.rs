@@ -36,6 +36,10 @@ pub struct Visits {
     pub restart: f64,
     /// Linear limits.
     pub limits: Vec<Limit>,
+    /// $c$ of `model-error` per pair. Empty: that of the model's own rows.
+    pub errors: Vec<f64>,
+    /// $m$ of `model-error`: samples had of each pair, per step to come. Empty: none.
+    pub had: Vec<f64>,
 }
 
 impl Visits {
@@ -45,6 +49,8 @@ impl Visits {
             && self.wanted.is_empty()
             && self.restart == 0.0
             && self.limits.is_empty()
+            && self.errors.is_empty()
+            && self.had.is_empty()
     }
 
     /// Checks everything against a model and a formulation.
@@ -108,6 +114,17 @@ impl Visits {
             if self.wanted.iter().all(|b| *b == 0.0) {
                 return Err(bad("wanted", 0, "some pair must be wanted"));
             }
+        }
+        for (what, numbers) in [("errors", &self.errors), ("had", &self.had)] {
+            if numbers.is_empty() {
+                continue;
+            }
+            if formulation != Formulation::ModelError {
+                let problem = format!("{name} takes none; choose the formulation 'model-error'");
+                return Err(bad(what, "given", problem));
+            }
+            length(what, numbers.len(), mdp.n_pairs(), "state-action pair")?;
+            not_negative(what, numbers)?;
         }
         for (j, limit) in self.limits.iter().enumerate() {
             let what = format!("limit {}", j + 1);

@@ -170,7 +170,9 @@ impl Experiment {
                 return bad("algorithm", algorithm.label(), "is named twice");
             }
             if algorithm.kind.takes_formulation() {
-                self.problem(algorithm)?.validate(mdp)?;
+                let problem = self.problem(algorithm)?;
+                problem.validate(mdp)?;
+                self.validate_visits(algorithm, problem.formulation)?;
             }
         }
         for (name, value) in [
@@ -243,6 +245,30 @@ impl Experiment {
         }
         if let Some(goal) = &self.goal {
             goal.validate()?;
+        }
+        Ok(())
+    }
+
+    /// The recommended IDE³AL alone knows what is uncertain in its estimate, and nobody knows the proportions of a target.
+    fn validate_visits(&self, algorithm: &Algorithm, formulation: Formulation) -> Result<()> {
+        let bad = |problem: &str| {
+            Err(Error::Parameter {
+                name: "formulation".into(),
+                value: formulation.name().into(),
+                problem: problem.into(),
+            })
+        };
+        if formulation == Formulation::Target {
+            return bad(
+                "learning knows no proportions to aim at: solve it on the estimated model, or learn with coverage, \
+                 model-error or state-entropy",
+            );
+        }
+        let recommended = algorithm.kind == Kind::Ideal && !self.paper;
+        if Formulation::VISITS.contains(&formulation) && !recommended {
+            return bad(
+                "is learned by the recommended IDE3AL alone: choose the algorithm 'ideal', and not the paper's parameters",
+            );
         }
         Ok(())
     }

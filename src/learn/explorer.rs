@@ -11,6 +11,8 @@
 //! one state for every pair never tried, and one more: each of them may lead to a new one. A little weight $\tau$ of the entropy of
 //! actions keeps all of them in use where they matter little, and the problem smooth.
 //!
+//! *Model error and coverage* have their own idea of what is missing, see [`wants`](super::wants).
+//!
 //! *Handing over.* What is learned is the plan for evenness alone. Nothing is left to be found out then, so that pairs never
 //! tried promise nothing: they count as the average of their state's others.
 //!
@@ -23,6 +25,7 @@ use rand_chacha::ChaCha8Rng;
 use super::codec::{Damage, Reader, Writer};
 use super::estimate::{Estimate, Untried, recut, recut_values};
 use super::learner::{Exploration, Learner, Lesson, Loader, Planner, Saver};
+use super::wants::wants;
 use crate::error::Result;
 use crate::formulation::entropy::Target;
 use crate::formulation::{Formulation, Problem};
@@ -127,6 +130,24 @@ impl Explorer {
         }
     }
 
+    /// A plan for what the formulation itself wants sampled, where it is one of those.
+    fn wanted(
+        &self,
+        lesson: &Lesson<'_>,
+        estimate: &Estimate,
+        catch_up: Option<f64>,
+    ) -> Result<Option<(Policy, Potentials, Vec<String>)>> {
+        let problem = &self.manner.problem;
+        if !Formulation::VISITS.contains(&problem.formulation) {
+            return Ok(None);
+        }
+        let visits = wants(problem.formulation, lesson.counts, estimate, catch_up);
+        let planner = &self.planner;
+        let found = planner.plan_visits(&estimate.model, problem, &visits, lesson.stop)?;
+        let policy = estimate.policy(lesson.counts, found.policy.probabilities());
+        Ok(Some((policy, Potentials::default(), found.notes)))
+    }
+
     fn solve(
         &self,
         lesson: &Lesson<'_>,
@@ -180,7 +201,10 @@ impl Learner for Explorer {
             .max(1e-6)
             .ln();
         let (policy, potentials, mut notes) =
-            self.solve(lesson, &estimate, weight, lump, ACTIONS, &self.before)?;
+            match self.wanted(lesson, &estimate, Some(manner.catch_up))? {
+                Some(planned) => planned,
+                None => self.solve(lesson, &estimate, weight, lump, ACTIONS, &self.before)?,
+            };
         notes.extend(absorbing(lesson.counts, &estimate));
         (self.gathering, self.before, self.notes) = (policy, potentials, notes);
         Ok(())
@@ -189,8 +213,10 @@ impl Learner for Explorer {
     fn conclude(&mut self, lesson: &Lesson<'_>) -> Result<()> {
         let estimate = Estimate::new(lesson.counts, Untried::Siblings);
         let before = &self.before_learned;
-        let (policy, potentials, notes) =
-            self.solve(lesson, &estimate, |_| 0.0, 0.0, ACTIONS_LEARNED, before)?;
+        let (policy, potentials, notes) = match self.wanted(lesson, &estimate, None)? {
+            Some(planned) => planned,
+            None => self.solve(lesson, &estimate, |_| 0.0, 0.0, ACTIONS_LEARNED, before)?,
+        };
         for note in notes {
             if !self.notes.contains(&note) {
                 self.notes.push(note);

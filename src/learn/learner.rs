@@ -10,6 +10,7 @@ use super::codec::{Damage, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::formulation::Problem;
 use crate::formulation::entropy::Target;
+use crate::formulation::visits::Visits;
 use crate::model::{Counts, Mdp, Policy, Unvisited};
 use crate::solve::{self, Observer, Options, Progress, Solution};
 
@@ -164,6 +165,15 @@ pub trait Planner: Send + Sync {
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution>;
+
+    /// The same for a problem of [what is to be visited](crate::formulation::visits).
+    fn plan_visits(
+        &self,
+        model: &Mdp,
+        problem: &Problem,
+        visits: &Visits,
+        stop: &AtomicBool,
+    ) -> Result<Solution>;
 }
 
 /// The real planner: [`solve::solve_towards`] with fixed options.
@@ -184,6 +194,48 @@ impl Solver {
         }
         options
     }
+
+    /// The options for what is to be visited: one of many steps, as towards a target.
+    pub fn options_for_visits(&self) -> Options {
+        Options {
+            relative_tolerance: self.rough,
+            ..self.options.clone()
+        }
+    }
+}
+
+/// Stops a solve from outside.
+struct Watch<'a> {
+    stop: &'a AtomicBool,
+    stopped: bool,
+}
+
+impl Observer for Watch<'_> {
+    fn on(&mut self, _: &Progress) -> ControlFlow<()> {
+        self.stopped |= self.stop.load(Ordering::Relaxed);
+        if self.stopped {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+/// Solves unless told to stop. A solve that was cut short may have closed its gap all the same, but it is not the one that an
+/// undisturbed run finds: it is thrown away whatever its status, so that a resumed run repeats it whole.
+fn unless_stopped(
+    stop: &AtomicBool,
+    solve: impl FnOnce(&mut Watch<'_>) -> Result<Solution>,
+) -> Result<Solution> {
+    let mut watch = Watch {
+        stop,
+        stopped: false,
+    };
+    let solution = solve(&mut watch)?;
+    if watch.stopped {
+        return Err(Error::Interrupted);
+    }
+    Ok(solution)
 }
 
 impl Planner for Solver {
@@ -195,32 +247,23 @@ impl Planner for Solver {
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution> {
-        struct Watch<'a> {
-            stop: &'a AtomicBool,
-            stopped: bool,
-        }
-        impl Observer for Watch<'_> {
-            fn on(&mut self, _: &Progress) -> ControlFlow<()> {
-                self.stopped |= self.stop.load(Ordering::Relaxed);
-                if self.stopped {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            }
-        }
-        let mut watch = Watch {
-            stop,
-            stopped: false,
-        };
         let options = self.options_for(target);
-        let solution = solve::solve_towards(model, problem, target, &options, warm, &mut watch)?;
-        // A solve that was cut short may have closed its gap all the same, but it is not the one that an undisturbed run finds: it is
-        // thrown away whatever its status, so that a resumed run repeats it whole.
-        if watch.stopped {
-            return Err(Error::Interrupted);
-        }
-        Ok(solution)
+        unless_stopped(stop, |watch| {
+            solve::solve_towards(model, problem, target, &options, warm, watch)
+        })
+    }
+
+    fn plan_visits(
+        &self,
+        model: &Mdp,
+        problem: &Problem,
+        visits: &Visits,
+        stop: &AtomicBool,
+    ) -> Result<Solution> {
+        let options = self.options_for_visits();
+        unless_stopped(stop, |watch| {
+            solve::solve_visits(model, problem, visits, &options, None, watch)
+        })
     }
 }
 

@@ -34,6 +34,7 @@ mod simulator;
 mod statistics;
 mod summary;
 mod value_iteration;
+mod wants;
 
 pub use algorithm::{Algorithm, Kind};
 pub use convergence::Convergence;

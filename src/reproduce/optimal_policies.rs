@@ -64,7 +64,8 @@ pub(super) fn many(problem: &Problem) -> bool {
         Formulation::Infinity
         | Formulation::ColumnSum
         | Formulation::Frobenius
-        | Formulation::Coverage => true,
+        | Formulation::Coverage
+        | Formulation::Own => true,
         Formulation::StateEntropy | Formulation::Target | Formulation::ModelError => {
             problem.xi <= 0.0
         }

@@ -73,6 +73,7 @@ impl VisitsArguments {
             wanted: wanted.unwrap_or_default(),
             restart,
             limits,
+            ..Visits::default()
         })
     }
 

@@ -61,8 +61,8 @@ pub enum Form<'a> {
     Entropies(&'a [f64], f64),
     /// $\max t$ subject to $\omega \ge t\, b$, which has no gradient worth having: $b$.
     Floor(&'a [f64]),
-    /// $-\sum c / \omega$: $c$.
-    Inverse(&'a [f64]),
+    /// $-\sum c / (\omega + m)$: $c$ and $m$.
+    Inverse(&'a [f64], &'a [f64]),
     /// $\sum \omega\, w$: $w$.
     Average(&'a [f64]),
 }

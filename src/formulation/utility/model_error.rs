@@ -5,6 +5,10 @@
 //!
 //! *Conjugate.* $\inf_\omega \langle r, \omega \rangle + \sum c / \omega$ is attained at $\omega = \sqrt{c / r}$: $f^*(r) = 2 \sum \sqrt{c r}$ for
 //! $r \ge 0$. Scaled by the best $\kappa$ the bound becomes $f \le -(\sum \sqrt{c r})^2 / L$.
+//!
+//! *Samples had.* Where $T m(s,a)$ samples are at hand before the $T$ steps begin, the error is $\sum c / (\omega + m)$. Then $r \omega + c / (\omega + m)$ is least
+//! at $\omega + m = \sqrt{c / r}$, or at $\omega = 0$ where that is less than $m$. Leaving $\omega \ge 0$ out of account bounds it from below in either
+//! case: $f^*(r) \ge 2 \sum \sqrt{c r} - \sum r m$, and $f \le -(\sum \sqrt{c r})^2 / (L + \sum r m)$.
 
 use super::{Conjugate, Form, Linear, Utility};
 use crate::formulation::occupancy::Occupancies;
@@ -17,12 +21,26 @@ const NONE: f64 = 1e-12;
 #[derive(Debug, Clone)]
 pub struct ModelError {
     c: Vec<f64>,
+    /// $m$ per pair.
+    had: Vec<f64>,
 }
 
 impl ModelError {
     /// With $c$ per pair, none negative.
     pub fn new(c: Vec<f64>) -> Self {
-        ModelError { c }
+        let had = vec![0.0; c.len()];
+        ModelError { c, had }
+    }
+
+    /// With $c$ per pair beside samples had, $m$ per pair, none negative.
+    pub fn beside(c: Vec<f64>, had: Vec<f64>) -> Self {
+        ModelError { c, had }
+    }
+
+    /// $c$, $m$ and the visits of every pair.
+    fn terms<'a>(&'a self, omega: &'a [f64]) -> impl Iterator<Item = (f64, f64)> + 'a {
+        let tries = omega.iter().zip(&self.had).map(|(x, m)| x + m);
+        self.c.iter().copied().zip(tries)
     }
 }
 
@@ -44,15 +62,15 @@ pub fn errors(mdp: &Mdp) -> Vec<f64> {
 
 impl Utility for ModelError {
     fn value(&self, omega: &[f64]) -> f64 {
-        let terms = self.c.iter().zip(omega).filter(|(c, _)| **c > 0.0);
+        let terms = self.terms(omega).filter(|(c, _)| *c > 0.0);
         -terms
             .map(|(c, x)| c / x.max(f64::MIN_POSITIVE))
             .sum::<f64>()
     }
 
     fn gradient(&self, omega: &[f64], out: &mut [f64]) {
-        for ((out, c), x) in out.iter_mut().zip(&self.c).zip(omega) {
-            *out = if *c > 0.0 { c / (x * x) } else { 0.0 };
+        for (out, (c, x)) in out.iter_mut().zip(self.terms(omega)) {
+            *out = if c > 0.0 { c / (x * x) } else { 0.0 };
         }
     }
 }
@@ -62,10 +80,14 @@ fn roots(c: &[f64], r: &[f64]) -> f64 {
     c.iter().zip(r).map(|(c, r)| (c * r).sqrt()).sum()
 }
 
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
 impl Conjugate for ModelError {
     fn conjugate(&self, r: &[f64]) -> f64 {
         if r.iter().all(|r| *r >= 0.0) {
-            2.0 * roots(&self.c, r)
+            2.0 * roots(&self.c, r) - dot(r, &self.had)
         } else {
             f64::NEG_INFINITY
         }
@@ -76,6 +98,7 @@ impl Conjugate for ModelError {
             return f64::INFINITY;
         }
         let roots = roots(&self.c, r);
+        let level = level + dot(r, &self.had);
         if level > 0.0 {
             -roots * roots / level
         } else if roots > 0.0 {
@@ -87,18 +110,23 @@ impl Conjugate for ModelError {
     }
 
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
-        // merged pairs are played evenly, each a share of their state
-        let of = |pair: usize| {
+        // merged pairs are played evenly, each a share of their state; samples had of them count as if they were even, too
+        let (mut c, mut had) = (Vec::new(), Vec::new());
+        for pair in 0..part.mdp().n_pairs() {
             let group = part.group(pair);
-            group.len() as f64 * group.iter().map(|p| self.c[*p]).sum::<f64>()
-        };
-        Box::new(ModelError::new((0..part.mdp().n_pairs()).map(of).collect()))
+            let n = group.len() as f64;
+            let sum: f64 = group.iter().map(|p| self.c[*p]).sum();
+            let tries: f64 = group.iter().map(|p| self.c[*p] * self.had[*p]).sum();
+            c.push(n * sum);
+            had.push(if sum > 0.0 { n * tries / sum } else { 0.0 });
+        }
+        Box::new(ModelError { c, had })
     }
 
     fn linearise(&self, omega: &[f64], _d: &[f64], r: &[f64], out: &mut Linear) {
         // r omega^2 = c is nearer to linear than r = c / omega^2
-        for (pair, (c, x)) in self.c.iter().zip(omega).enumerate() {
-            if *c > 0.0 {
+        for (pair, (c, x)) in self.terms(omega).enumerate() {
+            if c > 0.0 {
                 out.pair[pair] = c / (x * x);
                 out.pair_slope[pair] = 2.0 * r[pair].max(0.0) / x;
             }
@@ -106,6 +134,6 @@ impl Conjugate for ModelError {
     }
 
     fn form(&self) -> Form<'_> {
-        Form::Inverse(&self.c)
+        Form::Inverse(&self.c, &self.had)
     }
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::domains;
 use crate::formulation::Problem;
 use crate::formulation::entropy::Target;
+use crate::formulation::visits::Visits;
 use crate::learn::{Algorithm, Convergence, Kind};
 use crate::solve::{Certificate, Solution, Status};
 
@@ -54,6 +55,16 @@ impl Planner for Double {
             restart: 0.0,
             notes: Vec::new(),
         })
+    }
+
+    fn plan_visits(
+        &self,
+        model: &Mdp,
+        problem: &Problem,
+        _: &Visits,
+        stop: &AtomicBool,
+    ) -> Result<Solution> {
+        self.plan(model, problem, &Target::default(), None, stop)
     }
 }
 

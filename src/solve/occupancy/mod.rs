@@ -1,12 +1,16 @@
 //! Functions of what is visited: which method solves them, and on which parts of the model.
 
 mod cliques;
+mod frank_wolfe;
 mod hessian;
 mod interior;
+mod judge;
+mod linear;
 mod newton;
 mod potentials;
 mod visits;
 
+pub(super) use frank_wolfe::solve as own;
 pub(super) use interior::Dual;
 pub(super) use visits::solve as visits;
 

@@ -1,20 +1,23 @@
 //! Targets, coverage, model error, and all of them with restarts and limits: what is left of the model, the interior-point method on
 //! it, and what it proves.
 
-use super::interior::{Dual, Interior};
+use super::interior::Interior;
+use super::judge::{Judge, Road};
 use crate::error::{Error, Result};
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::utility::{Average, Conjugate, Coverage, Entropies, ModelError, errors};
 use crate::formulation::visits::{Limit, Visits};
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
-use crate::solve::driver::{Candidate, Driver, Kind, Method, Step};
+use crate::solve::driver::{Candidate, Driver, Kind};
 use crate::solve::{LimitReport, Options, SolverChoice, reference};
 
 /// Limits may be exceeded by this share of their largest cost: rounding.
-const WITHIN: f64 = 1e-10;
+pub(super) const WITHIN: f64 = 1e-10;
+/// By how much of its largest cost the conic solver keeps below a limit where exact occupancies have to keep to it.
+const MARGIN: f64 = 1e-8;
 /// Pairs up to which the conic solver is asked where the interior-point method stalls.
-const MOST_CONIC: usize = 20_000;
+pub(super) const MOST_CONIC: usize = 20_000;
 /// A gap that counts as none where every policy has the same value.
 const TRIVIAL: f64 = 1e-9;
 /// Least attainable values are found to this share of the largest cost.
@@ -45,7 +48,7 @@ pub(in crate::solve) fn solve(
     let missed = missed(mdp, &part, problem.formulation, visits)?;
     let trivial = missed.is_some()
         || (problem.formulation == Formulation::ModelError
-            && errors(mdp).iter().all(|c| *c == 0.0));
+            && variances(mdp, visits).iter().all(|c| *c == 0.0));
     // where every policy has the same value, any that keeps to the limits will do
     let level = Average::new(vec![0.0; part.mdp().n_pairs()]);
     let goal: &dyn Conjugate = if trivial { &level } else { within.as_ref() };
@@ -66,6 +69,7 @@ pub(in crate::solve) fn solve(
         sign,
         prices: vec![0.0; limits.len()],
         values: None,
+        omega: Vec::new(),
     };
     if trivial {
         // nothing but rounding is left of a gap
@@ -110,21 +114,27 @@ pub(in crate::solve) fn solve(
             "no policy within the limits was found before the solve ended; allow more time, or widen the limits".into(),
         ));
     }
-    let values = judge.values.unwrap_or_default();
-    let reports = visits.limits.iter().zip(values).zip(&judge.prices);
-    let limits = reports.map(|((limit, value), price)| LimitReport {
-        value,
+    let limits = reports(
+        &visits.limits,
+        &judge.values.unwrap_or_default(),
+        &judge.prices,
+    );
+    Ok(Told { limits, notes })
+}
+
+/// What became of the limits; the price of a slack one is zero but for rounding.
+pub(super) fn reports(limits: &[Limit], values: &[f64], prices: &[f64]) -> Vec<LimitReport> {
+    let given = limits.iter().zip(values).zip(prices);
+    let report = |((limit, value), price): ((&Limit, &f64), &f64)| LimitReport {
+        value: *value,
         budget: limit.budget,
         price: if limit.budget - value > 1e-6 * limit_size(limit) && *price < 1e-6 {
             0.0
         } else {
             *price
         },
-    });
-    Ok(Told {
-        limits: limits.collect(),
-        notes,
-    })
+    };
+    given.map(report).collect()
 }
 
 /// The utility of a formulation on the whole model.
@@ -133,7 +143,11 @@ pub(super) fn utility(mdp: &Mdp, formulation: Formulation, visits: &Visits) -> B
         Formulation::Dual => Box::new(Entropies::new(mdp, 1.0)),
         Formulation::Target => Box::new(Entropies::towards(mdp, &visits.target)),
         Formulation::Coverage => Box::new(Coverage::new(wanted(mdp, visits))),
-        Formulation::ModelError => Box::new(ModelError::new(errors(mdp))),
+        Formulation::ModelError if !visits.had.is_empty() => {
+            let had = visits.had.clone();
+            Box::new(ModelError::beside(variances(mdp, visits), had))
+        }
+        Formulation::ModelError => Box::new(ModelError::new(variances(mdp, visits))),
         _ => Box::new(Entropies::new(mdp, 0.0)),
     }
 }
@@ -147,14 +161,23 @@ fn wanted(mdp: &Mdp, visits: &Visits) -> Vec<f64> {
     }
 }
 
-fn limit_size(limit: &Limit) -> f64 {
+/// $c$ of the model error.
+fn variances(mdp: &Mdp, visits: &Visits) -> Vec<f64> {
+    if visits.errors.is_empty() {
+        errors(mdp)
+    } else {
+        visits.errors.clone()
+    }
+}
+
+pub(super) fn limit_size(limit: &Limit) -> f64 {
     let largest = limit.cost.iter().fold(0.0, |m: f64, c| m.max(c.abs()));
     if largest > 0.0 { largest } else { 1.0 }
 }
 
 /// The pairs that may be visited at all: not those of states with a target of zero, nor those dearer than a budget that no pair
 /// undercuts.
-fn allowed(mdp: &Mdp, formulation: Formulation, visits: &Visits) -> Result<Vec<bool>> {
+pub(super) fn allowed(mdp: &Mdp, formulation: Formulation, visits: &Visits) -> Result<Vec<bool>> {
     let mut allowed = vec![true; mdp.n_pairs()];
     if formulation == Formulation::Target {
         for (s, q) in visits.target.iter().enumerate() {
@@ -188,7 +211,7 @@ fn beyond(j: usize, budget: f64, least: f64) -> Error {
     }
 }
 
-fn nothing_left(formulation: Formulation, visits: &Visits) -> Error {
+pub(super) fn nothing_left(formulation: Formulation, visits: &Visits) -> Error {
     let (name, problem) = if formulation == Formulation::Target && visits.target.contains(&0.0) {
         (
             "target",
@@ -218,12 +241,13 @@ fn missed(
 ) -> Result<Option<String>> {
     let needed = match formulation {
         Formulation::Coverage => wanted(mdp, visits),
-        Formulation::ModelError => errors(mdp),
+        Formulation::ModelError => variances(mdp, visits),
         _ => return Ok(None),
     };
     let visited = part.visited(mdp.n_pairs());
     let lost: Vec<usize> = (0..mdp.n_pairs())
         .filter(|pair| needed[*pair] > 0.0 && !visited[*pair])
+        .filter(|pair| visits.had.get(*pair).is_none_or(|m| *m == 0.0))
         .collect();
     let Some(first) = lost.first() else {
         return Ok(None);
@@ -252,7 +276,7 @@ fn missed(
     })
 }
 
-fn notes(mdp: &Mdp, part: &Occupancies) -> Vec<String> {
+pub(super) fn notes(mdp: &Mdp, part: &Occupancies) -> Vec<String> {
     let mut notes = Vec::new();
     let mut components = part.component().to_vec();
     components.sort_unstable();
@@ -275,10 +299,15 @@ fn notes(mdp: &Mdp, part: &Occupancies) -> Vec<String> {
 }
 
 /// Fails with the least attainable value of the first limit that no policy meets, or of all together.
-fn attainable(part: &Occupancies, limits: &[Limit], driver: &mut Driver<'_>) -> Result<()> {
+pub(super) fn attainable(
+    part: &Occupancies,
+    limits: &[Limit],
+    driver: &mut Driver<'_>,
+) -> Result<()> {
     for (j, limit) in limits.iter().enumerate() {
         let cost = Average::new(limit.cost.iter().map(|c| -c).collect());
-        let least = -best_average(part, &cost, &[], limit_size(limit), driver).1;
+        let gap = ATTAINED * limit_size(limit);
+        let least = -best_average(part, &cost, &[], gap, driver);
         if least > limit.budget {
             return Err(beyond(j, limit.budget, least));
         }
@@ -286,8 +315,8 @@ fn attainable(part: &Occupancies, limits: &[Limit], driver: &mut Driver<'_>) -> 
     // each can be met; together with the others?
     for j in 1..limits.len() {
         let cost = Average::new(limits[j].cost.iter().map(|c| -c).collect());
-        let size = limit_size(&limits[j]);
-        let least = -best_average(part, &cost, &limits[..j], size, driver).1;
+        let gap = ATTAINED * limit_size(&limits[j]);
+        let least = -best_average(part, &cost, &limits[..j], gap, driver);
         if least > limits[j].budget {
             return Err(Error::Parameter {
                 name: format!("limit {}", j + 1),
@@ -302,14 +331,14 @@ fn attainable(part: &Occupancies, limits: &[Limit], driver: &mut Driver<'_>) -> 
     Ok(())
 }
 
-/// The best long-run average reward: what was reached, and what is proven.
+/// The best long-run average reward, to an absolute gap: what no policy exceeds.
 fn best_average(
     part: &Occupancies,
     reward: &Average,
     limits: &[Limit],
-    size: f64,
+    gap: f64,
     driver: &mut Driver<'_>,
-) -> (f64, f64) {
+) -> f64 {
     let first = Candidate {
         policy: Vec::new(),
         objective: f64::NEG_INFINITY,
@@ -320,141 +349,35 @@ fn best_average(
         maximises: true,
         dual_follows_policy: true,
     };
-    let gaps = (ATTAINED * size, 0.0);
-    driver.helping(kind, gaps, first, |inner| {
-        let mut judge = Judge {
-            whole: None,
-            part,
-            utility: reward,
-            limits,
-            sign: 1.0,
-            prices: vec![0.0; limits.len()],
-            values: None,
-        };
+    driver.helping(kind, (gap, 0.0), first, |inner| {
+        let mut judge = Judge::of_average(part, reward, limits);
         let mut method = Road {
             interior: Interior::new(part, reward, limits),
             judge: &mut judge,
             ended: false,
         };
         inner.run(&mut method);
-        (inner.best().objective, inner.best().bound)
+        inner.best().bound
     })
 }
 
-/// Turns occupancies and dual points into certified candidates.
-struct Judge<'a> {
-    /// The whole model, where its policy is wanted.
-    whole: Option<&'a Mdp>,
-    part: &'a Occupancies,
-    utility: &'a dyn Conjugate,
-    limits: &'a [Limit],
-    /// Of the objective as it is reported.
-    sign: f64,
-    prices: Vec<f64>,
-    /// Averages of the limits' costs under the last policy that kept to them.
-    values: Option<Vec<f64>>,
-}
-
-impl Judge<'_> {
-    /// A policy of the part with its exact occupancy, by how much it exceeds the limits, and what the dual point proves.
-    fn judge(&mut self, policy: &[f64], near: &[f64], mut dual: Dual) -> (Candidate, Vec<f64>) {
-        let omega = self.part.of_policy(policy, near);
-        let bound = self.part.bound(
-            self.utility,
-            self.limits,
-            &mut dual.r,
-            &dual.v,
-            &dual.prices,
-        );
-        let spent: Vec<f64> = self
-            .limits
-            .iter()
-            .map(|l| l.cost.iter().zip(&omega).map(|(c, x)| c * x).sum())
-            .collect();
-        let over = self.limits.iter().zip(&spent);
-        let over: Vec<f64> = over.map(|(l, x)| x - l.budget).collect();
-        let kept = over
-            .iter()
-            .zip(self.limits)
-            .all(|(x, l)| *x <= WITHIN * limit_size(l));
-        let objective = if kept {
-            self.values = Some(spent);
-            let prices = dual.prices.iter().map(|y| y * dual.price_scale);
-            self.prices = prices.collect();
-            self.sign * self.utility.value(&omega)
-        } else {
-            // no policy of the problem
-            self.sign * f64::NEG_INFINITY
-        };
-        let candidate = Candidate {
-            policy: match self.whole {
-                Some(mdp) => self.part.whole_policy(mdp, policy),
-                None => policy.to_vec(),
-            },
-            objective,
-            bound: self.sign * bound,
-            dual: dual.v,
-        };
-        (candidate, over)
-    }
-
-    /// An occupancy of the reference road.
-    fn offer_occupancy(&mut self, omega: &[f64], dual: Dual) -> Candidate {
-        let mdp = self.part.mdp();
-        let policy = Policy::cleaned(mdp, omega.to_vec());
-        let policy = crate::formulation::simplex::feasible(
-            mdp,
-            self.part.xi(),
-            policy.probabilities().to_vec(),
-        );
-        let d: Vec<f64> = (0..mdp.n_states())
-            .map(|s| omega[mdp.pairs(s)].iter().map(|x| x.max(0.0)).sum())
-            .collect();
-        self.judge(&policy, &d, dual).0
-    }
-}
-
-/// The interior-point method as a [`Method`].
-struct Road<'a, 'b> {
-    interior: Interior<'a>,
-    judge: &'b mut Judge<'a>,
-    ended: bool,
-}
-
-impl Road<'_, '_> {
-    fn certified(&mut self) -> Candidate {
-        let (policy, near) = self.interior.policy();
-        let (candidate, over) = self.judge.judge(&policy, near, self.interior.dual());
-        // keep exact occupancies within the limits: aim a little lower from now on
-        for (margin, over) in self.interior.margins.iter_mut().zip(over) {
-            if over > 0.0 {
-                *margin += 2.0 * over;
-            }
-        }
-        candidate
-    }
-}
-
-impl Method for Road<'_, '_> {
-    fn name(&self) -> &'static str {
-        "interior-point"
-    }
-
-    fn step(&mut self, driver: &mut Driver<'_>) -> Step {
-        if self.ended {
-            return Step::End;
-        }
-        let going = self.interior.step(driver);
-        if !going {
-            self.ended = true;
-            return Step::Offer(self.certified());
-        }
-        let value = self.judge.utility.value(&self.interior.occupancy());
-        let wanted = driver.wanted(value);
-        let near = 1e-2 * (wanted / value.abs().max(1e-300)).min(1e-2);
-        if self.interior.estimated_gap() <= wanted && self.interior.violation() <= near.max(1e-9) {
-            return Step::Offer(self.certified());
-        }
-        Step::Going
-    }
+/// The best long-run average reward by the conic solver: what it visits (empty where that is beyond a limit), what no policy
+/// exceeds, the prices of the limits. It aims a little below the budgets, so that exact occupancies keep to them.
+pub(super) fn conic_average(
+    part: &Occupancies,
+    reward: &Average,
+    limits: &[Limit],
+    driver: &mut Driver<'_>,
+) -> Result<(Vec<f64>, f64, Vec<f64>)> {
+    let tight: Vec<Limit> = limits
+        .iter()
+        .map(|limit| Limit {
+            budget: limit.budget - MARGIN * limit_size(limit),
+            ..limit.clone()
+        })
+        .collect();
+    let (omega, dual) = reference::visits(part, reward, &tight, driver)?;
+    let mut judge = Judge::of_average(part, reward, limits);
+    let bound = judge.offer_occupancy(&omega, dual).bound;
+    Ok((judge.omega, bound, judge.prices))
 }

@@ -87,11 +87,13 @@ pub(in crate::solve) fn solve(
             }
             price_scale = 1.0 / mean;
         }
-        Form::Inverse(c) => {
+        Form::Inverse(c, had) => {
             let mean = c.iter().sum::<f64>() / units;
             for (pair, c) in c.iter().enumerate().filter(|(_, c)| **c > 0.0) {
                 let height = program.variables(1, c / mean);
-                program.inverse(height, flow + pair);
+                let tries = program.variables(1, 0.0);
+                program.equal([(tries, 1.0), (flow + pair, -1.0)], had[pair] * units);
+                program.inverse(height, tries);
             }
             scale = mean * units * units;
         }

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// five; beyond 500 states without paper and max-ent]
     #[arg(long = "algorithm", value_name = "NAME", value_delimiter = ',')]
     algorithms: Vec<String>,
-    /// What IDE3AL optimises: infinity, frobenius, column-sum, dual, state-entropy [default:
+    /// What IDE3AL optimises: infinity, frobenius, column-sum, dual, state-entropy, coverage, model-error [default:
     /// state-entropy, with --paper frobenius]
     #[arg(long, value_name = "NAME")]
     formulation: Option<String>,
