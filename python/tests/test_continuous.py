@@ -218,6 +218,12 @@ BAD = [
     (lines(BOX, [GOOD, "north"]), {}, "no array of numbers"),
     (lines(BOX, [GOOD]), {}, "nothing in the observations changed"),
     (lines(spaces.Box(-1.0, 1.0, (100,), np.float32), [np.zeros(100)]), {}, "100 numbers .*features="),
+    (
+        lines(spaces.Box(-1.0, 1.0, (40,), np.float32), [np.zeros(40), np.arange(40) / 40]),
+        {"kind": "grid", "cells": 10}, "too many to be numbered; .*k-means",
+    ),
+    (lines(BOX, [GOOD, np.array([-np.inf, 0.0])]), {"low": -1, "high": 1}, "not finite"),
+    (lines(spaces.Dict(a=BOX), [{"a": GOOD}, {"b": GOOD}]), {}, "has no part 'a'"),
     (lines(spaces.Text(3), ["no"]), {"cells": 3}, "holds no numbers; give .*features="),
     (lines(BOX, [GOOD, GOOD + 0.5], spaces.Box(-np.inf, np.inf, (1,))), {}, "actions without bounds"),
     (lines(BOX, [GOOD, GOOD + 0.5]), {"actions": [[3.0, 0.0]]}, "is no element of"),
