@@ -4,8 +4,8 @@
     python bench/refinement.py [--runs 6] [--cells 144] [--worlds mountain-car,pendulum]
 
 Needs what bench/continuous.py needs. IDE3AL with its defaults but for the cells; on pendulum, cosine and sine are told to be
-one angle, so that both worlds have two numbers and every grid of that many cells can be tried. Entropy in nats of the final policy, followed
-for 20,000 steps, over bins finer than any of the cells.
+one angle, so that both worlds have two numbers and every grid of that many cells can be tried. Entropy in nats of the final policy,
+followed for 20,000 steps, over fine bins that all layouts have in common.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WORLDS = {"mountain-car": (40_000, [36, 33], {}), "pendulum": (20_000, [32, 32],
 
 
 def layouts(cells):
-    """All grids of that many cells that are at most nine times as fine along one number as along the other, and what is no grid."""
+    """All grids of that many cells, at most nine times as many along one number as along the other, and what is no grid."""
     found = {"refined": {"cells": cells, "refine": True}, "k-means": {"cells": cells, "kind": "k-means"}}
     for first in range(1, cells + 1):
         second, rest = divmod(cells, first)
