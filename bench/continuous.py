@@ -176,9 +176,9 @@ def attempt(task):
         return task, f"{type(problem).__name__}: {problem}"
 
 
-def measure(worlds, agents, runs, processes, settings):
+def measure(worlds, agents, seeds, processes, settings):
     """{world: {agent: {figure: [value per run]}}}; printed as it comes."""
-    tasks = [(world, agent, seed, settings) for world in worlds for agent in agents for seed in range(runs)]
+    tasks = [(world, agent, seed, settings) for world in worlds for agent in agents for seed in seeds]
     found = {}
     with multiprocessing.Pool(processes) as pool:
         for (world, agent, _, _), outcome in pool.imap(attempt, tasks):
@@ -187,7 +187,7 @@ def measure(worlds, agents, runs, processes, settings):
             of = found.setdefault(world, {}).setdefault(agent, {name: [] for name in FIGURES})
             for name, value in zip(FIGURES, outcome, strict=True):
                 of[name].append(value)
-            if len(of["data"]) == runs:
+            if len(of["data"]) == len(seeds):
                 shown = [f"{name} {interval(of[name])[0]:6.3f} +- {interval(of[name])[1]:5.3f}" for name in FIGURES[:2]]
                 more = [f"{name} {np.mean(of[name]):.1f}" for name in FIGURES[2:]]
                 print(f"{world:16s}{agent:13s}" + "   ".join([*shown, f"least {min(of['policy']):.3f}", *more]), flush=True)
@@ -256,6 +256,7 @@ def curve(agents, runs, processes, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first run; the others follow")
     parser.add_argument("--worlds", default=",".join(WORLDS))
     parser.add_argument("--agents", default=",".join(AGENTS))
     parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
@@ -271,8 +272,8 @@ def main():
         with open(given.read) as file:
             found = json.load(file)
     else:
-        settings = json.loads(given.abstraction)
-        found = measure(given.worlds.split(","), given.agents.split(","), given.runs, given.processes, settings)
+        settings, seeds = json.loads(given.abstraction), range(given.first, given.first + given.runs)
+        found = measure(given.worlds.split(","), given.agents.split(","), seeds, given.processes, settings)
     if given.json:
         with open(given.json, "w") as file:
             json.dump(found, file, indent=1)

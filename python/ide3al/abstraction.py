@@ -28,8 +28,9 @@ class Abstraction:
 
         ide3al.IDE3AL(abstraction=ide3al.Abstraction(cells=20)).fit(env, 40_000)
 
-    ``cells``: cells along each number (one for all, or one each), or how many k-means cells. ``kind``: "grid" or "k-means"; k-means
-    where more than three numbers matter unless told. ``actions``: values along each number of a ``Box`` of actions (three unless
+    ``cells``: cells along each number (one for all, or one each), or how many k-means or refined cells. ``kind``: "grid" or
+    "k-means"; k-means where more than three numbers matter unless told. ``refine``: halves cells where their halves lead
+    elsewhere, instead of either (:mod:`ide3al.refined`). ``actions``: values along each number of a ``Box`` of actions (three unless
     told, the extremes and the middle), or a list of actions. ``features``: a function from an observation to the numbers
     that matter. ``angles``: places of (cosine, sine) pairs that are one angle. ``bounds``: "seen" lays cells where anything was
     seen so far, "declared" all over the bounds of the space where those are finite; ``low`` and ``high`` give bounds instead, None or
@@ -42,6 +43,7 @@ class Abstraction:
         cells: int | Sequence[int] | None = None,
         *,
         kind: str | None = None,
+        refine: bool = False,
         actions: int | Sequence[Any] | npt.NDArray[Any] | None = None,
         features: Extractor | None = None,
         angles: Sequence[tuple[int, int]] = (),
@@ -53,14 +55,16 @@ class Abstraction:
     ) -> None:
         if kind not in (None, "grid", "k-means"):
             raise Error(f'kind = {kind!r}: "grid" and "k-means" are known')
+        if refine and kind is not None:
+            raise Error(f"kind = {kind!r}: refined cells are of a kind of their own; leave out kind or refine")
         if bounds not in ("seen", "declared"):
             raise Error(f'bounds = {bounds!r}: "seen" and "declared" are known; give numbers as low and high')
         if cells is not None:
             given = np.atleast_1d(np.asarray(cells))
             if given.dtype.kind not in "iu" or given.ndim != 1 or (given < 1).any():
                 raise Error(f"cells = {cells!r}: whole numbers of at least 1 are needed")
-            if kind == "k-means" and given.size != 1:
-                raise Error(f"cells = {cells!r}: k-means takes one number, that of all cells")
+            if (kind == "k-means" or refine) and np.ndim(cells) != 0:
+                raise Error(f"cells = {cells!r}: {'refine' if refine else kind} takes one number, that of all cells")
             cells = int(given[0]) if given.size == 1 and np.ndim(cells) == 0 else [int(n) for n in given]
         if features is not None and not callable(features):
             raise Error("features: a function from an observation to numbers is needed")
@@ -69,6 +73,7 @@ class Abstraction:
         if memory < 100:
             raise Error(f"memory = {memory}: at least 100 steps are needed")
         self.cells, self.kind, self.features = cells, kind, features
+        self.refine = bool(refine)
         self.angles = [(int(c), int(s)) for c, s in angles]
         self.low, self.high = _bounds("low", low), _bounds("high", high)
         self.bounds = bounds
@@ -88,6 +93,7 @@ class Abstraction:
         return {
             "cells": self.cells,
             "kind": self.kind,
+            "refine": self.refine,
             "actions": self.actions,
             "angles": self.angles,
             "low": None if self.low is None else self.low.tolist(),
@@ -98,7 +104,7 @@ class Abstraction:
         }
 
     def __repr__(self) -> str:
-        given = {k: v for k, v in {**self.save(), "features": self.features}.items() if v is not None and v != []}
+        given = {k: v for k, v in {**self.save(), "features": self.features}.items() if v is not None and v is not False and v != []}
         return f"Abstraction({', '.join(f'{k}={v!r}' for k, v in given.items())})"
 
 
@@ -177,3 +183,10 @@ def per_number(abstraction: Abstraction, numbers: int) -> int:
     if isinstance(abstraction.cells, int):
         return abstraction.cells
     return PER_NUMBER.get(numbers, max(2, int(1296.0 ** (1 / max(numbers, 1)))))
+
+
+def in_all(abstraction: Abstraction, numbers: int) -> int:
+    """How many k-means or refined cells there are."""
+    if isinstance(abstraction.cells, int):
+        return abstraction.cells
+    return int(PER_NUMBER[numbers] ** numbers) if abstraction.refine and numbers in PER_NUMBER else CENTRES

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ._ide3al import Error
 from .mdp import Floats, Integers
+from .refined import Tree
 
 
 class Grid:
@@ -164,9 +165,10 @@ def _farthest(unit: Floats, count: int) -> Integers:
     return np.array(chosen, dtype=np.int64)
 
 
-Cells = Grid | Centres
+Cells = Grid | Centres | Tree
 
 
 def load_cells(document: dict[str, Any]) -> Cells:
     """What ``save`` wrote."""
-    return Grid.load(document) if document["kind"] == Grid.kind else Centres.load(document)
+    kinds: dict[str, type[Grid] | type[Centres] | type[Tree]] = {kind.kind: kind for kind in (Grid, Centres, Tree)}
+    return kinds[document["kind"]].load(document)

@@ -9,11 +9,12 @@ import numpy as np
 
 from . import _ide3al
 from ._ide3al import Error
-from .abstraction import CENTRES, PER_NUMBER, Abstraction, choices, per_number
+from .abstraction import PER_NUMBER, Abstraction, choices, in_all, per_number
 from .cells import Cells, Centres, Grid
 from .features import Features
 from .log import CUT, ENDED, NOW, Log
 from .mdp import Floats, Integers
+from .refined import Moves, Tree, refined
 
 #: The one cell of all observations that ended an episode: nothing can be done there, wherever it is, and nothing is gained by
 #: ending episodes in many places.
@@ -223,18 +224,26 @@ class Cut:
         """Cells for what was seen; those from before if they still do."""
         chosen, whole = self.abstraction, self.features.whole[self.used]
         low, high = self._range(vectors)
-        if before is not None and np.array_equal(self.used, used_before):
+        grown = before is None or not np.array_equal(self.used, used_before)
+        if not grown:
             low_before, high_before = self._bounds
-            grown = np.maximum(low_before - low, high - high_before) > BEYOND * (high_before - low_before)
-            if not grown.any() and (isinstance(before, Grid) or self.steps < 2 * self._laid_at):
+            beyond = np.maximum(low_before - low, high - high_before)
+            grown = bool((beyond > BEYOND * (high_before - low_before)).any())
+        if before is not None and not grown:
+            if chosen.refine:
+                found = self._refine(vectors, *self._bounds, whole)
+                return before if found.same(before) else found
+            if isinstance(before, Grid) or self.steps < 2 * self._laid_at:
                 return before
         self._bounds, self._laid_at = (low, high), self.steps
+        if chosen.refine:
+            return self._refine(vectors, low, high, whole)
         kind = chosen.kind or ("grid" if len(self.used) in PER_NUMBER else "k-means")
         if kind == "k-means":
             if isinstance(chosen.cells, list):
                 raise Error("cells: k-means takes one number, that of all cells")
             scale = np.where(whole, 0.25, np.maximum(high - low, 1e-9))
-            return Centres.among(vectors, scale, chosen.cells or CENTRES)
+            return Centres.among(vectors, scale, in_all(chosen, len(self.used)))
         if isinstance(chosen.cells, list):
             if len(chosen.cells) != self.features.size:
                 raise Error(f"cells: {len(chosen.cells)} numbers for {self.features.size} per observation; one each is needed")
@@ -245,6 +254,14 @@ class Cut:
             counts = np.where(whole, high - low + 1, counts).astype(np.int64)
             low, high = np.where(whole, low - 0.5, low), np.where(whole, high + 0.5, high)
         return Grid(low, high, counts)
+
+    def _refine(self, vectors: Floats, low: Floats, high: Floats, whole: Any) -> Tree:
+        """Cells that are finer where one of them would hide what happens."""
+        assert self.log is not None
+        first, last = self.log.decisions(self.repeat)
+        low, high = np.where(whole, low - 0.5, low), np.where(whole, high + 0.5, high)
+        moves = Moves(first, self.log.actions[first], last)
+        return refined(vectors, low, high, whole, in_all(self.abstraction, len(self.used)), moves)
 
     def _range(self, vectors: Floats) -> tuple[Floats, Floats]:
         """Bounds as told; else what was seen so far or, on demand, what is declared; all values of

@@ -10,6 +10,8 @@ from ._extras import need
 from ._ide3al import Error
 from .cells import Grid
 from .cut import Cut
+from .mdp import Floats
+from .refined import Tree
 
 #: Bins of the picture along each number.
 BINS = 48
@@ -37,8 +39,8 @@ def plot_steps(
         raise Error("parts: several pictures need axes of their own; leave out ax")
     plt = need("matplotlib.pyplot", "plot")
     places = _places(cut, numbers)
-    low, high = (bound[list(places)] for bound in cut.box)
     vectors, actions = cut.log.vectors[:, cut.used[list(places)]], cut.log.actions
+    low, high = _frame(cut, places, vectors)
     if parts == 1:
         axes = [plt.subplots()[1] if ax is None else ax]
     else:
@@ -62,7 +64,7 @@ def plot_steps(
         if parts > 1:
             axis.set_title(f"part {k + 1} of {parts}: {moved[k]:,} steps", fontsize=10)
     axes[0].set_ylabel(cut.names[places[1]])
-    _draw_trajectories(axes[-1], vectors, actions, trajectories)
+    _draw_trajectories(axes[-1], _broken(cut, places, vectors), actions, trajectories)
     axes[-1].figure.colorbar(image, ax=axes if parts > 1 else axes[0], label="share of steps", extend="max")
     return axes[0] if parts == 1 else np.array(axes)
 
@@ -86,17 +88,44 @@ def _places(cut: Cut, numbers: tuple[int | str, int | str] | None) -> tuple[int,
     return found[0], found[1]
 
 
-def _draw_cells(axis: Any, cut: Cut, places: tuple[int, int]) -> None:
-    """Lines between the cells of a grid; where centres are, dots."""
+def _frame(cut: Cut, places: tuple[int, int], vectors: Floats) -> tuple[Floats, Floats]:
+    """What to show: where anything was seen, within the bounds told or declared, which are often much wider."""
+    low, high = (bound[list(places)] for bound in cut.box)
+    low, high = np.maximum(low, vectors.min(axis=0)), np.minimum(high, vectors.max(axis=0))
+    flat = low >= high
+    return np.where(flat, low - 0.5, low), np.where(flat, low + 0.5, high)
+
+
+def _draw_cells(picture: Any, cut: Cut, places: tuple[int, int]) -> None:
+    """Lines between the cells of a grid, and between refined ones of two numbers; else dots where their middles are."""
     cells = cut.cells
+    # a grey that shows on dark colours and on the empty ground alike
+    style = {"color": "0.65", "linewidth": 0.5, "alpha": 0.7}
+    if isinstance(cells, Tree) and len(cut.used) == 2:
+        x, y = places
+        for k in np.flatnonzero(cells.axes >= 0).tolist():
+            # each part is halved by one line across it
+            axis, at = cells.axes[k], cells.thresholds[k]
+            draw, other = (picture.vlines, y) if axis == x else (picture.hlines, x)
+            draw(at, cells.lows[k, other], cells.highs[k, other], **style)
+        return
     if isinstance(cells, Grid):
-        style = {"color": "black", "linewidth": 0.4, "alpha": 0.35}
-        for k, draw in zip(places, (axis.axvline, axis.axhline), strict=True):
+        for k, draw in zip(places, (picture.axvline, picture.axhline), strict=True):
             for edge in np.linspace(cells.low[k], cells.high[k], int(cells.counts[k]) + 1):
                 draw(edge, **style)
         return
     centres = np.array(cut.states)[:, list(places)]
-    axis.plot(centres[:, 0], centres[:, 1], ".", color="black", markersize=2.5, alpha=0.6)
+    picture.plot(centres[:, 0], centres[:, 1], ".", color="black", markersize=2.5, alpha=0.6)
+
+
+def _broken(cut: Cut, places: tuple[int, int], vectors: Floats) -> Floats:
+    """The same with a gap where an angle passes from one end of its turn to the other."""
+    used = cut.used[list(places)]
+    turns = cut.features.fixed[used] & ~cut.features.whole[used]
+    jumps = (np.abs(np.diff(vectors, axis=0)) > np.pi)[:, turns].any(axis=1)
+    broken = vectors.copy()
+    broken[1:][jumps] = np.nan
+    return broken
 
 
 def _draw_trajectories(axis: Any, vectors: Any, actions: Any, count: int) -> None:
@@ -104,5 +133,7 @@ def _draw_trajectories(axis: Any, vectors: Any, actions: Any, count: int) -> Non
         return
     ends = np.flatnonzero(actions < 0) + 1
     begins = np.concatenate([[0], ends[:-1]])
-    for first, after in list(zip(begins, ends, strict=True))[-count:]:
-        axis.plot(vectors[first:after, 0], vectors[first:after, 1], color="crimson", linewidth=0.8, alpha=0.8)
+    # one that has only just begun shows nothing
+    lived = [(first, after) for first, after in zip(begins, ends, strict=True) if after - first > 1]
+    for first, after in lived[-count:]:
+        axis.plot(vectors[first:after, 0], vectors[first:after, 1], color="orangered", linewidth=1.0, alpha=0.9)

@@ -9,6 +9,7 @@ import ide3al
 from ide3al.account import neighbour_entropy
 from ide3al.cells import Centres, Grid
 from ide3al.log import Log
+from ide3al.refined import Moves, refined
 
 
 class Room(gymnasium.Env):
@@ -217,6 +218,12 @@ BAD = [
     (lines(BOX, [GOOD, "north"]), {}, "no array of numbers"),
     (lines(BOX, [GOOD]), {}, "nothing in the observations changed"),
     (lines(spaces.Box(-1.0, 1.0, (100,), np.float32), [np.zeros(100)]), {}, "100 numbers .*features="),
+    (
+        lines(spaces.Box(-1.0, 1.0, (40,), np.float32), [np.zeros(40), np.arange(40) / 40]),
+        {"kind": "grid", "cells": 10}, "too many to be numbered; .*k-means",
+    ),
+    (lines(BOX, [GOOD, np.array([-np.inf, 0.0])]), {"low": -1, "high": 1}, "not finite"),
+    (lines(spaces.Dict(a=BOX), [{"a": GOOD}, {"b": GOOD}]), {}, "has no part 'a'"),
     (lines(spaces.Text(3), ["no"]), {"cells": 3}, "holds no numbers; give .*features="),
     (lines(BOX, [GOOD, GOOD + 0.5], spaces.Box(-np.inf, np.inf, (1,))), {}, "actions without bounds"),
     (lines(BOX, [GOOD, GOOD + 0.5]), {"actions": [[3.0, 0.0]]}, "is no element of"),
@@ -242,7 +249,7 @@ def test_bad_environments(env, settings, message):
     [
         {"cells": 0}, {"cells": 2.5}, {"cells": [3, 3], "kind": "k-means"}, {"kind": "hexagons"}, {"repeat": 0},
         {"memory": 3}, {"actions": 1}, {"actions": []}, {"features": 3}, {"bounds": "none"}, {"low": [np.nan]},
-        {"angles": [(0, 0)]},
+        {"angles": [(0, 0)]}, {"refine": True, "kind": "grid"}, {"refine": True, "cells": [3, 3]},
     ],
 )  # fmt: skip
 def test_bad_settings(settings):
@@ -275,3 +282,71 @@ def test_nearest_neighbours_tell_entropy():
     assert -15 < neighbour_entropy(np.zeros((100, 2))) < -3
     with pytest.raises(ide3al.Error, match="neighbours = 5"):
         neighbour_entropy(even[:5], 5)
+
+
+class Halves(Room):
+    """A line on which nothing differs to the left, and which the right half of leaves for one of two places by where one is."""
+
+    action_space = spaces.Discrete(2)
+    observation_space = spaces.Box(0.0, 1.0, (1,), np.float32)
+
+    def seen(self):
+        return self.at[:1].astype(np.float32)
+
+    def step(self, action):
+        x, self.taken = self.at[0], self.taken + 1
+        odd = np.floor(16 * x) % 2 == 1
+        self.at[0] = self.noise.uniform(0.5, 1) if x < 0.5 else self.noise.uniform(0, 0.25) if odd else self.noise.uniform(0.25, 0.5)
+        return self.seen(), 0.0, False, self.taken >= self.steps, {}
+
+
+def test_cells_are_split_where_their_halves_lead_elsewhere(tmp_path):
+    # the even cells are 8, each an eighth wide: only to the right do their halves differ
+    abstraction = ide3al.Abstraction(11, refine=True, repeat=1, bounds="declared")
+    agent = ide3al.Random(abstraction=abstraction).fit(Halves(), 4000)
+    tree = agent._cut.cells
+    leaves = np.flatnonzero(tree.axes < 0)
+    wide = (tree.highs - tree.lows)[leaves, 0]
+    right = tree.lows[leaves, 0] >= 0.5
+    assert len(leaves) == 11 and right.sum() == 7
+    assert (wide[right] == 1 / 16).sum() == 6 and (wide[~right] == 1 / 8).all()
+    # nothing counted is lost, and every count is of the cells as they are now
+    assert agent.visits.sum() == 4000 and len(agent.states) == 11
+    agent.save(tmp_path / "agent")
+    again = ide3al.Random.load(tmp_path / "agent", Halves())
+    assert again._cut.cells.same(tree) and again.states == agent.states
+    for one in (again, agent):
+        one.fit(Halves(), 1000)
+    assert np.array_equal(again.visits, agent.visits)
+
+
+def test_splits_that_chance_suggested_are_undone():
+    rng = np.random.default_rng(1)
+    low, high, whole = np.zeros(1), np.ones(1), np.zeros(1, dtype=bool)
+
+    def grown(sides, n):
+        # 6 cells: 4 even ones, and two more where they are worth it
+        begins = rng.uniform(0, 1, (n, 1))
+        ends = np.where(sides & (begins > 0.875), rng.uniform(0, 0.25, (n, 1)), rng.uniform(0.5, 0.75, (n, 1)))
+        first = np.arange(0, 2 * n, 2)
+        vectors = np.stack([begins, ends], axis=1).reshape(-1, 1)
+        return refined(vectors, low, high, whole, 6, Moves(first, np.zeros(n, dtype=np.int64), first + 1))
+
+    assert (grown(True, 400).axes < 0).sum() == 5
+    assert (grown(False, 400).axes < 0).sum() == 4
+    # few samples prove nothing
+    assert (grown(True, 30).axes < 0).sum() == 4
+
+
+def test_refined_cells_of_whole_numbers_and_pictures():
+    agent = ide3al.IDE3AL(abstraction=ide3al.Abstraction(60, refine=True)).fit(Mixed(), 2000)
+    tree = agent._cut.cells
+    # a switch is on or off: no cell holds both, none is cut within one of them
+    place = agent._cut.names.index("more.1")
+    leaves = tree.axes < 0
+    assert set((tree.highs - tree.lows)[leaves, place]) == {1.0}
+    assert Room.action_space.contains(agent.predict(Mixed().reset()[0]))
+    ide3al.plot_visitation(agent)
+    flat = ide3al.IDE3AL(abstraction=ide3al.Abstraction(30, refine=True)).fit(Room(), 1000)
+    axes = ide3al.plot_visitation(flat, trajectories=1)
+    assert len(axes.collections) >= 1 + (flat._cut.cells.axes >= 0).sum()
