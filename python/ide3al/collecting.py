@@ -16,7 +16,7 @@ from .agents import Agent
 from .auditing import read, states_match
 from .celled import Celled, View, viewed
 from .data import Data, joined
-from .episodes import LONGEST, CollectionError, Episode
+from .episodes import LONGEST, CollectionError, Episode, Plan
 from .formats import minari_folder, unfinished
 from .grids import cells_of, environment_name
 from .planners import Evened, Fixed, Learning, Planner
@@ -282,7 +282,7 @@ class _Work:
 
     def _all(self, store: Store | None) -> Iterator[Episode]:
         source, planner = self._source, self._planner
-        plan, count = None, None
+        plan, count, budget = None, None, None
         if store is not None and store.episodes:
             for episode in store.episodes:
                 if isinstance(source.states, Found):
@@ -293,20 +293,25 @@ class _Work:
             # the plan at hand, as far as it was not followed yet
             plan, said = store.plan, store.said
             planner.resume(plan, said)
+            budget = said[-1].get("batch")
             if said[-1]["count"] is not None:
                 count = said[-1]["count"] - sum(episode.plan == plan.number for episode in store.episodes)
+                if budget is not None and self._of_plan(plan) >= budget:
+                    count = 0
         while not self._over():
             if plan is None or count == 0:
                 made = planner.next()
                 if made is None:
                     break
                 plan, count, about = made
+                budget = about.get("batch")
                 if store is not None:
                     store.follow(plan, {**about, "count": count})
             before = len(self._episodes)
             for episode in source.episodes(plan, self._seed, before, count, self._left, self._longest):
                 yield self._cut(episode)
-                if self._over():
+                # episodes that turn out longer than they were bring more than they were planned for
+                if self._over() or (budget is not None and self._of_plan(plan) >= budget):
                     break
             if count is None:
                 break
@@ -316,6 +321,15 @@ class _Work:
             if left is None or left > 0:
                 yield self._cut(episode)
                 left = self._left()
+
+    def _of_plan(self, plan: Plan) -> int:
+        """Steps taken with it."""
+        steps = 0
+        for episode in reversed(self._episodes):
+            if episode.plan != plan.number:
+                break
+            steps += len(episode)
+        return steps
 
     def _cut(self, episode: Episode) -> Episode:
         left = self._left()

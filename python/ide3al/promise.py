@@ -206,6 +206,8 @@ class Promised:
         self._said: list[dict[str, Any]] = []
         self._number = self._episodes = 0
         self._length = 0.0
+        #: The plan that the last episodes followed, how many, and their steps.
+        self._followed, self._of_plan, self._steps_of_plan = 0, 0, 0
         self._roads = Roads()
         self._why: str | None = None
 
@@ -216,6 +218,10 @@ class Promised:
         self._tally.take(episode)
         self._roads.take(episode)
         self._episodes += 1
+        if episode.plan != self._followed:
+            self._followed, self._of_plan, self._steps_of_plan = episode.plan, 0, 0
+        self._of_plan += 1
+        self._steps_of_plan += len(episode)
 
     def over(self) -> bool:
         return self._tally.holds()
@@ -231,8 +237,10 @@ class Promised:
         short = tally.short()
         table, said = self._planned(short)
         # of late episodes, which are cut short, no length is learned
-        length = max(tally.steps / self._episodes, self._length)
-        self._length = length
+        usual = max(tally.steps / self._episodes, self._length)
+        self._length = usual
+        # the last plan's may have been longer: this one resembles it
+        length = max(usual, self._steps_of_plan / max(self._of_plan, 1))
         batch = min(_GROWTH * tally.steps, _SHARE * said["planned"])
         count = max(1, round(batch / length))
         errand: Integers | None = None
@@ -240,7 +248,7 @@ class Promised:
         if count == 1 and said["planned"] < _LATE * length:
             errand = short.astype(np.int64).reshape(len(short), -1)[: len(table)]
             patience = math.ceil(_PATIENCE * said["planned"] / short.sum()) + _PATIENCE
-        about = {"steps": tally.steps, "least": said["least"], "status": said["status"], "episode_length": length}
+        about = {"steps": tally.steps, "least": said["least"], "status": said["status"], "episode_length": usual, "batch": batch}
         return self._made(table, count, about, errand, patience)
 
     def _planned(self, short: Floats) -> tuple[Floats, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -246,6 +247,8 @@ class VectorSource:
         self._at: Integers | None = None
         self._rng = np.random.default_rng(0)
         self._open: list[tuple[list[int], list[int], list[float]]] = []
+        #: Episodes that ended and were not taken yet.
+        self._ready: deque[Episode] = deque()
         #: What was met since the last episode ended.
         self._kept = self.states.size
 
@@ -265,6 +268,11 @@ class VectorSource:
         given = 0
         in_progress = sum(len(tried) for _, tried, _ in self._open)
         while count is None or given < count:
+            # whoever stops here finds the others the next time
+            if self._ready:
+                given += 1
+                yield self._ready.popleft()
+                continue
             wanted = left()
             if wanted is not None and in_progress >= wanted:
                 return
@@ -282,17 +290,11 @@ class VectorSource:
                     if len(tried) == longest:
                         full.append(k)
             self._at = moved.states
-            if not moved.plain:
-                for k in np.flatnonzero((moved.terminated | moved.truncated) & moved.stepped).tolist():
-                    given += 1
-                    in_progress -= len(self._open[k][1])
-                    yield self._ended(k, bool(moved.terminated[k]), plan.number)
-            for k in full:
-                # vector environments start over by themselves only: the next piece begins where this one was cut
-                if self._open[k][1]:
-                    given += 1
-                    in_progress -= len(self._open[k][1])
-                    yield self._ended(k, False, plan.number)
+            over = [] if moved.plain else np.flatnonzero((moved.terminated | moved.truncated) & moved.stepped).tolist()
+            # vector environments start over by themselves only: what is too long is cut, and goes on as another
+            for k in (*over, *(k for k in full if k not in over)):
+                in_progress -= len(self._open[k][1])
+                self._ready.append(self._ended(k, bool(moved.terminated[k]), plan.number))
             if not moved.plain:
                 for k in np.flatnonzero(moved.begun).tolist():
                     self._open[k] = ([int(moved.states[k])], [], [])
@@ -311,7 +313,9 @@ class VectorSource:
         return actions
 
     def rest(self, plan: int) -> Iterator[Episode]:
-        """Episodes in progress, cut here."""
+        """Episodes that nobody took, and those in progress, cut here."""
+        while self._ready:
+            yield self._ready.popleft()
         for k in range(self._vector.n):
             if self._open and self._open[k][1]:
                 yield self._ended(k, False, plan)
