@@ -293,6 +293,15 @@ fn bad_input_is_named() {
         (&["--tie-break", "unifrom"], "did you mean 'uniform'?"),
         (&["--checkpoint-every", "-1"], "--checkpoint-every"),
         (&["--algorithm", "random,random"], "named twice"),
+        (
+            &["--algorithm", "paper:model-error"],
+            "recommended IDE3AL alone",
+        ),
+        (
+            &["--algorithm", "ideal:coverage", "--paper"],
+            "recommended IDE3AL alone",
+        ),
+        (&["--algorithm", "ideal:target"], "no proportions"),
     ] {
         let message = plain(arguments);
         assert!(message.contains(expected), "{arguments:?}: {message}");
