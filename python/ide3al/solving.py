@@ -234,8 +234,9 @@ def solve(
     evenly within T steps from the start (an :class:`EpisodeSolution`).
     """
     how = settings(solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit)
+    others: dict[str, Any]
+    others = {"zeta": zeta, "horizon": horizon, "warm": warm, "target": target, "wanted": wanted}
     if formulation == "episode":
-        others = {"zeta": zeta, "horizon": horizon, "warm": warm, "target": target, "wanted": wanted}
         others |= {"restart": restart, "discount": discount, "limits": limits or None}
         others |= {"utility": utility}
         return _episode(mdp, steps, xi, how, **others)
@@ -249,7 +250,6 @@ def solve(
         "limits": [(_numbers(cost), float(budget)) for cost, budget in limits],
     }
     if utility is not None:
-        others = {"zeta": zeta, "horizon": horizon, "warm": warm, "target": target, "wanted": wanted}
         return Solution(mdp, _own(mdp, utility, formulation, xi, how, wishes, others), compare)
     solved = _ide3al.solve(mdp._model, formulation, xi, zeta, horizon, how, before, wishes)
     return Solution(mdp, solved, compare)

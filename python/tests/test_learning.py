@@ -66,6 +66,40 @@ def test_saved_agents_go_on_as_if_never_stopped(algorithm, tmp_path):
     np.testing.assert_array_equal(loaded.policy, agent.policy)
 
 
+@pytest.mark.parametrize("formulation", ["model-error", "coverage"])
+def test_what_the_estimate_is_unsure_of_is_sampled_next(formulation, tmp_path):
+    agent = ide3al.IDE3AL(formulation=formulation, seed=1).fit(make(), total_timesteps=1_500)
+    even = ide3al.IDE3AL(seed=1).fit(make(), total_timesteps=1_500)
+    random = ide3al.Random(seed=1).fit(make(), total_timesteps=1_500)
+    # pairs, not states, are what is wanted
+    assert agent.visits.min() > max(even.visits.min(), random.visits.min())
+    np.testing.assert_allclose(agent.policy.sum(axis=1), 1, atol=1e-9)
+    agent.save(tmp_path / "agent.zip")
+    loaded = ide3al.IDE3AL.load(tmp_path / "agent.zip", env=make())
+    np.testing.assert_array_equal(loaded.policy, agent.policy)
+    first, second = make(), make()
+    first.reset(seed=9), second.reset(seed=9)
+    agent.fit(first, total_timesteps=100)
+    loaded.fit(second, total_timesteps=100)
+    np.testing.assert_array_equal(loaded.visits, agent.visits)
+    np.testing.assert_array_equal(loaded.policy, agent.policy)
+
+
+def test_model_error_and_coverage_in_episodes_that_end():
+    for formulation in ("model-error", "coverage"):
+        agent = ide3al.IDE3AL(formulation=formulation, seed=0)
+        agent.fit(gymnasium.make("FrozenLake-v1"), total_timesteps=1_000)
+        assert agent.visits.sum() == 1_000
+        np.testing.assert_allclose(agent.policy.sum(axis=1), 1, atol=1e-9)
+
+
+def test_formulations_that_learning_does_not_know():
+    with pytest.raises(ide3al.Error, match="no proportions"):
+        ide3al.IDE3AL(formulation="target").fit(make(), total_timesteps=10)
+    with pytest.raises(ide3al.Error, match="recommended IDE3AL alone"):
+        ide3al.IDE3AL(formulation="coverage", paper=True).fit(make(), total_timesteps=10)
+
+
 def test_terminal_states_restart_and_truncation_is_no_transition():
     env = gymnasium.make("FrozenLake-v1", is_slippery=False, max_episode_steps=7)
     agent = ide3al.Random(seed=0).fit(env, total_timesteps=3000)

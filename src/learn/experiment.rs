@@ -259,10 +259,7 @@ impl Experiment {
             })
         };
         if formulation == Formulation::Target {
-            return bad(
-                "learning knows no proportions to aim at: solve it on the estimated model, or learn with coverage, \
-                 model-error or state-entropy",
-            );
+            return bad("learning knows no proportions to aim at; solve it on an estimated model");
         }
         let recommended = algorithm.kind == Kind::Ideal && !self.paper;
         if Formulation::VISITS.contains(&formulation) && !recommended {

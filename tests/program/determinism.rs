@@ -43,7 +43,11 @@ fn learning_as_recommended_from_the_program_and_from_the_library() {
 }
 
 fn learning(paper: bool) {
-    let names = "ideal,ideal:column-sum,ideal:dual,max-ent,count-based,random,non-iterative";
+    let names = if paper {
+        "ideal,ideal:column-sum,ideal:dual,max-ent,count-based,random,non-iterative"
+    } else {
+        "ideal,ideal:column-sum,ideal:dual,ideal:model-error,ideal:coverage,max-ent,count-based,random"
+    };
     let mdp = domains::load("double-chain").unwrap();
     let experiment = Experiment {
         algorithms: names

@@ -296,6 +296,15 @@ fn bad_input_is_named() {
         ),
         (&["--checkpoint-every", "-1"], "--checkpoint-every"),
         (&["--algorithm", "random,random"], "named twice"),
+        (
+            &["--algorithm", "paper:model-error"],
+            "recommended IDE3AL alone",
+        ),
+        (
+            &["--algorithm", "ideal:coverage", "--paper"],
+            "recommended IDE3AL alone",
+        ),
+        (&["--algorithm", "ideal:target"], "no proportions"),
     ] {
         let message = plain(arguments);
         assert!(message.contains(expected), "{arguments:?}: {message}");

@@ -7,7 +7,7 @@ use ide3al::formulation::utility::{Coverage, Entropies, ModelError, Utility, err
 use ide3al::formulation::visits::{Limit, Visits};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Mdp;
-use ide3al::solve::{Options, Status, solve_utility, solve_visits};
+use ide3al::solve::{Options, SolverChoice, Status, solve_utility, solve_visits};
 
 fn options(tolerance: f64) -> Options {
     Options {
@@ -85,6 +85,53 @@ fn the_family_given_as_functions() {
     agrees(&mdp, Formulation::StateEntropy, &even, 0.1, &limited, 1e-6);
     let error = ModelError::new(errors(&mdp));
     agrees(&mdp, Formulation::ModelError, &error, 0.1, &plain, 1.0);
+}
+
+/// Samples had beside those to come: the interior-point method, the conic solver and Frank-Wolfe agree.
+#[test]
+fn samples_had_count_on_three_roads() {
+    let mdp = domains::load("double-chain").unwrap();
+    let n = mdp.n_pairs();
+    let visits = Visits {
+        errors: (0..n).map(|pair| 0.1 + 0.01 * pair as f64).collect(),
+        had: (0..n).map(|pair| 0.02 * (pair % 4) as f64).collect(),
+        ..Visits::default()
+    };
+    let problem = Problem {
+        xi: 0.05,
+        ..Problem::new(Formulation::ModelError)
+    };
+    let values: Vec<f64> = [SolverChoice::Auto, SolverChoice::Conic]
+        .map(|solver| {
+            let options = Options {
+                solver,
+                ..Options::default()
+            };
+            let found = solve_visits(&mdp, &problem, &visits, &options, None, &mut ()).unwrap();
+            let certificate = found.certificate;
+            assert!(
+                certificate.gap <= 1e-6 * certificate.objective,
+                "{certificate:?}"
+            );
+            certificate.objective
+        })
+        .to_vec();
+    let error = ModelError::beside(visits.errors.clone(), visits.had.clone());
+    let plain = Visits::default();
+    let own = solve_utility(&mdp, &error, 0.05, &plain, &options(1e-4), &mut ()).unwrap();
+    assert!(
+        (values[0] - values[1]).abs() <= 1e-5 * values[0],
+        "{values:?}"
+    );
+    assert!(-own.certificate.objective >= values[0] - 1e-4);
+    assert!(-own.certificate.bound <= values[0] + 1e-4);
+    // what is had makes the error smaller
+    let none = Visits {
+        had: Vec::new(),
+        ..visits.clone()
+    };
+    let more = solve_visits(&mdp, &problem, &none, &Options::default(), None, &mut ()).unwrap();
+    assert!(more.certificate.objective > 1.2 * values[0]);
 }
 
 /// Coverage has corners, where Frank-Wolfe stops short; what it proves holds all the same.

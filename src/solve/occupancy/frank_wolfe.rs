@@ -22,6 +22,7 @@ use crate::formulation::utility::{Average, Utility};
 use crate::formulation::visits::{Limit, Visits};
 use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
+use crate::solve::Status;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 
 /// By how much of the first slope, and of its size, a value may exceed a tangent: rounding.
@@ -76,8 +77,16 @@ pub(in crate::solve) fn solve(
         let candidate = method.certified(f64::INFINITY)?;
         driver.offer(candidate, method.name());
     }
+    let mut notes = notes(mdp, &part);
+    if driver.status() == Status::Stalled {
+        notes.push(
+            "the gap does not close: at a corner of the function one gradient does not tell the way up; a smooth function nearby \
+             (for a minimum a soft one, -t ln sum exp(-x / t)) is solved in a few steps"
+                .into(),
+        );
+    }
     Ok(Told {
-        notes: notes(mdp, &part),
+        notes,
         limits: reports(&visits.limits, &method.spent, &method.prices),
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! Without limits by value iteration from the potentials of the problem before, which differs little:
 //! $V(s) \leftarrow V(s) + \tfrac12 \max_{p \in \Delta_\xi} p \cdot (r + P_\rho V - V)_s$ (half a step, so that periodic chains settle, too). Whatever $V$ is, the
-//! largest of these maxima bounds every policy, and the greedy policy's exact occupancy shows what is reached. With limits, and
+//! largest of these maxima bounds every policy, and the smallest bounds the greedy policy from below. With limits, and
 //! where value iteration is slow on a model that the conic solver can hold, that one is asked.
 
 use super::visits::{MOST_CONIC, conic_average};
@@ -13,7 +13,7 @@ use crate::formulation::utility::Average;
 use crate::formulation::visits::Limit;
 use crate::solve::driver::Driver;
 
-/// Sweeps between two looks at the greedy policy, until the conic solver is asked, and at most.
+/// Sweeps between two looks at the clock, until the conic solver is asked, and at most.
 const SWEEPS: (usize, usize, usize) = (25, 1_000, 1_000_000);
 
 /// An answer.
@@ -52,17 +52,19 @@ impl<'a> Linear<'a> {
         let small = self.part.mdp().n_pairs() <= MOST_CONIC;
         if self.limits.is_empty() {
             let most = if small { SWEEPS.1 } else { SWEEPS.2 };
-            let mut reached = f64::NEG_INFINITY;
+            let mut alive = true;
+            let mut span = f64::INFINITY;
             for _ in 0..most / SWEEPS.0 {
-                best.bound = best.bound.min(self.sweep(r));
-                let omega = self.greedy(r);
-                let value = omega.iter().zip(r).map(|(x, r)| x * r).sum();
-                if value > reached {
-                    (best.omega, reached) = (omega, value);
+                let (bound, rest) = self.sweep(r);
+                (best.bound, span) = (best.bound.min(bound), rest);
+                alive = driver.alive();
+                if span <= gap || !alive {
+                    break;
                 }
-                if best.bound - reached <= gap || !driver.alive() {
-                    return Ok(best);
-                }
+            }
+            best.omega = self.greedy(r);
+            if span <= gap || !alive {
+                return Ok(best);
             }
         }
         if !self.limits.is_empty() || small {
@@ -91,18 +93,25 @@ impl<'a> Linear<'a> {
         (advantage, maxima)
     }
 
-    /// Some sweeps; the least bound on the way.
-    fn sweep(&mut self, r: &[f64]) -> f64 {
-        let mut bound = f64::INFINITY;
+    /// Some sweeps: the least bound on the way, and by how much the greedy policy may fall short of the last one. Its average is at
+    /// least the smallest maximum of the part of the model that promises most.
+    fn sweep(&mut self, r: &[f64]) -> (f64, f64) {
+        let (mut bound, mut span) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..SWEEPS.0 {
             let (_, maxima) = self.maxima(r);
-            bound = bound.min(maxima.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+            let top = largest(&maxima);
+            let component = self.part.component();
+            let inside = maxima.iter().zip(component);
+            let inside = inside.filter(|(_, c)| **c == component[top]);
+            let least = inside.map(|(m, _)| *m).fold(f64::INFINITY, f64::min);
+            bound = bound.min(maxima[top]);
+            span = maxima[top] - least;
             let first = maxima[0];
             for (v, m) in self.v.iter_mut().zip(&maxima) {
                 *v += 0.5 * (m - first);
             }
         }
-        bound
+        (bound, span)
     }
 
     /// What the greedy policy visits in the part of the model that promises most.
@@ -116,8 +125,7 @@ impl<'a> Linear<'a> {
                 policy[pair] += 1.0 - self.part.xi() * mdp.n_actions(s) as f64;
             }
         }
-        let by = |a: &usize, b: &usize| maxima[*a].total_cmp(&maxima[*b]);
-        let top = (0..maxima.len()).max_by(by).unwrap_or(0);
+        let top = largest(&maxima);
         let component = self.part.component();
         let near: Vec<f64> = component
             .iter()
@@ -125,4 +133,9 @@ impl<'a> Linear<'a> {
             .collect();
         self.part.of_policy(&policy, &near)
     }
+}
+
+fn largest(numbers: &[f64]) -> usize {
+    let by = |a: &usize, b: &usize| numbers[*a].total_cmp(&numbers[*b]);
+    (0..numbers.len()).max_by(by).unwrap_or(0)
 }

@@ -349,16 +349,24 @@ fn best_average(
         maximises: true,
         dual_follows_policy: true,
     };
-    driver.helping(kind, (gap, 0.0), first, |inner| {
+    let (bound, close) = driver.helping(kind, (gap, 0.0), first, |inner| {
         let mut judge = Judge::of_average(part, reward, limits);
         let mut method = Road {
             interior: Interior::new(part, reward, limits),
             judge: &mut judge,
             ended: false,
         };
-        inner.run(&mut method);
-        inner.best().bound
-    })
+        let close = inner.run(&mut method);
+        (inner.best().bound, close)
+    });
+    if close || part.mdp().n_pairs() > MOST_CONIC || !driver.alive() {
+        return bound;
+    }
+    // floating point gave out on one road: the other may still get through
+    match conic_average(part, reward, limits, driver) {
+        Ok((_, proven, _)) => bound.min(proven),
+        Err(_) => bound,
+    }
 }
 
 /// The best long-run average reward by the conic solver: what it visits (empty where that is beyond a limit), what no policy
