@@ -41,10 +41,12 @@ pub struct Visits {
 impl Visits {
     /// Whether nothing is asked for.
     pub fn is_plain(&self) -> bool {
-        self.target.is_empty()
-            && self.wanted.is_empty()
-            && self.restart == 0.0
-            && self.limits.is_empty()
+        self.target.is_empty() && self.wanted.is_empty() && self.is_unbounded()
+    }
+
+    /// Whether there are neither restarts nor limits.
+    pub fn is_unbounded(&self) -> bool {
+        self.restart == 0.0 && self.limits.is_empty()
     }
 
     /// Checks everything against a model and a formulation.

@@ -3,6 +3,7 @@
 
 use super::interior::{Dual, Interior};
 use crate::error::{Error, Result};
+use crate::formulation::entropy::Target;
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::utility::{Average, Conjugate, Coverage, Entropies, ModelError, errors};
 use crate::formulation::visits::{Limit, Visits};
@@ -13,8 +14,8 @@ use crate::solve::{LimitReport, Options, SolverChoice, reference};
 
 /// Limits may be exceeded by this share of their largest cost: rounding.
 const WITHIN: f64 = 1e-10;
-/// Pairs up to which the conic solver is asked where the interior-point method stalls.
-const MOST_CONIC: usize = 20_000;
+/// Flows that are met to this share of all are worth the price of a policy's exact occupancy.
+const NEARLY: f64 = 1e-4;
 /// A gap that counts as none where every policy has the same value.
 const TRIVIAL: f64 = 1e-9;
 /// Least attainable values are found to this share of the largest cost.
@@ -84,6 +85,18 @@ pub(in crate::solve) fn solve(
         let (omega, dual) = reference::visits(&part, goal, &limits, driver)?;
         let candidate = judge.offer_occupancy(&omega, dual);
         driver.offer(candidate, "conic");
+    } else if problem.formulation == Formulation::Target && visits.is_unbounded() {
+        let (found, told) = by_potentials(&part, problem, visits, options, driver)?;
+        if part.components() == 1 {
+            notes.extend(told);
+        }
+        let candidate = Candidate {
+            policy: part.whole_policy(mdp, &found.policy),
+            objective: -found.objective,
+            bound: -found.bound,
+            dual: found.dual,
+        };
+        driver.offer(candidate, "newton");
     } else {
         let mut method = Road {
             interior: Interior::new(&part, goal, &limits),
@@ -95,13 +108,6 @@ pub(in crate::solve) fn solve(
             // stopped: what is at hand is better than nothing
             let candidate = method.certified();
             driver.offer(candidate, "interior-point");
-        }
-        if !driver.done() && driver.alive() && part.mdp().n_pairs() <= MOST_CONIC {
-            // floating point gave out on one road: the other may still get through
-            if let Ok((omega, dual)) = reference::visits(&part, goal, &limits, driver) {
-                let candidate = judge.offer_occupancy(&omega, dual);
-                driver.offer(candidate, "conic");
-            }
         }
     }
     if judge.values.is_none() && !limits.is_empty() {
@@ -124,6 +130,36 @@ pub(in crate::solve) fn solve(
     Ok(Told {
         limits: limits.collect(),
         notes,
+    })
+}
+
+/// A target without restarts and limits is State Entropy with weights.
+fn by_potentials(
+    part: &Occupancies,
+    problem: &Problem,
+    visits: &Visits,
+    options: &Options,
+    driver: &mut Driver<'_>,
+) -> Result<(Candidate, Vec<String>)> {
+    let whole: f64 = visits.target.iter().sum();
+    let share = |s: &usize| (visits.target[*s] / whole).ln();
+    let weights = Target {
+        log_weights: part.states().iter().map(share).collect(),
+        actions: 0.0,
+    };
+    let problem = Problem {
+        formulation: Formulation::StateEntropy,
+        ..*problem
+    };
+    let first = crate::solve::known(part.mdp(), &problem, &weights, None);
+    let kind = Kind {
+        maximises: true,
+        dual_follows_policy: true,
+    };
+    let gaps = (driver.absolute, driver.relative);
+    driver.helping(kind, gaps, first, |inner| {
+        let notes = super::solve(part.mdp(), &problem, &weights, options, None, inner)?;
+        Ok((inner.best().clone(), notes))
     })
 }
 
@@ -254,14 +290,11 @@ fn missed(
 
 fn notes(mdp: &Mdp, part: &Occupancies) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut components = part.component().to_vec();
-    components.sort_unstable();
-    components.dedup();
-    if components.len() > 1 {
+    let components = part.components();
+    if components > 1 {
         notes.push(format!(
-            "the model falls into {} parts that cannot all be reached for ever from one start: the objective is that of the \
-             best mixture of them, the steady state below is the one reached from the start distribution",
-            components.len()
+            "the model falls into {components} parts that cannot all be reached for ever from one start: the objective is that \
+             of the best mixture of them, the steady state below is the one reached from the start distribution"
         ));
     }
     let left = mdp.n_states() - part.states().len();
@@ -451,8 +484,7 @@ impl Method for Road<'_, '_> {
         }
         let value = self.judge.utility.value(&self.interior.occupancy());
         let wanted = driver.wanted(value);
-        let near = 1e-2 * (wanted / value.abs().max(1e-300)).min(1e-2);
-        if self.interior.estimated_gap() <= wanted && self.interior.violation() <= near.max(1e-9) {
+        if self.interior.estimated_gap() <= wanted && self.interior.violation() <= NEARLY {
             return Step::Offer(self.certified());
         }
         Step::Going
