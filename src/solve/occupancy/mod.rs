@@ -1,8 +1,10 @@
 //! Functions of what is visited: which method solves them, and on which parts of the model.
 
 mod cliques;
+mod flows;
 mod hessian;
 mod interior;
+mod judge;
 mod newton;
 mod potentials;
 mod visits;

@@ -1,21 +1,21 @@
 //! Targets, coverage, model error, and all of them with restarts and limits: what is left of the model, the interior-point method on
 //! it, and what it proves.
 
-use super::interior::{Dual, Interior};
+use super::flows::Flows;
+use super::interior::Interior;
+use super::judge::{Judge, Road, Walk, limit_size};
 use crate::error::{Error, Result};
 use crate::formulation::entropy::Target;
 use crate::formulation::occupancy::Occupancies;
-use crate::formulation::utility::{Average, Conjugate, Coverage, Entropies, ModelError, errors};
+use crate::formulation::utility::{
+    Average, Conjugate, Coverage, Entropies, Form, ModelError, errors,
+};
 use crate::formulation::visits::{Limit, Visits};
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
-use crate::solve::driver::{Candidate, Driver, Kind, Method, Step};
+use crate::solve::driver::{Candidate, Driver, Kind, Method};
 use crate::solve::{LimitReport, Options, SolverChoice, reference};
 
-/// Limits may be exceeded by this share of their largest cost: rounding.
-const WITHIN: f64 = 1e-10;
-/// Flows that are met to this share of all are worth the price of a policy's exact occupancy.
-const NEARLY: f64 = 1e-4;
 /// A gap that counts as none where every policy has the same value.
 const TRIVIAL: f64 = 1e-9;
 /// Least attainable values are found to this share of the largest cost.
@@ -98,16 +98,31 @@ pub(in crate::solve) fn solve(
         };
         driver.offer(candidate, "newton");
     } else {
-        let mut method = Road {
-            interior: Interior::new(&part, goal, &limits),
-            judge: &mut judge,
-            ended: false,
-        };
-        driver.run(&mut method);
-        if !driver.done() && !method.ended {
-            // stopped: what is at hand is better than nothing
-            let candidate = method.certified();
-            driver.offer(candidate, "interior-point");
+        let interior = Interior::new(&part, goal, &limits);
+        if let (Form::Floor(wanted), false, true) =
+            (goal.form(), interior.factors(), limits.is_empty())
+        {
+            let mut method = Walk {
+                flows: Flows::new(&part, wanted),
+                judge: &mut judge,
+            };
+            driver.run(&mut method);
+            if !driver.done() {
+                let candidate = method.certified();
+                driver.offer(candidate, method.name());
+            }
+        } else {
+            let mut method = Road {
+                interior,
+                judge: &mut judge,
+                ended: false,
+            };
+            driver.run(&mut method);
+            if !driver.done() && !method.ended {
+                // stopped: what is at hand is better than nothing
+                let candidate = method.certified();
+                driver.offer(candidate, method.name());
+            }
         }
     }
     if judge.values.is_none() && !limits.is_empty() {
@@ -181,11 +196,6 @@ fn wanted(mdp: &Mdp, visits: &Visits) -> Vec<f64> {
     } else {
         visits.wanted.clone()
     }
-}
-
-fn limit_size(limit: &Limit) -> f64 {
-    let largest = limit.cost.iter().fold(0.0, |m: f64, c| m.max(c.abs()));
-    if largest > 0.0 { largest } else { 1.0 }
 }
 
 /// The pairs that may be visited at all: not those of states with a target of zero, nor those dearer than a budget that no pair
@@ -372,121 +382,4 @@ fn best_average(
         inner.run(&mut method);
         (inner.best().objective, inner.best().bound)
     })
-}
-
-/// Turns occupancies and dual points into certified candidates.
-struct Judge<'a> {
-    /// The whole model, where its policy is wanted.
-    whole: Option<&'a Mdp>,
-    part: &'a Occupancies,
-    utility: &'a dyn Conjugate,
-    limits: &'a [Limit],
-    /// Of the objective as it is reported.
-    sign: f64,
-    prices: Vec<f64>,
-    /// Averages of the limits' costs under the last policy that kept to them.
-    values: Option<Vec<f64>>,
-}
-
-impl Judge<'_> {
-    /// A policy of the part with its exact occupancy, by how much it exceeds the limits, and what the dual point proves.
-    fn judge(&mut self, policy: &[f64], near: &[f64], mut dual: Dual) -> (Candidate, Vec<f64>) {
-        let omega = self.part.of_policy(policy, near);
-        let bound = self.part.bound(
-            self.utility,
-            self.limits,
-            &mut dual.r,
-            &dual.v,
-            &dual.prices,
-        );
-        let spent: Vec<f64> = self
-            .limits
-            .iter()
-            .map(|l| l.cost.iter().zip(&omega).map(|(c, x)| c * x).sum())
-            .collect();
-        let over = self.limits.iter().zip(&spent);
-        let over: Vec<f64> = over.map(|(l, x)| x - l.budget).collect();
-        let kept = over
-            .iter()
-            .zip(self.limits)
-            .all(|(x, l)| *x <= WITHIN * limit_size(l));
-        let objective = if kept {
-            self.values = Some(spent);
-            let prices = dual.prices.iter().map(|y| y * dual.price_scale);
-            self.prices = prices.collect();
-            self.sign * self.utility.value(&omega)
-        } else {
-            // no policy of the problem
-            self.sign * f64::NEG_INFINITY
-        };
-        let candidate = Candidate {
-            policy: match self.whole {
-                Some(mdp) => self.part.whole_policy(mdp, policy),
-                None => policy.to_vec(),
-            },
-            objective,
-            bound: self.sign * bound,
-            dual: dual.v,
-        };
-        (candidate, over)
-    }
-
-    /// An occupancy of the reference road.
-    fn offer_occupancy(&mut self, omega: &[f64], dual: Dual) -> Candidate {
-        let mdp = self.part.mdp();
-        let policy = Policy::cleaned(mdp, omega.to_vec());
-        let policy = crate::formulation::simplex::feasible(
-            mdp,
-            self.part.xi(),
-            policy.probabilities().to_vec(),
-        );
-        let d: Vec<f64> = (0..mdp.n_states())
-            .map(|s| omega[mdp.pairs(s)].iter().map(|x| x.max(0.0)).sum())
-            .collect();
-        self.judge(&policy, &d, dual).0
-    }
-}
-
-/// The interior-point method as a [`Method`].
-struct Road<'a, 'b> {
-    interior: Interior<'a>,
-    judge: &'b mut Judge<'a>,
-    ended: bool,
-}
-
-impl Road<'_, '_> {
-    fn certified(&mut self) -> Candidate {
-        let (policy, near) = self.interior.policy();
-        let (candidate, over) = self.judge.judge(&policy, near, self.interior.dual());
-        // keep exact occupancies within the limits: aim a little lower from now on
-        for (margin, over) in self.interior.margins.iter_mut().zip(over) {
-            if over > 0.0 {
-                *margin += 2.0 * over;
-            }
-        }
-        candidate
-    }
-}
-
-impl Method for Road<'_, '_> {
-    fn name(&self) -> &'static str {
-        "interior-point"
-    }
-
-    fn step(&mut self, driver: &mut Driver<'_>) -> Step {
-        if self.ended {
-            return Step::End;
-        }
-        let going = self.interior.step(driver);
-        if !going {
-            self.ended = true;
-            return Step::Offer(self.certified());
-        }
-        let value = self.judge.utility.value(&self.interior.occupancy());
-        let wanted = driver.wanted(value);
-        if self.interior.estimated_gap() <= wanted && self.interior.violation() <= NEARLY {
-            return Step::Offer(self.certified());
-        }
-        Step::Going
-    }
 }

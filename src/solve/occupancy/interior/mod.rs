@@ -178,6 +178,11 @@ impl<'a> Interior<'a> {
         interior
     }
 
+    /// Whether its equations are factored.
+    pub(super) fn factors(&self) -> bool {
+        self.normal.factors()
+    }
+
     /// $\xi$ and the pairs of a state.
     fn of_states(&self) -> impl Iterator<Item = std::ops::Range<usize>> + use<'a> {
         let mdp = self.part.mdp();
