@@ -284,8 +284,7 @@ fn two_roads_agree_on_random_models() {
 /// Where the equations are too large to factor, coverage is found by walking, and proven all the same; with a floor under the actions, too.
 #[test]
 fn coverage_of_models_too_large_to_factor() {
-    let mdp =
-        ide3al::domains::load("garnet:states=3000,actions=3,branching=4,seed=2").unwrap();
+    let mdp = ide3al::domains::load("garnet:states=3000,actions=3,branching=4,seed=2").unwrap();
     let options = Options {
         relative_tolerance: 1e-2,
         ..Options::default()
@@ -302,8 +301,18 @@ fn coverage_of_models_too_large_to_factor() {
         let found = solve_visits(&mdp, &problem, &visits, &options, None, &mut ()).unwrap();
         let c = found.certificate;
         assert_eq!(found.solver, "primal-dual");
-        assert_eq!(c.status, Status::Optimal, "xi {xi} restart {restart}: {c:?}");
+        assert_eq!(
+            c.status,
+            Status::Optimal,
+            "xi {xi} restart {restart}: {c:?}"
+        );
         assert!(c.objective > 0.0 && c.bound >= c.objective, "{c:?}");
-        assert!(found.policy.probabilities().iter().all(|p| *p >= xi - 1e-12));
+        assert!(
+            found
+                .policy
+                .probabilities()
+                .iter()
+                .all(|p| *p >= xi - 1e-12)
+        );
     }
 }
