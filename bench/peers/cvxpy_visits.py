@@ -66,7 +66,7 @@ def main():
     ratios, worst = [], 0.0
     print(f"{'model':46} {'formulation':12} {'ide3al':>14} {'CVXPY':>14} {'seconds':>8} {'CVXPY':>8} {'ratio':>7}")
     for name in names:
-        mdp = ide3al.load(name)
+        mdp = ide3al.MDP.domain(name)
         q = rng.dirichlet(np.ones(mdp.n_states))
         for formulation in FORMULATIONS:
             given = {"target": q} if formulation == "target" else {}
