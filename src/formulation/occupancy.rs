@@ -146,6 +146,14 @@ impl Occupancies {
         &self.component
     }
 
+    /// How many components there are.
+    pub fn components(&self) -> usize {
+        let mut components = self.component.clone();
+        components.sort_unstable();
+        components.dedup();
+        components.len()
+    }
+
     /// The pairs of the whole model that a pair of the part stands for, evenly.
     pub fn group(&self, pair: usize) -> &[usize] {
         &self.groups[self.group_offsets[pair]..self.group_offsets[pair + 1]]

@@ -137,3 +137,76 @@ fn what_is_wrong_is_named() {
         }
     }
 }
+
+/// What cannot be had is said, with how near one can come, and is no success where a number would be meaningless.
+#[test]
+fn what_cannot_be_had_is_named() {
+    let scratch = Scratch::new("visits-impossible");
+    let path = |name: &str, text: &str| {
+        let path = scratch.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    // state 0 is left for ever
+    let model = path(
+        "model.json",
+        r#"{"states": 3, "actions": 2, "transitions": [[0,0,1,0.5],[0,0,2,0.5],[0,1,2,1],[1,0,2,1],[1,1,1,0.5],[1,1,2,0.5],[2,0,1,1],[2,1,2,1]]}"#,
+    );
+    let coverage = ["solve", &model, "--formulation", "coverage", "--json"];
+    let found = json(&coverage);
+    assert_eq!(found["objective"], 0.0);
+    assert_eq!(found["bound"], 0.0);
+    let notes = found["notes"].to_string();
+    assert!(notes.contains("infeasible: state 0, action 0"), "{notes}");
+    let wanted = path("wanted.json", "[0, 1, 1]");
+    let found = json(&[&coverage[..], &["--wanted", &wanted]].concat());
+    assert!(found["objective"].as_f64().unwrap() > 0.01);
+    let cost = path("cost.json", "[0, 1, 2]");
+    let other = path("other.json", "[0, 2, 1]");
+    let (low, tight, together) = (
+        format!("{cost}:0.5"),
+        format!("{cost}:1.4"),
+        format!("{other}:1.5"),
+    );
+    let zero = path("zero.json", "[0.5, 0.5, 0]");
+    let short = path("short.json", "[0.5, 0.5]");
+    let nan = path("nan.csv", "0.5,0.5,nan");
+    let sum = path("sum.json", "[0.5, 0.5, 0.5]");
+    let with = |formulation: &'static str, more: &[&str]| {
+        let given = [&["solve", &model, "--formulation", formulation], more].concat();
+        given.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let cases: Vec<(Vec<String>, &[&str])> = vec![
+        (with("model-error", &[]), &["state 0", "restart"]),
+        (
+            with("target", &["--target", &zero, "--xi", "0.1"]),
+            &["target", "cannot be avoided"],
+        ),
+        (
+            with("target", &["--target", &short]),
+            &["target", "3 numbers"],
+        ),
+        (with("target", &["--target", &nan]), &["nan"]),
+        (with("target", &["--target", &sum]), &["sum 1.5"]),
+        (
+            with("state-entropy", &["--limit", &low]),
+            &["limit 1", "least attainable value is 1."],
+        ),
+        (
+            with("state-entropy", &["--limit", &tight, "--limit", &together]),
+            &["limit 2", "together", "least attainable value is 1."],
+        ),
+        (with("episode", &["--steps", "0"]), &["steps = 0"]),
+    ];
+    for (arguments, words) in cases {
+        let output = ide3al(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        let said = text(&output.stderr).to_lowercase();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        for word in words {
+            assert!(
+                said.contains(word),
+                "{arguments:?}: '{word}' is not in: {said}"
+            );
+        }
+    }
+}

@@ -11,6 +11,7 @@ mod episode;
 mod estimated;
 mod larger;
 mod limits;
+mod occupancies;
 mod own;
 mod properties;
 mod reference;

@@ -12,10 +12,9 @@
 //! *Not concave.* The line from $x$ to $y$ lies below the tangent at either end. A value above a tangent, a slope that rises along the line, or a value above
 //! the bound proven before says that $f$ is not concave, or that its gradient is another function's.
 
+use super::judge::{WITHIN, limit_size};
 use super::linear::Linear;
-use super::visits::{
-    Told, WITHIN, allowed, attainable, conic_average, limit_size, notes, nothing_left, reports,
-};
+use super::visits::{Told, allowed, attainable, conic_average, notes, nothing_left, reports};
 use crate::error::{Error, Result};
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::utility::{Average, Utility};

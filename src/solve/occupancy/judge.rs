@@ -1,12 +1,24 @@
-//! What the roads offer, judged: the exact occupancy of a policy, by how much it exceeds the limits, what a dual point proves.
+//! Occupancies and dual points, turned into certified candidates, and the two methods that make them.
 
+use super::flows::Flows;
 use super::interior::{Dual, Interior};
-use super::visits::{WITHIN, limit_size};
 use crate::formulation::occupancy::Occupancies;
+use crate::formulation::simplex;
 use crate::formulation::utility::{Average, Conjugate};
 use crate::formulation::visits::Limit;
 use crate::model::{Mdp, Policy};
 use crate::solve::driver::{Candidate, Driver, Method, Step};
+
+/// Limits may be exceeded by this share of their largest cost: rounding.
+pub(super) const WITHIN: f64 = 1e-10;
+/// Flows that are met to this share of all are worth the price of a policy's exact occupancy.
+const NEARLY: f64 = 1e-4;
+
+/// What a limit's costs are measured by.
+pub(super) fn limit_size(limit: &Limit) -> f64 {
+    let largest = limit.cost.iter().fold(0.0, |m: f64, c| m.max(c.abs()));
+    if largest > 0.0 { largest } else { 1.0 }
+}
 
 /// Turns occupancies and dual points into certified candidates.
 pub(super) struct Judge<'a> {
@@ -91,11 +103,7 @@ impl<'a> Judge<'a> {
     pub(super) fn offer_occupancy(&mut self, omega: &[f64], dual: Dual) -> Candidate {
         let mdp = self.part.mdp();
         let policy = Policy::cleaned(mdp, omega.to_vec());
-        let policy = crate::formulation::simplex::feasible(
-            mdp,
-            self.part.xi(),
-            policy.probabilities().to_vec(),
-        );
+        let policy = simplex::feasible(mdp, self.part.xi(), policy.probabilities().to_vec());
         let d: Vec<f64> = (0..mdp.n_states())
             .map(|s| omega[mdp.pairs(s)].iter().map(|x| x.max(0.0)).sum())
             .collect();
@@ -140,10 +148,36 @@ impl Method for Road<'_, '_> {
         }
         let value = self.judge.utility.value(&self.interior.occupancy());
         let wanted = driver.wanted(value);
-        let near = 1e-2 * (wanted / value.abs().max(1e-300)).min(1e-2);
-        if self.interior.estimated_gap() <= wanted && self.interior.violation() <= near.max(1e-9) {
+        if self.interior.estimated_gap() <= wanted && self.interior.violation() <= NEARLY {
             return Step::Offer(self.certified());
         }
         Step::Going
+    }
+}
+
+/// The primal-dual steps as a [`Method`].
+pub(super) struct Walk<'a, 'b> {
+    pub(super) flows: Flows<'a>,
+    pub(super) judge: &'b mut Judge<'a>,
+}
+
+impl Walk<'_, '_> {
+    pub(super) fn certified(&mut self) -> Candidate {
+        let (policy, near, dual) = self.flows.answer();
+        self.judge.judge(&policy, &near, dual).0
+    }
+}
+
+impl Method for Walk<'_, '_> {
+    fn name(&self) -> &'static str {
+        "primal-dual"
+    }
+
+    fn step(&mut self, _: &mut Driver<'_>) -> Step {
+        if self.flows.step() {
+            Step::Offer(self.certified())
+        } else {
+            Step::Going
+        }
     }
 }

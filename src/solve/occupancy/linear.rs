@@ -5,7 +5,7 @@
 //! largest of these maxima bounds every policy, and the smallest bounds the greedy policy from below. With limits, and
 //! where value iteration is slow on a model that the conic solver can hold, that one is asked.
 
-use super::visits::{MOST_CONIC, conic_average};
+use super::visits::conic_average;
 use crate::error::Result;
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
@@ -15,6 +15,9 @@ use crate::solve::driver::Driver;
 
 /// Sweeps between two looks at the clock, until the conic solver is asked, and at most.
 const SWEEPS: (usize, usize, usize) = (25, 1_000, 1_000_000);
+
+/// Pairs up to which the conic solver is asked.
+const MOST_CONIC: usize = 20_000;
 
 /// An answer.
 pub(super) struct Best {

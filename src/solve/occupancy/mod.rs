@@ -1,6 +1,7 @@
 //! Functions of what is visited: which method solves them, and on which parts of the model.
 
 mod cliques;
+mod flows;
 mod frank_wolfe;
 mod hessian;
 mod interior;

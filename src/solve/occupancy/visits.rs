@@ -1,23 +1,23 @@
 //! Targets, coverage, model error, and all of them with restarts and limits: what is left of the model, the interior-point method on
 //! it, and what it proves.
 
+use super::flows::Flows;
 use super::interior::Interior;
-use super::judge::{Judge, Road};
+use super::judge::{Judge, Road, Walk, limit_size};
 use crate::error::{Error, Result};
+use crate::formulation::entropy::Target;
 use crate::formulation::occupancy::Occupancies;
-use crate::formulation::utility::{Average, Conjugate, Coverage, Entropies, ModelError, errors};
+use crate::formulation::utility::{
+    Average, Conjugate, Coverage, Entropies, Form, ModelError, errors,
+};
 use crate::formulation::visits::{Limit, Visits};
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
-use crate::solve::driver::{Candidate, Driver, Kind};
+use crate::solve::driver::{Candidate, Driver, Kind, Method};
 use crate::solve::{LimitReport, Options, SolverChoice, reference};
 
-/// Limits may be exceeded by this share of their largest cost: rounding.
-pub(super) const WITHIN: f64 = 1e-10;
 /// By how much of its largest cost the conic solver keeps below a limit where exact occupancies have to keep to it.
 const MARGIN: f64 = 1e-8;
-/// Pairs up to which the conic solver is asked where the interior-point method stalls.
-pub(super) const MOST_CONIC: usize = 20_000;
 /// A gap that counts as none where every policy has the same value.
 const TRIVIAL: f64 = 1e-9;
 /// Least attainable values are found to this share of the largest cost.
@@ -88,23 +88,43 @@ pub(in crate::solve) fn solve(
         let (omega, dual) = reference::visits(&part, goal, &limits, driver)?;
         let candidate = judge.offer_occupancy(&omega, dual);
         driver.offer(candidate, "conic");
-    } else {
-        let mut method = Road {
-            interior: Interior::new(&part, goal, &limits),
-            judge: &mut judge,
-            ended: false,
-        };
-        driver.run(&mut method);
-        if !driver.done() && !method.ended {
-            // stopped: what is at hand is better than nothing
-            let candidate = method.certified();
-            driver.offer(candidate, "interior-point");
+    } else if problem.formulation == Formulation::Target && visits.is_unbounded() {
+        let (found, told) = by_potentials(&part, problem, visits, options, driver)?;
+        if part.components() == 1 {
+            notes.extend(told);
         }
-        if !driver.done() && driver.alive() && part.mdp().n_pairs() <= MOST_CONIC {
-            // floating point gave out on one road: the other may still get through
-            if let Ok((omega, dual)) = reference::visits(&part, goal, &limits, driver) {
-                let candidate = judge.offer_occupancy(&omega, dual);
-                driver.offer(candidate, "conic");
+        let candidate = Candidate {
+            policy: part.whole_policy(mdp, &found.policy),
+            objective: -found.objective,
+            bound: -found.bound,
+            dual: found.dual,
+        };
+        driver.offer(candidate, "newton");
+    } else {
+        let interior = Interior::new(&part, goal, &limits);
+        if let (Form::Floor(wanted), false, true) =
+            (goal.form(), interior.factors(), limits.is_empty())
+        {
+            let mut method = Walk {
+                flows: Flows::new(&part, wanted),
+                judge: &mut judge,
+            };
+            driver.run(&mut method);
+            if !driver.done() {
+                let candidate = method.certified();
+                driver.offer(candidate, method.name());
+            }
+        } else {
+            let mut method = Road {
+                interior,
+                judge: &mut judge,
+                ended: false,
+            };
+            driver.run(&mut method);
+            if !driver.done() && !method.ended {
+                // stopped: what is at hand is better than nothing
+                let candidate = method.certified();
+                driver.offer(candidate, method.name());
             }
         }
     }
@@ -135,6 +155,36 @@ pub(super) fn reports(limits: &[Limit], values: &[f64], prices: &[f64]) -> Vec<L
         },
     };
     given.map(report).collect()
+}
+
+/// A target without restarts and limits is State Entropy with weights.
+fn by_potentials(
+    part: &Occupancies,
+    problem: &Problem,
+    visits: &Visits,
+    options: &Options,
+    driver: &mut Driver<'_>,
+) -> Result<(Candidate, Vec<String>)> {
+    let whole: f64 = visits.target.iter().sum();
+    let share = |s: &usize| (visits.target[*s] / whole).ln();
+    let weights = Target {
+        log_weights: part.states().iter().map(share).collect(),
+        actions: 0.0,
+    };
+    let problem = Problem {
+        formulation: Formulation::StateEntropy,
+        ..*problem
+    };
+    let first = crate::solve::known(part.mdp(), &problem, &weights, None);
+    let kind = Kind {
+        maximises: true,
+        dual_follows_policy: true,
+    };
+    let gaps = (driver.absolute, driver.relative);
+    driver.helping(kind, gaps, first, |inner| {
+        let notes = super::solve(part.mdp(), &problem, &weights, options, None, inner)?;
+        Ok((inner.best().clone(), notes))
+    })
 }
 
 /// The utility of a formulation on the whole model.
@@ -168,11 +218,6 @@ fn variances(mdp: &Mdp, visits: &Visits) -> Vec<f64> {
     } else {
         visits.errors.clone()
     }
-}
-
-pub(super) fn limit_size(limit: &Limit) -> f64 {
-    let largest = limit.cost.iter().fold(0.0, |m: f64, c| m.max(c.abs()));
-    if largest > 0.0 { largest } else { 1.0 }
 }
 
 /// The pairs that may be visited at all: not those of states with a target of zero, nor those dearer than a budget that no pair
@@ -278,14 +323,11 @@ fn missed(
 
 pub(super) fn notes(mdp: &Mdp, part: &Occupancies) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut components = part.component().to_vec();
-    components.sort_unstable();
-    components.dedup();
-    if components.len() > 1 {
+    let components = part.components();
+    if components > 1 {
         notes.push(format!(
-            "the model falls into {} parts that cannot all be reached for ever from one start: the objective is that of the \
-             best mixture of them, the steady state below is the one reached from the start distribution",
-            components.len()
+            "the model falls into {components} parts that cannot all be reached for ever from one start: the objective is that \
+             of the best mixture of them, the steady state below is the one reached from the start distribution"
         ));
     }
     let left = mdp.n_states() - part.states().len();
@@ -349,24 +391,16 @@ fn best_average(
         maximises: true,
         dual_follows_policy: true,
     };
-    let (bound, close) = driver.helping(kind, (gap, 0.0), first, |inner| {
+    driver.helping(kind, (gap, 0.0), first, |inner| {
         let mut judge = Judge::of_average(part, reward, limits);
         let mut method = Road {
             interior: Interior::new(part, reward, limits),
             judge: &mut judge,
             ended: false,
         };
-        let close = inner.run(&mut method);
-        (inner.best().bound, close)
-    });
-    if close || part.mdp().n_pairs() > MOST_CONIC || !driver.alive() {
-        return bound;
-    }
-    // floating point gave out on one road: the other may still get through
-    match conic_average(part, reward, limits, driver) {
-        Ok((_, proven, _)) => bound.min(proven),
-        Err(_) => bound,
-    }
+        inner.run(&mut method);
+        inner.best().bound
+    })
 }
 
 /// The best long-run average reward by the conic solver: what it visits (empty where that is beyond a limit), what no policy

@@ -1,17 +1,25 @@
 //! One Newton direction of the [interior-point method](super): everything but the potentials and the border is eliminated.
 //!
-//! With $K$, $A$ as in [`normal`](super::normal) and a border $B$ of one column each for $\lambda$, the prices and $t$,
+//! With $K$, $A$ as in [`normal`](super::normal) and a border of one column each for $\lambda$, the prices and $t$,
 //!
-//! $$ \begin{pmatrix} K & A^\top & B \\\\ A & & \\\\ B^\top & & D \end{pmatrix}
-//!    \begin{pmatrix} d\omega \\\\ dV \\\\ d\eta \end{pmatrix} = \begin{pmatrix} G \\\\ r_p \\\\ q \end{pmatrix} . $$
+//! $$ \begin{pmatrix} K & A^\top & B \\\\ A & & F \\\\ B^\top & F^\top & D \end{pmatrix}
+//!    \begin{pmatrix} du \\\\ dV \\\\ d\eta \end{pmatrix} = \begin{pmatrix} G \\\\ r_p \\\\ q \end{pmatrix} . $$
+//!
+//! For coverage $d\omega = du + b\, dt$, and $u$ is the unknown: at the optimum most $u$ vanish, their weights $r / u$ run away, and written
+//! in $\omega$ the column of $t$ would be the difference of two such numbers. In $u$ it is $B = N^\top \mathrm{diag}(w) N b$, $F = A b$. All other
+//! utilities have $u = \omega$.
+//!
+//! With restarts $t$ takes the place of one pair among those that stay positive: they are one too few to determine all potentials, and
+//! $A K^{-1} A^\top$ tends to a singular matrix. So $h$ is added to the diagonal of one state $i$, and its potential becomes an unknown of the
+//! border, with $F = h e_i$ and $D = -h$, that takes it back.
 
 use super::Interior;
 use crate::linalg::gauss::gauss;
 use crate::solve::driver::Driver;
 
-/// Relative accuracy of solutions with a factor; without one, so many times the distance from the optimum, between two values.
+/// Relative accuracy of solutions with a factor; without one, the mean of the products, between two values.
 const ACCURATE: f64 = 1e-13;
-const ROUGH: (f64, f64) = (1e-7, 1e-4);
+const ROUGH: (f64, f64) = (1e-7, 1e-2);
 
 /// A change of everything.
 pub(super) struct Step {
@@ -35,9 +43,10 @@ impl Step {
     }
 }
 
-/// A column of the border: as it is, its potentials, and what is left of it along the flow constraints.
+/// A column of the border: its $B$ and $F$ (empty if zero), its potentials, and what is left of it along the flow constraints.
 struct Column {
     given: Vec<f64>,
+    flow: Vec<f64>,
     v: Vec<f64>,
     along: Vec<f64>,
 }
@@ -71,25 +80,47 @@ impl Direction {
         let wanted = if at.normal.factors() {
             ACCURATE
         } else {
-            (1e-2 * at.mu()).clamp(ROUGH.0, ROUGH.1)
+            at.mu().clamp(ROUGH.0, ROUGH.1)
         };
         // border: lambda, prices, t
-        let mut given: Vec<Vec<f64>> = Vec::new();
+        let mut given: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
         if at.part.restart() == 0.0 {
-            given.push(vec![1.0; pairs]);
+            given.push((vec![1.0; pairs], Vec::new()));
         }
         for (limit, unit) in at.limits.iter().zip(&at.cost_units) {
-            given.push(limit.cost.iter().map(|c| c / unit).collect());
+            let cost = limit.cost.iter().map(|c| c / unit).collect();
+            given.push((cost, Vec::new()));
+        }
+        if let Some((s, extra)) = at.normal.to_set_free() {
+            let mut flow = vec![0.0; at.v.len()];
+            flow[s] = extra;
+            given.push((vec![0.0; pairs], flow));
         }
         if let Some((floor, _)) = &at.floor {
-            let of = |i: usize| -at.r[i] / at.u[i] * floor[i];
-            given.push((0..pairs).map(of).collect());
+            let mut weighted = floor.clone();
+            for range in at.of_states() {
+                let row = &mut weighted[range.clone()];
+                spare(row, at.part.xi());
+                row.iter_mut()
+                    .zip(&weight[range])
+                    .for_each(|(x, w)| *x *= w);
+                spare(row, at.part.xi());
+            }
+            let mut flow = vec![0.0; at.v.len()];
+            at.normal.rows(floor, &mut flow);
+            given.push((weighted, flow));
         }
         let mut columns = Vec::with_capacity(given.len());
-        for given in given {
-            let nothing = vec![0.0; at.v.len()];
-            let (v, along) = through(at, &given, &nothing, wanted, driver);
-            columns.push(Column { given, v, along });
+        let nothing = vec![0.0; at.v.len()];
+        for (given, flow) in given {
+            let wanted_flow = if flow.is_empty() { &nothing } else { &flow };
+            let (v, along) = through(at, &given, wanted_flow, wanted, driver);
+            columns.push(Column {
+                given,
+                flow,
+                v,
+                along,
+            });
         }
         let mut residual = vec![0.0; pairs];
         at.normal.columns(&at.v, &mut residual);
@@ -154,16 +185,15 @@ impl Direction {
             }
         }
         let wanted = self.wanted;
-        let (mut v, mut omega) = through(at, &right, &self.flow, wanted, driver);
+        let (mut v, mut u) = through(at, &right, &self.flow, wanted, driver);
         // the border's own equations
         let k = self.columns.len();
         let (mut matrix, mut q) = (vec![0.0; k * k], vec![0.0; k]);
-        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        for i in 0..k {
-            for j in 0..k {
-                matrix[i * k + j] = -dot(&self.columns[i].given, &self.columns[j].along);
+        for (i, row) in self.columns.iter().enumerate() {
+            for (j, column) in self.columns.iter().enumerate() {
+                matrix[i * k + j] = -dot(&row.given, &column.along) - dot(&row.flow, &column.v);
             }
-            q[i] = -dot(&self.columns[i].given, &omega);
+            q[i] = -dot(&row.given, &u) - dot(&row.flow, &v);
         }
         let with_lambda = usize::from(at.part.restart() == 0.0);
         if with_lambda == 1 {
@@ -175,19 +205,25 @@ impl Direction {
             q[i] += at.slack(j) - at.s[j] - from_s[j] / at.y[j];
         }
         if let Some((floor, _)) = &at.floor {
-            let i = k - 1;
-            let mut square = 0.0;
+            let t = k - 1;
+            if let Some((_, extra)) = at.normal.to_set_free() {
+                matrix[(t - 1) * k + t - 1] -= extra;
+            }
+            for i in 0..t {
+                let meets = dot(&self.columns[i].given, floor);
+                matrix[i * k + t] += meets;
+                matrix[t * k + i] += meets;
+            }
+            matrix[t * k + t] += dot(&self.columns[t].given, floor);
             let mut lacks = at.units;
             for (p, b) in floor.iter().enumerate() {
-                square += at.r[p] / at.u[p] * b * b;
-                lacks -= b * (at.r[p] + from_u[p]);
+                lacks += b * (right[p] - at.r[p] - from_u[p]);
             }
-            matrix[i * k + i] += square;
-            q[i] += lacks;
+            q[t] += lacks;
         }
         let border = gauss(matrix, q);
         for (column, change) in self.columns.iter().zip(&border) {
-            for (x, c) in omega.iter_mut().zip(&column.along) {
+            for (x, c) in u.iter_mut().zip(&column.along) {
                 *x -= change * c;
             }
             for (x, c) in v.iter_mut().zip(&column.v) {
@@ -202,6 +238,10 @@ impl Direction {
             0.0
         };
         // back to what was eliminated
+        let mut omega = u.clone();
+        if let Some((floor, _)) = &at.floor {
+            omega.iter_mut().zip(floor).for_each(|(x, b)| *x += t * b);
+        }
         let mut step = Step {
             x: omega.clone(),
             z: vec![0.0; pairs],
@@ -224,13 +264,12 @@ impl Direction {
                 step.r[i] = at.linear.pair[i] - at.r[i] - at.linear.pair_slope[i] * step.omega[i];
             }
         }
-        if let Some((floor, _)) = &at.floor {
+        if at.floor.is_some() {
             step.state_r.fill(0.0);
-            let du = |i: usize| step.omega[i] - t * floor[i];
-            step.u = (0..pairs).map(du).collect();
             for i in 0..pairs {
-                step.r[i] = from_u[i] - at.r[i] / at.u[i] * step.u[i];
+                step.r[i] = from_u[i] - at.r[i] / at.u[i] * u[i];
             }
+            step.u = u;
         }
         for j in 0..at.s.len() {
             let cost = &at.limits[j].cost;
@@ -241,7 +280,17 @@ impl Direction {
     }
 }
 
-/// Potentials and the change of $\omega$ for one right-hand side without border: $K d\omega + A^\top dV = G$, $A d\omega = r_p$.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// $N = N^\top$ of one state: takes off $\xi$ times the sum.
+fn spare(row: &mut [f64], xi: f64) {
+    let sum: f64 = row.iter().sum();
+    row.iter_mut().for_each(|x| *x -= xi * sum);
+}
+
+/// Potentials and the change of $u$ for one right-hand side without border: $K du + A^\top dV = G$, $A du = r_p$.
 fn through(
     at: &mut Interior<'_>,
     right: &[f64],
@@ -249,19 +298,26 @@ fn through(
     wanted: f64,
     driver: &mut Driver<'_>,
 ) -> (Vec<f64>, Vec<f64>) {
+    let mut v = vec![0.0; flow.len()];
     let mut along = right.to_vec();
     at.normal.divide(&mut along);
-    let mut lacks = vec![0.0; flow.len()];
-    at.normal.rows(&along, &mut lacks);
-    for (x, f) in lacks.iter_mut().zip(flow) {
-        *x -= f;
+    let (mut lacks, mut columns) = (vec![0.0; flow.len()], vec![0.0; right.len()]);
+    // weights range widely: with a factor at hand a second round takes back what rounding has added to the flow
+    for _ in 0..1 + usize::from(at.normal.factors()) {
+        at.normal.rows(&along, &mut lacks);
+        for (x, f) in lacks.iter_mut().zip(flow) {
+            *x -= f;
+        }
+        at.normal.hold_potentials(&v, -1.0, &mut lacks);
+        let change = at.normal.solve(&lacks, wanted, &mut || !driver.alive());
+        at.normal.columns(&change, &mut columns);
+        at.normal.divide(&mut columns);
+        for (x, c) in along.iter_mut().zip(&columns) {
+            *x -= c;
+        }
+        for (v, c) in v.iter_mut().zip(&change) {
+            *v += c;
+        }
     }
-    let v = at.normal.solve(&lacks, wanted, &mut || !driver.alive());
-    let mut columns = vec![0.0; along.len()];
-    at.normal.columns(&v, &mut columns);
-    for (x, (g, c)) in along.iter_mut().zip(right.iter().zip(&columns)) {
-        *x = g - c;
-    }
-    at.normal.divide(&mut along);
     (v, along)
 }

@@ -15,6 +15,7 @@
 
 mod direction;
 mod normal;
+mod triangle;
 
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
@@ -116,7 +117,7 @@ impl<'a> Interior<'a> {
             state_slope: vec![0.0; n],
         };
         let mut interior = Interior {
-            normal: Normal::new(part),
+            normal: Normal::new(part, matches!(utility.form(), Form::Floor(_))),
             units,
             worth: 1.0,
             margins: vec![0.0; limits.len()],
@@ -177,6 +178,11 @@ impl<'a> Interior<'a> {
         interior
     }
 
+    /// Whether its equations are factored.
+    pub(super) fn factors(&self) -> bool {
+        self.normal.factors()
+    }
+
     /// $\xi$ and the pairs of a state.
     fn of_states(&self) -> impl Iterator<Item = std::ops::Range<usize>> + use<'a> {
         let mdp = self.part.mdp();
@@ -218,7 +224,7 @@ impl<'a> Interior<'a> {
     }
 
     /// The largest error of the flow constraints and of the links between rewards and occupancies, relative.
-    pub(super) fn violation(&mut self) -> f64 {
+    pub(super) fn violation(&self) -> f64 {
         let flow: f64 = self.flow_residual().iter().map(|x| x.abs()).sum();
         let limits = (0..self.s.len()).map(|j| (self.slack(j) - self.s[j]).abs());
         let limits = limits.fold(0.0, f64::max);

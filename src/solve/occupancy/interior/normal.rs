@@ -10,6 +10,7 @@
 //! rows are in the products, but not in the preconditioner.
 
 use super::super::cliques::Cliques;
+use super::triangle::triangle;
 use crate::formulation::occupancy::Occupancies;
 use crate::linalg::clique_matrix::CliqueMatrix;
 use crate::model::{Kernel, Mdp};
@@ -38,16 +39,22 @@ pub(super) struct Normal<'a> {
     matrix: Option<CliqueMatrix>,
     /// The diagonal of the matrix.
     diagonal: Vec<f64>,
-    /// One state of each component, whose unknown is held: without restarts the flow constraints of a component sum to zero.
-    held: Vec<usize>,
+    /// One state of each component, and what is added to its diagonal: without restarts the flow constraints of a component sum to
+    /// zero, so that the matrix is singular and potentials are free up to a constant. With the addition it is not, and where the
+    /// right-hand sides of each component sum to zero, as they do but for rounding, the solution is the one that is zero there.
+    held: Vec<(usize, f64)>,
+    /// Whether a free unknown of the border takes the place of one pair, so that with restarts, too, one potential has to be held;
+    /// what it adds is then taken back in the border.
+    scaled: bool,
     pairs: Vec<f64>,
     /// Room for one state: its rows over its clique, and the square of the clique.
     rows: Vec<f64>,
     local: Vec<f64>,
+    weighted: Vec<Vec<f64>>,
 }
 
 impl<'a> Normal<'a> {
-    pub(super) fn new(part: &'a Occupancies) -> Self {
+    pub(super) fn new(part: &'a Occupancies, scaled: bool) -> Self {
         let mdp = part.mdp();
         let n = mdp.n_states();
         let mut block_offsets = vec![0];
@@ -59,12 +66,6 @@ impl<'a> Normal<'a> {
         let cliques = Cliques::new(mdp);
         let matrix = cliques.matrix(MOST_DENSE);
         let matrix = matrix.filter(|m| n <= MOST_DENSE || m.work() <= MOST_WORK);
-        let mut held = Vec::new();
-        if part.restart() == 0.0 {
-            let mut seen = std::collections::HashSet::new();
-            let first = |s: &usize| seen.insert(part.component()[*s]);
-            held = (0..n).filter(first).collect();
-        }
         let most_actions = mdp.max_actions();
         Normal {
             transposed: mdp.kernel().transpose(),
@@ -72,10 +73,12 @@ impl<'a> Normal<'a> {
             block_offsets,
             state_of,
             diagonal: vec![0.0; n],
-            held,
+            held: Vec::new(),
+            scaled,
             pairs: vec![0.0; mdp.n_pairs()],
             rows: vec![0.0; most_actions * cliques.largest],
             local: vec![0.0; cliques.largest * cliques.largest],
+            weighted: Vec::new(),
             matrix,
             cliques,
             part,
@@ -117,20 +120,9 @@ impl<'a> Normal<'a> {
         let (mdp, xi) = (self.mdp(), self.part.xi());
         for s in 0..mdp.n_states() {
             let pairs = mdp.pairs(s);
-            let n = pairs.len();
             let (h, w) = (&pair[pairs.clone()], &weight[pairs]);
             let block = &mut self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
-            let common = state[s] + xi * xi * w.iter().sum::<f64>();
-            for a in 0..n {
-                for b in 0..=a {
-                    let mut x = common - xi * (w[a] + w[b]);
-                    if a == b {
-                        x += h[a] + w[a];
-                    }
-                    block[a * n + b] = x;
-                }
-            }
-            if !cholesky(block, n) {
+            if !triangle(block, &mut self.weighted, h, state[s], w, xi) {
                 return false;
             }
         }
@@ -193,8 +185,9 @@ impl<'a> Normal<'a> {
             }
             matrix.add_clique(s, local);
         }
+        self.hold();
         if let Some(matrix) = &mut self.matrix {
-            for &s in &self.held {
+            for &(s, _) in &self.held {
                 matrix.double_diagonal(s);
             }
             if kernel.has_spread() {
@@ -206,13 +199,50 @@ impl<'a> Normal<'a> {
         self.diagonal.iter().all(|x| x.is_finite())
     }
 
-    /// $A K^{-1} A^\top v$.
+    /// Chooses the states with the largest diagonals: what rounding leaves of the sums is divided by them. With restarts it is the
+    /// likeliest start: the free unknown is the scale of what starts there.
+    fn hold(&mut self) {
+        self.held.clear();
+        let start = self.part.mdp().start();
+        if self.part.restart() > 0.0 {
+            if self.scaled {
+                let likeliest = (0..start.len()).max_by(|a, b| start[*a].total_cmp(&start[*b]));
+                let held = likeliest.map(|s| (s, self.diagonal[s]));
+                self.held.extend(held);
+            }
+        } else if self.factors() {
+            let mut largest = std::collections::BTreeMap::new();
+            for (s, x) in self.diagonal.iter().enumerate() {
+                let best = largest.entry(self.part.component()[s]).or_insert((s, *x));
+                if *x > best.1 {
+                    *best = (s, *x);
+                }
+            }
+            self.held.extend(largest.into_values());
+        }
+    }
+
+    /// The potential that the border has to set free again, and what was added to its diagonal.
+    pub(super) fn to_set_free(&self) -> Option<(usize, f64)> {
+        let free = self.part.restart() > 0.0;
+        self.held.first().copied().filter(|_| free)
+    }
+
+    /// Adds so many times what holding potentials adds to the product of the matrix with them.
+    pub(super) fn hold_potentials(&self, v: &[f64], times: f64, out: &mut [f64]) {
+        for &(s, extra) in &self.held {
+            out[s] += times * extra * v[s];
+        }
+    }
+
+    /// $A K^{-1} A^\top v$, with what holds the potentials.
     fn apply(&mut self, v: &[f64], out: &mut [f64]) {
         let mut pairs = std::mem::take(&mut self.pairs);
         self.columns(v, &mut pairs);
         self.divide(&mut pairs);
         self.rows(&pairs, out);
         self.pairs = pairs;
+        self.hold_potentials(v, 1.0, out);
     }
 
     fn precondition(&mut self, residual: &[f64], out: &mut [f64]) {
@@ -281,27 +311,6 @@ impl<'a> Normal<'a> {
         }
         x
     }
-}
-
-/// $L L^\top$ of a lower triangle, in place.
-fn cholesky(block: &mut [f64], n: usize) -> bool {
-    for a in 0..n {
-        for b in 0..=a {
-            let known: f64 = (0..b).map(|k| block[a * n + k] * block[b * n + k]).sum();
-            let x = block[a * n + b] - known;
-            if a == b {
-                // what is left of a positive number may be rounding
-                let least = 1e-30 * block[a * n + a];
-                if !(x.is_finite() && block[a * n + a] > 0.0) {
-                    return false;
-                }
-                block[a * n + a] = x.max(least).sqrt();
-            } else {
-                block[a * n + b] = x / block[b * n + b];
-            }
-        }
-    }
-    true
 }
 
 /// $L^{-1}$ times `width` columns that stand beside one another, in place.

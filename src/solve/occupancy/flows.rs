@@ -1,0 +1,190 @@
+//! Coverage of models too large to factor, by restarted primal-dual steps.
+//!
+//! With $\omega = t\, w$ coverage is a linear program without a scale: the fewest steps in which $b$ of each pair can be had,
+//!
+//! $$\min_{w \ge b} \mathbf 1 \cdot w \quad \text{subject to} \quad A w = 0, \; N w \ge 0 ,$$
+//!
+//! $A w = d - P_\rho^\top w$ the flow constraints, $N w = w - \xi d$, and $t$ is one over the optimum. With multipliers $V$ and $z \ge 0$ the
+//! reduced costs $r = 1 - A^\top V - N^\top z$, raised by what makes them positive, are rewards whose bound is computed apart. A step is
+//! two products with $P$. An interior-point method would need hundreds of times as many: near a vertex its equations are too
+//! uneven for conjugate gradients.
+
+use super::interior::Dual;
+use crate::formulation::occupancy::Occupancies;
+use crate::formulation::simplex;
+use crate::linalg::parallel;
+use crate::model::Kernel;
+use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle};
+
+/// Steps before the first answer is looked at, and the factor from one look to the next.
+const FIRST_LOOK: usize = 200;
+const LOOK: f64 = 1.25;
+
+/// The linear program; $y = (V, z)$, without $z$ where $\xi = 0$.
+struct Fewest<'a> {
+    part: &'a Occupancies,
+    transposed: Kernel,
+    wanted: Vec<f64>,
+    /// $\Sigma$ of each state; the other scales are the same for all.
+    scale: Vec<f64>,
+}
+
+impl Fewest<'_> {
+    fn with_floor(&self) -> bool {
+        self.part.xi() > 0.0
+    }
+
+    /// $T$, from the sums of a column: two of $A$, two of $N$.
+    fn primal_scale(&self) -> f64 {
+        if self.with_floor() { 0.25 } else { 0.5 }
+    }
+
+    /// $\Sigma$ of one multiplier.
+    fn dual_scale(&self, i: usize) -> f64 {
+        self.scale.get(i).copied().unwrap_or(0.5)
+    }
+
+    /// Takes $\xi$ times the sum of each state off its pairs: $N$, which is its own transpose.
+    fn spare(&self, numbers: &mut [f64]) {
+        let xi = self.part.xi();
+        parallel::blocks(self.part.mdp().first_pair(), numbers, |_, row| {
+            let sum: f64 = row.iter().sum();
+            row.iter_mut().for_each(|x| *x -= xi * sum);
+        });
+    }
+}
+
+impl Saddle for Fewest<'_> {
+    fn primal_gradient(&self, y: &[f64], out: &mut [f64]) {
+        let (v, z) = y.split_at(self.scale.len());
+        // P V - V is minus the transposed flow constraints
+        self.part.advantage(&[], v, &[], out);
+        let mut spared = z.to_vec();
+        if self.with_floor() {
+            self.spare(&mut spared);
+        }
+        parallel::update(out, |i, x| 1.0 + x - spared.get(i).copied().unwrap_or(0.0));
+    }
+
+    fn dual_gradient(&self, x: &[f64], out: &mut [f64]) {
+        let mdp = self.part.mdp();
+        let (flow, floor) = out.split_at_mut(self.scale.len());
+        mdp.kernel().arrivals(&self.transposed, x, flow);
+        let (restart, start) = (self.part.restart(), mdp.start());
+        let inflow = restart * x.iter().sum::<f64>();
+        parallel::update(flow, |s, arriving| {
+            let d: f64 = x[mdp.pairs(s)].iter().sum();
+            (1.0 - restart) * arriving + inflow * start[s] - d
+        });
+        if self.with_floor() {
+            floor.copy_from_slice(x);
+            self.spare(floor);
+            parallel::update(floor, |_, x| -x);
+        }
+    }
+
+    fn primal_step(&self, x: &[f64], gradient: &[f64], step: f64, out: &mut [f64]) {
+        let step = step * self.primal_scale();
+        parallel::update(out, |i, _| (x[i] - step * gradient[i]).max(self.wanted[i]));
+    }
+
+    fn dual_step(&self, y: &[f64], gradient: &[f64], step: f64, out: &mut [f64]) {
+        let free = self.scale.len();
+        parallel::update(out, |i, _| {
+            let moved = y[i] + step * self.dual_scale(i) * gradient[i];
+            if i < free { moved } else { moved.max(0.0) }
+        });
+    }
+
+    fn scale_primal(&self, v: &[f64], out: &mut [f64]) {
+        parallel::update(out, |i, _| self.primal_scale() * v[i]);
+    }
+
+    fn scale_dual(&self, v: &[f64], out: &mut [f64]) {
+        parallel::update(out, |i, _| self.dual_scale(i) * v[i]);
+    }
+
+    fn primal_norm(&self, v: &[f64]) -> f64 {
+        parallel::sum(v.len(), |i| v[i] * v[i]) / self.primal_scale()
+    }
+
+    fn dual_norm(&self, v: &[f64]) -> f64 {
+        parallel::sum(v.len(), |i| v[i] * v[i] / self.dual_scale(i))
+    }
+}
+
+/// The steps.
+pub(super) struct Flows<'a> {
+    program: Fewest<'a>,
+    iteration: Iteration,
+    taken: usize,
+    look: usize,
+}
+
+impl<'a> Flows<'a> {
+    /// `wanted` is $b$ on the part.
+    pub(super) fn new(part: &'a Occupancies, wanted: &[f64]) -> Self {
+        let mdp = part.mdp();
+        let (n, pairs) = (mdp.n_states(), mdp.n_pairs());
+        let mean = wanted.iter().sum::<f64>() / pairs as f64;
+        let transposed = mdp.kernel().transpose();
+        // the sums of the rows of A: its own pairs, what arrives, what starts over
+        let mut arriving = vec![0.0; n];
+        mdp.kernel()
+            .arrivals(&transposed, &vec![1.0; pairs], &mut arriving);
+        let sum = |s: usize| {
+            let moved = (1.0 - part.restart()) * arriving[s];
+            mdp.n_actions(s) as f64 + moved + part.restart() * mdp.start()[s] * pairs as f64
+        };
+        let program = Fewest {
+            scale: (0..n).map(|s| 1.0 / sum(s)).collect(),
+            wanted: wanted.iter().map(|b| b / mean).collect(),
+            transposed,
+            part,
+        };
+        let y = vec![0.0; if program.with_floor() { n + pairs } else { n }];
+        let iteration = Iteration::new(&program, program.wanted.clone(), y, 1.0);
+        Flows {
+            program,
+            iteration,
+            taken: 0,
+            look: FIRST_LOOK,
+        }
+    }
+
+    /// One step; whether it is time to look at the answer.
+    pub(super) fn step(&mut self) -> bool {
+        self.iteration.advance(&self.program);
+        self.taken += 1;
+        let due = self.taken >= self.look;
+        if due {
+            self.look = (LOOK * self.taken as f64) as usize;
+        }
+        due
+    }
+
+    /// The policy at hand, the visits of its states, and the dual point.
+    pub(super) fn answer(&self) -> (Vec<f64>, Vec<f64>, Dual) {
+        let (part, w) = (self.program.part, &self.iteration.x);
+        let mdp = part.mdp();
+        let mut policy = w.clone();
+        let mut d = vec![0.0; mdp.n_states()];
+        for s in 0..d.len() {
+            d[s] = w[mdp.pairs(s)].iter().sum();
+            policy[mdp.pairs(s)].iter_mut().for_each(|p| *p /= d[s]);
+        }
+        let policy = simplex::feasible(mdp, part.xi(), policy);
+        let mut r = vec![0.0; w.len()];
+        self.program.primal_gradient(&self.iteration.y, &mut r);
+        let least = r.iter().copied().fold(f64::INFINITY, f64::min);
+        r.iter_mut().for_each(|r| *r -= least);
+        let v = self.iteration.y[..d.len()].iter().map(|v| -v);
+        let dual = Dual {
+            r,
+            v: v.collect(),
+            prices: Vec::new(),
+            price_scale: 1.0,
+        };
+        (policy, d, dual)
+    }
+}
