@@ -24,7 +24,7 @@ PYTHON_SOURCES := Cargo.toml Cargo.lock python/Cargo.toml python/pyproject.toml 
 	$(shell find src python/src -name '*.rs') $(wildcard src/studio/page/*)
 
 test-python: $(VENV)/built $(VENV)/browser
-	cd python && ../$(VENV)/bin/python -m pytest -q
+	cd python && ../$(VENV)/bin/python -m pytest -q -n 2 --dist worksteal
 
 $(VENV)/tools: python/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
