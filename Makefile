@@ -12,11 +12,11 @@ test:
 
 .PHONY: compiled
 compiled:
-	cargo test --release --workspace --no-run -q
+	cargo test --profile checked --workspace --no-run -q
 
 # the whole workspace, so that the package finds the library and its dependencies compiled with the same features
 test-rust:
-	cargo test --release --workspace
+	cargo test --profile checked --workspace
 
 # The package lives in its own virtual environment, built in place from the same target folder as
 # the program. Made anew only when something it is built from changes.
@@ -39,7 +39,7 @@ $(VENV)/browser: $(VENV)/tools
 	touch $@
 
 $(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)
-	$(VENV)/bin/maturin develop --release -q --features program -m python/Cargo.toml
+	$(VENV)/bin/maturin develop --profile checked -q --features program -m python/Cargo.toml
 	touch $@
 
 lint: lint-python lint-dependencies lint-workflows

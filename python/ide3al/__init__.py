@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ._studio import Studio, studio
     from .abstraction import Abstraction
     from .account import Account
-    from .agents import IDE3AL, CountBased, MaxEnt, Random
+    from .algorithms import IDE3AL, CountBased, MaxEnt, Random
     from .analysis import Analysis, analyze
     from .auditing import audit
     from .collecting import collect
@@ -77,7 +77,7 @@ _HOMES = {
     "_studio": ("Studio", "studio"),
     "abstraction": ("Abstraction",),
     "account": ("Account",),
-    "agents": ("IDE3AL", "CountBased", "MaxEnt", "Random"),
+    "algorithms": ("IDE3AL", "CountBased", "MaxEnt", "Random"),
     "analysis": ("Analysis", "analyze"),
     "auditing": ("audit",),
     "collecting": ("collect",),

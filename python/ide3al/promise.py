@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _ide3al
 from ._ide3al import Error
-from .agents import IDE3AL
+from .algorithms import IDE3AL
 from .card import NAMED
 from .episodes import Episode, Lessons, Plan
 from .mdp import Floats, Integers

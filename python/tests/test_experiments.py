@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from program import PROGRAM
 
 import ide3al
 
@@ -34,10 +35,9 @@ def test_figures_do_not_depend_on_threads_and_follow_the_seed(result):
 
 
 def test_files_are_those_of_the_command_line(result, tmp_path):
-    program = Path(__file__).parents[2] / "target" / "release" / "ide3al"
-    if not program.exists():
-        pytest.skip("the program is not built: cargo build --release")
-    command = [program, "learn", "single-chain", "--runs", "3", "--iterations", "8", "--batch", "20"]
+    if not PROGRAM.exists():
+        pytest.skip("the program is not built: make compiled")
+    command = [PROGRAM, "learn", "single-chain", "--runs", "3", "--iterations", "8", "--batch", "20"]
     command += ["--seed", "5", "--goal", "--out", tmp_path / "program"]
     subprocess.run(command, check=True, capture_output=True)
     result.save(tmp_path / "python")

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from program import PROGRAM
 
 import ide3al
 from ide3al.envs import ModelEnv
-
-PROGRAM = Path(__file__).parents[2] / "target" / "release" / "ide3al"
 
 
 class Enough(Exception):
@@ -167,7 +166,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_names_the_new_one(tmp_path):
     assert not (tmp_path / "runs" / "runs.csv").exists()
 
 
-@pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not built: cargo build --release")
+@pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not built: make compiled")
 @pytest.mark.parametrize("formulation", ["frobenius", "infinity", "column-sum", "dual", "state-entropy"])
 @pytest.mark.parametrize("ending", ["json", "npy"])
 def test_policies_are_those_of_the_command_line(formulation, ending, tmp_path):
@@ -178,7 +177,7 @@ def test_policies_are_those_of_the_command_line(formulation, ending, tmp_path):
     assert ours.read_bytes() == theirs.read_bytes()
 
 
-@pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not built: cargo build --release")
+@pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not built: make compiled")
 @pytest.mark.parametrize("ending", ["json", "npz", "umb"])
 def test_models_are_those_of_the_command_line(ending, tmp_path):
     theirs, ours = tmp_path / f"program.{ending}", tmp_path / f"python.{ending}"
