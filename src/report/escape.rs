@@ -1,7 +1,7 @@
 //! Text from anywhere into XML and HTML, as text and as nothing else.
 
 /// Escapes for element content and for quoted attribute values, in HTML and in XML; what is not
-/// [`showable`] is replaced.
+/// `showable` is replaced.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
