@@ -87,11 +87,11 @@ fn random_model(rng: &mut ChaCha8Rng) -> Mdp {
     mdp.unwrap().with_start_state(0).unwrap()
 }
 
-fn random_rows(mdp: &Mdp, xi: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
+/// A policy with every action at least `xi`, near a corner as often as inside.
+pub(crate) fn random_rows(mdp: &Mdp, xi: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut rows = Vec::with_capacity(mdp.n_pairs());
     for s in 0..mdp.n_states() {
         let n = mdp.n_actions(s);
-        // near a corner as often as inside
         let sharp = 10f64.powf(2.0 * rng.random::<f64>() - 1.0);
         let weights: Vec<f64> = (0..n)
             .map(|_| (rng.random::<f64>() + 1e-12).powf(sharp))

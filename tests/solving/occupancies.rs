@@ -11,6 +11,8 @@ use ide3al::solve::{Options, Solution, Status, solve_visits};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::episode::random_rows;
+
 /// Up to nine states and three actions, rows of random length; a way round, so that all states are visited for ever.
 fn random_model(rng: &mut ChaCha8Rng) -> Mdp {
     let (n, actions) = (rng.random_range(2..10usize), rng.random_range(2..4usize));
@@ -26,20 +28,6 @@ fn random_model(rng: &mut ChaCha8Rng) -> Mdp {
         true
     });
     mdp.unwrap().with_start_state(0).unwrap()
-}
-
-/// A policy with every action at least `xi`, near a corner as often as inside.
-fn random_policy(mdp: &Mdp, xi: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
-    let mut policy = Vec::with_capacity(mdp.n_pairs());
-    for s in 0..mdp.n_states() {
-        let n = mdp.n_actions(s);
-        let sharp = 10f64.powf(2.0 * rng.random::<f64>() - 1.0);
-        let draw = |_| (rng.random::<f64>() + 1e-9).powf(sharp);
-        let weights: Vec<f64> = (0..n).map(draw).collect();
-        let sum: f64 = weights.iter().sum();
-        policy.extend(weights.iter().map(|w| xi + (1.0 - n as f64 * xi) * w / sum));
-    }
-    policy
 }
 
 fn spent(limit: &Limit, omega: &[f64]) -> f64 {
@@ -65,7 +53,7 @@ fn any_dual_point_bounds_every_policy() {
         let m = part.mdp();
         let near_all = vec![1.0; m.n_states()];
         let omegas: Vec<Vec<f64>> = (0..60)
-            .map(|_| part.of_policy(&random_policy(m, xi, &mut rng), &near_all))
+            .map(|_| part.of_policy(&random_rows(m, xi, &mut rng), &near_all))
             .collect();
         let mut limit = random_limit(&mdp, &mut rng);
         let mut limits = part.limits(&[limit.clone()]);
@@ -159,7 +147,7 @@ fn limits_are_met_and_have_prices() {
         let mut tight = random_limit(&mdp, &mut rng);
         let own = |policy: &[f64]| spent(&tight, &part.of_policy(policy, &even));
         let least = (0..300)
-            .map(|_| own(&random_policy(&mdp, 0.01, &mut rng)))
+            .map(|_| own(&random_rows(&mdp, 0.01, &mut rng)))
             .fold(f64::INFINITY, f64::min);
         let most = spent(&tight, &omega);
         if least > most - 1e-3 {

@@ -82,7 +82,7 @@ fn settle<P: Program>(
     driver: &mut Driver<'_>,
 ) -> bool {
     point.begin_on_face(frozen, CENTRE);
-    if let Some(steps) = point.find_active_sets() {
+    if let Some(steps) = point.find_active_sets(|| driver.alive()) {
         driver.count(steps);
         return driver.alive();
     }

@@ -59,11 +59,14 @@ impl Saddle for Fewest<'_> {
         let (v, z) = y.split_at(self.scale.len());
         // P V - V is minus the transposed flow constraints
         self.part.advantage(&[], v, &[], out);
-        let mut spared = z.to_vec();
-        if self.with_floor() {
-            self.spare(&mut spared);
-        }
-        parallel::update(out, |i, x| 1.0 + x - spared.get(i).copied().unwrap_or(0.0));
+        let (mdp, xi) = (self.part.mdp(), self.part.xi());
+        parallel::blocks(mdp.first_pair(), out, |s, row| {
+            let z = z.get(mdp.pairs(s)).unwrap_or_default();
+            let sum: f64 = z.iter().sum();
+            for (k, x) in row.iter_mut().enumerate() {
+                *x = 1.0 + *x - z.get(k).map_or(0.0, |z| z - xi * sum);
+            }
+        });
     }
 
     fn dual_gradient(&self, x: &[f64], out: &mut [f64]) {

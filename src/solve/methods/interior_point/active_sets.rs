@@ -9,6 +9,8 @@ use super::{InteriorPoint, Program, REFINED, add};
 
 /// So many steps without fewer exchanges than ever before mean that it turns in circles.
 const PATIENCE: usize = 3;
+/// More steps than this an interior-point solve would not take either.
+const MOST_STEPS: usize = 30;
 /// Weight of standing still: what the objective does not determine stays where it is.
 const STILL: f64 = 1e-9;
 /// What counts as beyond a bound, and as a force.
@@ -16,8 +18,12 @@ const BEYOND: f64 = 1e-11;
 const FORCE: f64 = 1e-9;
 
 impl<P: Program> InteriorPoint<P> {
-    /// From a point with some variables frozen to the optimum with these frozen; the number of steps, or nothing if it was not found.
-    pub(in crate::solve) fn find_active_sets(&mut self) -> Option<usize> {
+    /// From a point with some variables frozen to the optimum with these frozen, as long as one is `alive`; the number of steps, or
+    /// nothing if it was not found.
+    pub(in crate::solve) fn find_active_sets(
+        &mut self,
+        mut alive: impl FnMut() -> bool,
+    ) -> Option<usize> {
         let face = self.frozen.clone();
         let before = (self.x.clone(), self.z.clone(), self.y.clone());
         let (room, v) = (self.room.clone(), self.v.clone());
@@ -26,7 +32,10 @@ impl<P: Program> InteriorPoint<P> {
         self.aim.fill(0.0);
         self.aim_v.fill(0.0);
         let (mut fewest, mut since) = (usize::MAX, 0);
-        for step in 1.. {
+        for step in 1..=MOST_STEPS {
+            if !alive() {
+                break;
+            }
             self.residuals();
             self.weigh(STILL);
             if !(self.program.factor(&self.theta) && self.direction(REFINED)) {
