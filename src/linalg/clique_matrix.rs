@@ -105,6 +105,15 @@ impl CliqueMatrix {
         }
     }
 
+    /// The same of a solution with the factor, which waits for memory: each entry of the factor is used twice.
+    pub(crate) fn work_of_solution(&self) -> f64 {
+        let entries = match &self.storage {
+            Storage::Dense { matrix, .. } => 0.5 * (matrix.ncols() as f64).powi(2),
+            Storage::Sparse(sparse) => sparse.factor.len() as f64,
+        };
+        2.0 * SPARSE_COST * entries
+    }
+
     /// The members of a clique, ascending.
     pub(crate) fn members(&self, s: usize) -> &[u32] {
         &self.members[self.offsets[s]..self.offsets[s + 1]]

@@ -63,6 +63,13 @@ impl Conjugate for Coverage {
         }
     }
 
+    fn preferred(&self, out: &mut [f64]) {
+        let sum: f64 = self.wanted.iter().sum();
+        out.iter_mut()
+            .zip(&self.wanted)
+            .for_each(|(x, b)| *x = b / sum);
+    }
+
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
         // merged pairs are played evenly: the one wanted most decides
         let of = |pair: usize| {

@@ -130,6 +130,24 @@ impl Conjugate for Entropies {
         }
     }
 
+    fn preferred(&self, out: &mut [f64]) {
+        let all = self.conjugate(&vec![0.0; out.len()]);
+        for pairs in self.states() {
+            let row = &self.log_weights[pairs.clone()];
+            let psi = self.psi(row.iter().copied());
+            let d = (psi + all).exp();
+            let even = 1.0 / row.len() as f64;
+            for (x, w) in out[pairs].iter_mut().zip(row) {
+                let share = if self.tau > 0.0 {
+                    ((w - psi) / self.tau).exp()
+                } else {
+                    even
+                };
+                *x = d * share;
+            }
+        }
+    }
+
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
         let mut log_weights: Vec<f64> = Vec::with_capacity(part.mdp().n_pairs());
         for pair in 0..part.mdp().n_pairs() {

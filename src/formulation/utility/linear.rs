@@ -37,6 +37,11 @@ impl Conjugate for Average {
         r.copy_from_slice(&self.reward);
     }
 
+    fn preferred(&self, out: &mut [f64]) {
+        // the best pair alone is no place to begin
+        out.fill(1.0 / self.reward.len() as f64);
+    }
+
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
         Box::new(Average::new(part.means(&self.reward)))
     }

@@ -42,6 +42,10 @@ pub trait Conjugate: Utility {
     /// $P_\rho V - V - \sum_j y_j c_j$ per pair. Otherwise `r` stays as it is.
     fn reward(&self, _xi: f64, _advantage: &[f64], _r: &mut [f64]) {}
 
+    /// What one would visit if nothing stood in the way: the $\omega \ge 0$, $\sum \omega = 1$ with the greatest utility, where the
+    /// interior-point method begins.
+    fn preferred(&self, out: &mut [f64]);
+
     /// The same utility of the occupancies of a part of the model.
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate>;
 

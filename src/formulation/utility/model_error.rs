@@ -109,6 +109,14 @@ impl Conjugate for ModelError {
         }
     }
 
+    fn preferred(&self, out: &mut [f64]) {
+        // c / x^2 is the same everywhere; samples had are left out of account
+        let sum: f64 = self.c.iter().map(|c| c.sqrt()).sum();
+        out.iter_mut()
+            .zip(&self.c)
+            .for_each(|(x, c)| *x = c.sqrt() / sum);
+    }
+
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
         // merged pairs are played evenly, each a share of their state; samples had of them count as if they were even, too
         let (mut c, mut had) = (Vec::new(), Vec::new());
@@ -124,11 +132,15 @@ impl Conjugate for ModelError {
     }
 
     fn linearise(&self, omega: &[f64], _d: &[f64], r: &[f64], out: &mut Linear) {
-        // r omega^2 = c is nearer to linear than r = c / omega^2
+        // Let y = c / (r x^2), which is 1 where the reward is the gradient. Far from there y = 1 and ln y = 0 say the same, but
+        // either asks for too much on one side: a reward that grows without need, or one below zero. The milder of the two does not.
         for (pair, (c, x)) in self.terms(omega).enumerate() {
             if c > 0.0 {
-                out.pair[pair] = c / (x * x);
-                out.pair_slope[pair] = 2.0 * r[pair].max(0.0) / x;
+                let r = r[pair].max(f64::MIN_POSITIVE);
+                let y = c / (r * x * x);
+                let lacks = if y > 1.0 { y.ln() } else { y - 1.0 };
+                out.pair[pair] = r + r * lacks;
+                out.pair_slope[pair] = 2.0 * r / x;
             }
         }
     }

@@ -4,6 +4,7 @@
 //! Where the Hessian's factor is sparse enough it is factored, otherwise applied without being formed
 //! (two products with $P$) inside conjugate gradients.
 
+use super::cliques::rounds_worth;
 use super::hessian::{Hessian, Point};
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::simplex;
@@ -11,8 +12,8 @@ use crate::model::{Kernel, Mdp};
 
 /// Below this many states factoring is always cheap.
 const FACTOR_FIRST: usize = 200;
-/// Conjugate gradient steps after which a factor is tried instead.
-const PATIENCE: usize = 150;
+/// Conjugate gradient steps after which a factor is tried instead, or as many as it is worth if these are fewer.
+const PATIENCE: f64 = 150.0;
 /// Multiplications that one factorisation may take where conjugate gradients are the other road.
 const MOST_WORK: f64 = 3e9;
 /// Conjugate gradient steps between two questions whether to stop.
@@ -45,11 +46,11 @@ pub(super) struct Newton<'a> {
 }
 
 impl<'a> Newton<'a> {
-    /// `loose`: a rough answer will do, so that a few products with $P$ may be all it takes; the
+    /// `rough`: a rough answer will do, at least in the beginning, so that a few products with $P$ may be all it takes; the
     /// Hessian's pattern is analysed only where they are not.
-    pub(super) fn new(mdp: &'a Mdp, xi: f64, target: &'a Target, loose: bool) -> Self {
+    pub(super) fn new(mdp: &'a Mdp, xi: f64, target: &'a Target, rough: bool) -> Self {
         let n = mdp.n_states();
-        let factor_later = loose && n >= FACTOR_FIRST;
+        let factor_later = rough && n >= FACTOR_FIRST;
         let factored = if factor_later {
             None
         } else {
@@ -177,7 +178,12 @@ impl<'a> Newton<'a> {
         let mut product = vec![0.0; n];
         let mut rho: f64 = residual.iter().zip(&conjugate).map(|(r, z)| r * z).sum();
         let first = rho;
-        let patience = if self.factor_later { PATIENCE } else { 500 };
+        let patience = if self.factor_later {
+            let dense = (n as f64).powi(3) / 3.0;
+            rounds_worth(mdp, dense).min(PATIENCE) as usize
+        } else {
+            500
+        };
         for round in 0..patience {
             if !(rho > forcing * forcing * first) {
                 return true;

@@ -62,9 +62,10 @@ impl<'a> Potentials<'a> {
     ) -> Self {
         let n = mdp.n_states();
         let loose = driver.relative >= LOOSE;
-        let mut newton = Newton::new(mdp, problem.xi, target, loose);
         let temperature = target.temperature(problem.formulation);
         let smooth = temperature > 0.0;
+        // at the first tau, too, a rough answer will do
+        let mut newton = Newton::new(mdp, problem.xi, target, loose || !smooth);
         // what the smoothing may cost: tau H(actions) <= tau ln A
         let most_actions = (mdp.max_actions() as f64).ln().max(0.1);
         let rough = 0.3 * driver.wanted((n as f64).ln()) / most_actions;

@@ -88,18 +88,6 @@ pub(in crate::solve) fn solve(
         let (omega, dual) = reference::visits(&part, goal, &limits, driver)?;
         let candidate = judge.offer_occupancy(&omega, dual);
         driver.offer(candidate, "conic");
-    } else if problem.formulation == Formulation::Target && visits.is_unbounded() {
-        let (found, told) = by_potentials(&part, problem, visits, options, driver)?;
-        if part.components() == 1 {
-            notes.extend(told);
-        }
-        let candidate = Candidate {
-            policy: part.whole_policy(mdp, &found.policy),
-            objective: -found.objective,
-            bound: -found.bound,
-            dual: found.dual,
-        };
-        driver.offer(candidate, "newton");
     } else {
         let interior = Interior::new(&part, goal, &limits);
         if let (Form::Floor(wanted), false, true) =
@@ -114,6 +102,21 @@ pub(in crate::solve) fn solve(
                 let candidate = method.certified();
                 driver.offer(candidate, method.name());
             }
+        } else if problem.formulation == Formulation::Target
+            && visits.is_unbounded()
+            && !interior.factors()
+        {
+            let (found, told) = by_potentials(&part, problem, visits, options, driver)?;
+            if part.components() == 1 {
+                notes.extend(told);
+            }
+            let candidate = Candidate {
+                policy: part.whole_policy(mdp, &found.policy),
+                objective: -found.objective,
+                bound: -found.bound,
+                dual: found.dual,
+            };
+            driver.offer(candidate, "newton");
         } else {
             let mut method = Road {
                 interior,

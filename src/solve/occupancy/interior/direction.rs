@@ -17,9 +17,13 @@ use super::Interior;
 use crate::linalg::gauss::gauss;
 use crate::solve::driver::Driver;
 
-/// Relative accuracy of solutions with a factor; without one, the mean of the products, between two values.
+/// Relative accuracy of solutions with a factor; before one is needed, and where there is none: then it is the mean of the products,
+/// between two values.
 const ACCURATE: f64 = 1e-13;
+const BEFORE_A_FACTOR: f64 = 1e-5;
 const ROUGH: (f64, f64) = (1e-7, 1e-2);
+/// Flows that a solution with a factor leaves open are small beside this share of what was asked.
+const FLOW_LEFT: f64 = 1e-12;
 
 /// A change of everything.
 pub(super) struct Step {
@@ -41,6 +45,14 @@ impl Step {
         let finite = |v: &[f64]| v.iter().all(|x| x.is_finite());
         finite(&self.omega) && finite(&self.v) && finite(&self.y) && self.t.is_finite()
     }
+}
+
+/// What is added to the products that a direction aims at; nothing where empty.
+#[derive(Default)]
+pub(super) struct Products {
+    pub(super) x: Vec<f64>,
+    pub(super) u: Vec<f64>,
+    pub(super) s: Vec<f64>,
 }
 
 /// A column of the border: its $B$ and $F$ (empty if zero), its potentials, and what is left of it along the flow constraints.
@@ -77,10 +89,10 @@ impl Direction {
         if !at.normal.factor(&slope, &state_slope, &weight) {
             return None;
         }
-        let wanted = if at.normal.factors() {
-            ACCURATE
-        } else {
-            at.mu().clamp(ROUGH.0, ROUGH.1)
+        let wanted = match (at.normal.factored(), at.normal.factors()) {
+            (true, _) => ACCURATE,
+            (_, true) => BEFORE_A_FACTOR,
+            _ => at.mu().clamp(ROUGH.0, ROUGH.1),
         };
         // border: lambda, prices, t
         let mut given: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
@@ -140,12 +152,14 @@ impl Direction {
         })
     }
 
-    /// The direction towards products of `centre`, corrected for the products of the changes of an earlier one.
+    /// The direction towards products of `centre`, corrected for the products of the changes of an earlier one and with others
+    /// added.
     pub(super) fn solve(
         &mut self,
         at: &mut Interior<'_>,
         centre: f64,
         earlier: Option<&Step>,
+        added: &Products,
         driver: &mut Driver<'_>,
     ) -> Step {
         let (pairs, xi) = (at.omega.len(), at.part.xi());
@@ -153,18 +167,22 @@ impl Direction {
             let second = da.map_or(0.0, |d| d[i]) * db.map_or(0.0, |d| d[i]);
             centre - a[i] * b[i] - second
         };
+        let more = |added: &[f64], i: usize| added.get(i).copied().unwrap_or(0.0);
         let for_x = |i: usize| {
+            if !at.bounded[i] {
+                return 0.0;
+            }
             let (dx, dz) = (earlier.map(|e| &e.x[..]), earlier.map(|e| &e.z[..]));
-            product(i, &at.x, &at.z, dx, dz) / at.x[i]
+            (product(i, &at.x, &at.z, dx, dz) + more(&added.x, i)) / at.x[i]
         };
         let for_s = |j: usize| {
             let (ds, dy) = (earlier.map(|e| &e.s[..]), earlier.map(|e| &e.y[..]));
-            product(j, &at.s, &at.y, ds, dy)
+            product(j, &at.s, &at.y, ds, dy) + more(&added.s, j)
         };
         let from_s: Vec<f64> = (0..at.s.len()).map(for_s).collect();
         let for_u = |i: usize| {
             let (du, dr) = (earlier.map(|e| &e.u[..]), earlier.map(|e| &e.r[..]));
-            product(i, &at.u, &at.r, du, dr) / at.u[i]
+            (product(i, &at.u, &at.r, du, dr) + more(&added.u, i)) / at.u[i]
         };
         // G: what the stationarity of each pair lacks, with links and products eliminated
         let from_x: Vec<f64> = (0..pairs).map(for_x).collect();
@@ -303,12 +321,20 @@ fn through(
     at.normal.divide(&mut along);
     let (mut lacks, mut columns) = (vec![0.0; flow.len()], vec![0.0; right.len()]);
     // weights range widely: with a factor at hand a second round takes back what rounding has added to the flow
-    for _ in 0..1 + usize::from(at.normal.factors()) {
+    let mut asked = 0.0;
+    for round in 0..2 {
         at.normal.rows(&along, &mut lacks);
         for (x, f) in lacks.iter_mut().zip(flow) {
             *x -= f;
         }
         at.normal.hold_potentials(&v, -1.0, &mut lacks);
+        let left: f64 = lacks.iter().map(|x| x.abs()).sum();
+        if left <= FLOW_LEFT * asked {
+            break;
+        }
+        if round == 0 {
+            asked = left;
+        }
         let change = at.normal.solve(&lacks, wanted, &mut || !driver.alive());
         at.normal.columns(&change, &mut columns);
         at.normal.divide(&mut columns);
@@ -317,6 +343,9 @@ fn through(
         }
         for (v, c) in v.iter_mut().zip(&change) {
             *v += c;
+        }
+        if !at.normal.factored() {
+            break;
         }
     }
     (v, along)

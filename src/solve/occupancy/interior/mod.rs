@@ -11,9 +11,14 @@
 //! after every full step, and make a dual point whose bound is computed apart. Everything but $V$ and a border (a column
 //! for $\lambda$, for $t$ and for each limit) is eliminated state by state, see [`normal`].
 //!
+//! It begins at the occupancy that [would be preferred](crate::formulation::utility::Conjugate::preferred) if there were no
+//! flow constraints, with all products about alike. The constraints are met on the way. (From a policy's occupancy, which meets them,
+//! steps are short wherever that policy hardly goes.) Where the utility by itself keeps a pair visited, $x \ge 0$ is implied and $z = 0$.
+//!
 //! Occupancies are scaled to a mean of one, the utility to a gradient of about one, costs to a largest of one.
 
 mod direction;
+mod lengths;
 mod normal;
 mod triangle;
 
@@ -21,21 +26,20 @@ use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
 use crate::formulation::utility::{Conjugate, Form, Linear};
 use crate::formulation::visits::Limit;
-use crate::model::Policy;
 use crate::solve::driver::Driver;
-use direction::Direction;
+use direction::{Direction, Products};
 use normal::Normal;
 
-/// The share of the way to the boundary that a step may go.
-const TO_THE_BOUNDARY: f64 = 0.995;
 /// Products this small are rounding.
 const LEAST: f64 = 1e-17;
 /// The start has at least this share of the mean occupancy everywhere.
-const LEAST_START: f64 = 1e-4;
+const LEAST_START: f64 = 1e-3;
 /// Where a corrected step is shorter than this, one that only aims at the centre is taken.
 const TOO_SHORT: f64 = 0.1;
 /// Steps so short in a row end the method.
 const SHORT: (f64, usize) = (1e-6, 4);
+/// Steps with products that are rounding, or without any: Newton's method for the utility alone, which needs some ten.
+const MOST_EXHAUSTED: usize = 60;
 /// Steps after which floating point has given out.
 const MOST_STEPS: usize = 300;
 
@@ -56,6 +60,8 @@ pub(super) struct Interior<'a> {
     omega: Vec<f64>,
     d: Vec<f64>,
     x: Vec<f64>,
+    /// Where $x \ge 0$ has a multiplier of its own.
+    bounded: Vec<bool>,
     u: Vec<f64>,
     s: Vec<f64>,
     t: f64,
@@ -68,6 +74,7 @@ pub(super) struct Interior<'a> {
     linear: Linear,
     steps: usize,
     short: usize,
+    exhausted: usize,
 }
 
 /// A dual point, up to a common factor where the utility's bound does not depend on one.
@@ -80,7 +87,7 @@ pub(in crate::solve) struct Dual {
 }
 
 impl<'a> Interior<'a> {
-    /// From the occupancy of the uniform policy, so that the flow constraints hold from the start but where it hardly visits.
+    /// At the start.
     pub(super) fn new(
         part: &'a Occupancies,
         utility: &'a dyn Conjugate,
@@ -89,8 +96,8 @@ impl<'a> Interior<'a> {
         let mdp = part.mdp();
         let (n, pairs) = (mdp.n_states(), mdp.n_pairs());
         let units = pairs as f64;
-        let uniform = Policy::uniform(mdp);
-        let mut omega = part.of_policy(uniform.probabilities(), &vec![1.0; n]);
+        let mut omega = vec![0.0; pairs];
+        utility.preferred(&mut omega);
         omega
             .iter_mut()
             .for_each(|x| *x = (*x * units).max(LEAST_START));
@@ -101,8 +108,10 @@ impl<'a> Interior<'a> {
             d[s] = omega[mdp.pairs(s)].iter().sum();
             for pair in mdp.pairs(s) {
                 x[pair] = omega[pair] * free;
+                omega[pair] = x[pair] + part.xi() * d[s];
             }
         }
+        let bounded = bounded(utility, part.xi(), pairs);
         let cost_units: Vec<f64> = limits
             .iter()
             .map(|limit| {
@@ -127,13 +136,15 @@ impl<'a> Interior<'a> {
             t: 0.0,
             v: vec![0.0; n],
             lambda: 0.0,
-            z: x.iter().map(|x| 1.0 / x).collect(),
-            r: vec![0.0; pairs],
+            z: bounded.iter().map(|b| f64::from(u8::from(*b))).collect(),
+            bounded,
+            r: vec![1.0; pairs],
             state_r: vec![0.0; n],
             y: vec![1.0; limits.len()],
             linear: Linear::default(),
             steps: 0,
             short: 0,
+            exhausted: 0,
             cost_units,
             omega,
             d,
@@ -150,14 +161,18 @@ impl<'a> Interior<'a> {
             interior.t = 0.5 * least;
             let u = |(x, b): (&f64, &f64)| x - interior.t * b;
             interior.u = interior.omega.iter().zip(&floor).map(u).collect();
-            interior.r = interior.u.iter().map(|u| 1.0 / u).collect();
+            if part.restart() == 0.0 {
+                interior.lambda = 1.0;
+            }
             interior.floor = Some((floor, mean));
         } else {
             let raw: Vec<f64> = interior.omega.iter().map(|x| x / units).collect();
             let mut gradient = vec![0.0; pairs];
             utility.gradient(&raw, &mut gradient);
             let size = gradient.iter().map(|g| g.abs()).sum::<f64>() / units;
-            interior.worth = if size > 0.0 { 1.0 / size } else { 1.0 };
+            // entropies are measured in nats
+            let nats = matches!(utility.form(), Form::Entropies(..));
+            interior.worth = if nats || size == 0.0 { 1.0 } else { 1.0 / size };
             let raw_d: Vec<f64> = interior.d.iter().map(|x| x / units).collect();
             utility.linearise(&raw, &raw_d, &gradient, &mut linear);
             let worth = interior.worth;
@@ -196,10 +211,10 @@ impl<'a> Interior<'a> {
         ((limit.budget - self.margins[j]) * self.units - spent) / self.cost_units[j]
     }
 
-    /// Mean of the products.
+    /// Mean of the products; zero if there are none.
     fn mu(&self) -> f64 {
         let (sum, count) = self.products();
-        sum / count
+        sum / count.max(1.0)
     }
 
     fn products(&self) -> (f64, f64) {
@@ -210,17 +225,26 @@ impl<'a> Interior<'a> {
             sum(&self.u, &self.r)
         };
         let total = sum(&self.x, &self.z) + sum(&self.s, &self.y) + with_floor;
-        let count = self.x.len() + self.s.len() + self.u.len();
+        let bounded = self.bounded.iter().filter(|b| **b).count();
+        let count = bounded + self.s.len() + self.u.len();
         (total, count as f64)
     }
 
-    /// About how far the utility is from its optimum.
+    /// About how far the utility is from its optimum: the products, and by how much $\langle r, \omega \rangle - f(\omega)$ exceeds $f^*(r)$.
     pub(super) fn estimated_gap(&self) -> f64 {
         let gap = self.products().0;
-        match &self.floor {
-            Some((_, mean)) => gap / (self.units * self.units * mean),
-            None => gap / (self.units * self.worth),
+        if let Some((_, mean)) = &self.floor {
+            return gap / (self.units * self.units * mean);
         }
+        let omega = self.occupancy();
+        let mut r = self.r.clone();
+        for (pairs, state) in self.of_states().zip(&self.state_r) {
+            r[pairs].iter_mut().for_each(|x| *x += state);
+        }
+        r.iter_mut().for_each(|x| *x /= self.worth);
+        let gained: f64 = r.iter().zip(&omega).map(|(r, x)| r * x).sum();
+        let apart = gained - self.utility.value(&omega) - self.utility.conjugate(&r);
+        gap / (self.units * self.worth) + apart.max(0.0)
     }
 
     /// The largest error of the flow constraints and of the links between rewards and occupancies, relative.
@@ -310,28 +334,43 @@ impl<'a> Interior<'a> {
     pub(super) fn step(&mut self, driver: &mut Driver<'_>) -> bool {
         self.steps += 1;
         let mu = self.mu();
-        if !(mu > LEAST) || self.steps > MOST_STEPS || self.short >= SHORT.1 {
+        self.exhausted = if mu > 10.0 * LEAST {
+            0
+        } else {
+            self.exhausted + 1
+        };
+        if self.exhausted > MOST_EXHAUSTED || self.steps > MOST_STEPS || self.short >= SHORT.1 {
             return false;
         }
         self.linearise();
         let Some(mut equations) = Direction::prepare(self, driver) else {
             return false;
         };
-        let predictor = equations.solve(self, 0.0, None, driver);
+        let nothing = Products::default();
+        let predictor = equations.solve(self, 0.0, None, &nothing, driver);
         let (primal, dual) = self.lengths(&predictor, 1.0);
         let after = self.products_after(&predictor, primal, dual);
-        let share = (after / mu).clamp(0.0, 1.0);
-        let centre = (share * share * share).max(1e-8) * mu;
-        let mut corrected = equations.solve(self, centre, Some(&predictor), driver);
-        if !corrected.is_finite() {
+        let share = if mu > 0.0 {
+            (after.1 / mu).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+        let centre = (mu * (share * share * share).max(1e-8)).max(LEAST);
+        let mut taken = if self.products().1 > 0.0 {
+            let corrected = equations.solve(self, centre, Some(&predictor), &nothing, driver);
+            self.corrected(&mut equations, &predictor, corrected, centre, driver)
+        } else {
+            predictor
+        };
+        if !taken.is_finite() {
             return false;
         }
-        let (mut primal, mut dual) = self.lengths(&corrected, TO_THE_BOUNDARY);
+        let (mut primal, mut dual) = self.central(&taken, mu);
         if primal.min(dual) < TOO_SHORT {
-            let centred = equations.solve(self, 0.5 * mu, None, driver);
-            let (p, d) = self.lengths(&centred, TO_THE_BOUNDARY);
+            let centred = equations.solve(self, mu, None, &nothing, driver);
+            let (p, d) = self.central(&centred, mu);
             if centred.is_finite() && p.min(d) > primal.min(dual) {
-                (corrected, primal, dual) = (centred, p, d);
+                (taken, primal, dual) = (centred, p, d);
             }
         }
         self.short = if primal.min(dual) < SHORT.0 {
@@ -339,7 +378,7 @@ impl<'a> Interior<'a> {
         } else {
             0
         };
-        self.advance(&corrected, primal, dual);
+        self.advance(&taken, primal, dual);
         true
     }
 
@@ -359,45 +398,6 @@ impl<'a> Interior<'a> {
         }
         let slopes = linear.pair_slope.iter_mut().chain(&mut linear.state_slope);
         slopes.for_each(|x| *x *= worth / units);
-    }
-
-    /// How far one can go, primal and dual.
-    fn lengths(&self, step: &direction::Step, share: f64) -> (f64, f64) {
-        let room = |values: &[f64], changes: &[f64]| {
-            let mut most = f64::INFINITY;
-            for (x, dx) in values.iter().zip(changes) {
-                if *dx < 0.0 {
-                    most = most.min(-x / dx);
-                }
-            }
-            most
-        };
-        let mut primal = room(&self.x, &step.x).min(room(&self.s, &step.s));
-        let mut dual = room(&self.z, &step.z).min(room(&self.y, &step.y));
-        if !self.u.is_empty() {
-            primal = primal.min(room(&self.u, &step.u));
-        }
-        if !matches!(self.utility.form(), Form::Entropies(..) | Form::Average(_)) {
-            // rewards of coverage and model error are positive
-            dual = dual.min(room(&self.r, &step.r));
-        }
-        ((share * primal).min(1.0), (share * dual).min(1.0))
-    }
-
-    fn products_after(&self, step: &direction::Step, primal: f64, dual: f64) -> f64 {
-        let sum = |a: &[f64], da: &[f64], b: &[f64], db: &[f64]| {
-            let mut total = 0.0;
-            for i in 0..a.len() {
-                total += (a[i] + primal * da[i]) * (b[i] + dual * db[i]);
-            }
-            total
-        };
-        let mut total = sum(&self.x, &step.x, &self.z, &step.z);
-        total += sum(&self.s, &step.s, &self.y, &step.y);
-        if !self.u.is_empty() {
-            total += sum(&self.u, &step.u, &self.r, &step.r);
-        }
-        total / self.products().1
     }
 
     fn advance(&mut self, step: &direction::Step, primal: f64, dual: f64) {
@@ -428,5 +428,23 @@ impl<'a> Interior<'a> {
                 self.omega[pair] = self.x[pair] + self.part.xi() * d;
             }
         }
+    }
+}
+
+/// Whether $x \ge 0$ is a constraint of its own: with $\xi > 0$ always, else where the utility does not fall without end before $\omega$
+/// reaches zero.
+fn bounded(utility: &dyn Conjugate, xi: f64, pairs: usize) -> Vec<bool> {
+    if xi > 0.0 {
+        return vec![true; pairs];
+    }
+    match utility.form() {
+        Form::Entropies(_, tau) => vec![tau == 0.0; pairs],
+        Form::Floor(wanted) => wanted.iter().map(|b| *b == 0.0).collect(),
+        Form::Inverse(c, had) => c
+            .iter()
+            .zip(had)
+            .map(|(c, m)| *c == 0.0 || *m > 0.0)
+            .collect(),
+        Form::Average(_) => vec![true; pairs],
     }
 }

@@ -5,11 +5,12 @@
 //! $$K_s = \mathrm{diag}(h) + g\, \mathbf 1 \mathbf 1^\top + N^\top \mathrm{diag}(w) N, \qquad N = I - \xi \mathbf 1 \mathbf 1^\top ,$$
 //!
 //! $h$ and $g$ the curvature of the utility by pairs and by state, $w$ the barrier's weights of $\omega - \xi d \ge 0$. The matrix has the
-//! pattern of the [cliques](super::super::cliques). It is solved by conjugate gradients, preconditioned by its Cholesky factor
-//! where that is cheap (two or three rounds then mend the rounding) and by its diagonal where it is not. Uniform shares of
-//! rows are in the products, but not in the preconditioner.
+//! pattern of the [cliques](super::super::cliques). It is solved by conjugate gradients, preconditioned by its diagonal as long as that
+//! takes less work than its Cholesky factor would, then by that factor, so that one or two rounds mend the rounding: the nearer to the optimum, the
+//! more the weights differ, and the worse the diagonal does. Models whose factor is too large keep to the diagonal. Uniform shares of
+//! rows are in the products, but not in the factor.
 
-use super::super::cliques::Cliques;
+use super::super::cliques::{Cliques, rounds_worth};
 use super::triangle::triangle;
 use crate::formulation::occupancy::Occupancies;
 use crate::linalg::clique_matrix::CliqueMatrix;
@@ -23,8 +24,12 @@ const MOST_WORK: f64 = 3e9;
 const PIVOT: f64 = 1e-18;
 /// What is added to the diagonal of the preconditioner where uniform rows are missing from it.
 const WITHOUT_SPREAD: f64 = 1e-9;
-/// Rounds with a factor, with a diagonal.
+/// Rounds with a factor, with a diagonal where there is no factor.
 const ROUNDS: (usize, usize) = (40, 1_500);
+/// A factor that costs so many times what a right-hand side does is dear.
+const DEAR: f64 = 5.0;
+/// Right-hand sides in one step that a factor serves.
+const RIGHT_HAND_SIDES: f64 = 4.0;
 /// Rounds between two questions whether to stop.
 const ASK_EVERY: usize = 16;
 
@@ -37,6 +42,9 @@ pub(super) struct Normal<'a> {
     state_of: Vec<u32>,
     cliques: Cliques,
     matrix: Option<CliqueMatrix>,
+    /// Whether the matrix is factored; before that, rounds with the diagonal that cost less than a factor.
+    factored: bool,
+    patience: usize,
     /// The diagonal of the matrix.
     diagonal: Vec<f64>,
     /// One state of each component, and what is added to its diagonal: without restarts the flow constraints of a component sum to
@@ -64,10 +72,24 @@ impl<'a> Normal<'a> {
             state_of[mdp.pairs(s)].fill(s as u32);
         }
         let cliques = Cliques::new(mdp);
-        let matrix = cliques.matrix(MOST_DENSE);
-        let matrix = matrix.filter(|m| n <= MOST_DENSE || m.work() <= MOST_WORK);
+        // a small matrix can be factored whatever its pattern, which need not be analysed before that time has come
+        let small = n <= MOST_DENSE;
+        let matrix = if small {
+            None
+        } else {
+            cliques.matrix(MOST_DENSE).filter(|m| m.work() <= MOST_WORK)
+        };
         let most_actions = mdp.max_actions();
+        let work = match &matrix {
+            Some(matrix) => Some(matrix.work()),
+            None => small.then(|| (n as f64).powi(3) / 3.0),
+        };
+        let patience = work.map_or(ROUNDS.1, |w| {
+            (rounds_worth(mdp, w) / RIGHT_HAND_SIDES) as usize
+        });
         Normal {
+            factored: false,
+            patience,
             transposed: mdp.kernel().transpose(),
             blocks: vec![0.0; block_offsets[n]],
             block_offsets,
@@ -85,9 +107,22 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// Whether the matrix is factored.
+    /// Whether there is a factor to be had.
     pub(super) fn factors(&self) -> bool {
-        self.matrix.is_some()
+        self.matrix.is_some() || self.diagonal.len() <= MOST_DENSE
+    }
+
+    /// Whether it is used.
+    pub(super) fn factored(&self) -> bool {
+        self.factored
+    }
+
+    /// Whether factoring costs many times what another right-hand side does.
+    pub(super) fn dear(&self) -> bool {
+        let Some(matrix) = self.matrix.as_ref().filter(|_| self.factored) else {
+            return false;
+        };
+        rounds_worth(self.mdp(), matrix.work() - DEAR * matrix.work_of_solution()) > DEAR
     }
 
     fn mdp(&self) -> &'a Mdp {
@@ -126,7 +161,32 @@ impl<'a> Normal<'a> {
                 return false;
             }
         }
-        self.assemble()
+        self.sum_squares(false);
+        self.hold();
+        if self.factors() && (self.factored || self.patience == 0) {
+            return self.factor_matrix();
+        }
+        self.diagonal.iter().all(|x| x.is_finite())
+    }
+
+    /// From here on with a factor.
+    fn factor_matrix(&mut self) -> bool {
+        self.factored = true;
+        if self.matrix.is_none() {
+            self.matrix = self.cliques.matrix(MOST_DENSE);
+        }
+        self.sum_squares(true);
+        let Some(matrix) = &mut self.matrix else {
+            return false;
+        };
+        for &(s, _) in &self.held {
+            matrix.double_diagonal(s);
+        }
+        if self.part.mdp().kernel().has_spread() {
+            let extra: Vec<f64> = self.diagonal.iter().map(|x| WITHOUT_SPREAD * x).collect();
+            matrix.add_diagonal(&extra);
+        }
+        matrix.factor(PIVOT)
     }
 
     /// Multiplies by $K^{-1}$, in place.
@@ -140,14 +200,15 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// The matrix, or its diagonal alone where it is not factored.
-    fn assemble(&mut self) -> bool {
+    /// The matrix, or its diagonal alone.
+    fn sum_squares(&mut self, whole: bool) {
         let mdp = self.part.mdp();
         let kernel = mdp.kernel();
         let stay = 1.0 - self.part.restart();
-        self.diagonal.fill(0.0);
-        if let Some(matrix) = &mut self.matrix {
-            matrix.clear();
+        let mut matrix = self.matrix.as_mut().filter(|_| whole);
+        match &mut matrix {
+            Some(matrix) => matrix.clear(),
+            None => self.diagonal.fill(0.0),
         }
         for s in 0..mdp.n_states() {
             let pairs = mdp.pairs(s);
@@ -165,11 +226,11 @@ impl<'a> Normal<'a> {
             }
             let block = &self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
             forward(block, rows, width);
-            for (j, &t) in self.cliques.members[clique].iter().enumerate() {
-                let squares = (0..n).map(|a| rows[a * width + j].powi(2));
-                self.diagonal[t as usize] += squares.sum::<f64>();
-            }
-            let Some(matrix) = &mut self.matrix else {
+            let Some(matrix) = &mut matrix else {
+                for (j, &t) in self.cliques.members[clique].iter().enumerate() {
+                    let squares = (0..n).map(|a| rows[a * width + j].powi(2));
+                    self.diagonal[t as usize] += squares.sum::<f64>();
+                }
                 continue;
             };
             let local = &mut self.local[..width * width];
@@ -185,18 +246,6 @@ impl<'a> Normal<'a> {
             }
             matrix.add_clique(s, local);
         }
-        self.hold();
-        if let Some(matrix) = &mut self.matrix {
-            for &(s, _) in &self.held {
-                matrix.double_diagonal(s);
-            }
-            if kernel.has_spread() {
-                let extra: Vec<f64> = self.diagonal.iter().map(|x| WITHOUT_SPREAD * x).collect();
-                matrix.add_diagonal(&extra);
-            }
-            return matrix.factor(PIVOT);
-        }
-        self.diagonal.iter().all(|x| x.is_finite())
     }
 
     /// Chooses the states with the largest diagonals: what rounding leaves of the sums is divided by them. With restarts it is the
@@ -248,8 +297,8 @@ impl<'a> Normal<'a> {
     fn precondition(&mut self, residual: &[f64], out: &mut [f64]) {
         out.copy_from_slice(residual);
         match &mut self.matrix {
-            Some(matrix) => matrix.solve(out),
-            None => {
+            Some(matrix) if self.factored => matrix.solve(out),
+            _ => {
                 for (x, d) in out.iter_mut().zip(&self.diagonal) {
                     *x /= d.max(f64::MIN_POSITIVE);
                 }
@@ -264,32 +313,57 @@ impl<'a> Normal<'a> {
         wanted: f64,
         expired: &mut dyn FnMut() -> bool,
     ) -> Vec<f64> {
+        let (x, there) = self.conjugate_gradients(right, wanted, expired);
+        if !there && self.factors() && !self.factored && !expired() && self.factor_matrix() {
+            return self.conjugate_gradients(right, wanted, expired).0;
+        }
+        x
+    }
+
+    /// Returns also whether it came as close as wanted.
+    fn conjugate_gradients(
+        &mut self,
+        right: &[f64],
+        wanted: f64,
+        expired: &mut dyn FnMut() -> bool,
+    ) -> (Vec<f64>, bool) {
         let n = right.len();
         let mut x = vec![0.0; n];
         let mut residual = right.to_vec();
+        let mut left = weighed(&residual, &self.diagonal);
+        let enough = wanted * wanted * left;
         let (mut scaled, mut product) = (vec![0.0; n], vec![0.0; n]);
-        self.precondition(&residual, &mut scaled);
-        let mut conjugate = scaled.clone();
+        let mut conjugate = vec![0.0; n];
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let mut rho = dot(&residual, &scaled);
-        let first = rho;
-        let rounds = if self.factors() { ROUNDS.0 } else { ROUNDS.1 };
+        let mut rho = 0.0;
+        let rounds = if self.factored {
+            ROUNDS.0
+        } else {
+            self.patience
+        };
         let (mut best, mut worse) = (f64::INFINITY, 0);
         for round in 0..rounds {
-            if !(rho > wanted * wanted * first) {
-                break;
+            if !(left > enough) {
+                return (x, true);
             }
             // rounding has the last word: no progress, no further rounds
-            if rho < 0.25 * best {
-                (best, worse) = (rho, 0);
+            if left < 0.25 * best {
+                (best, worse) = (left, 0);
             } else {
                 worse += 1;
-                if self.factors() && worse > 4 {
+                if self.factored && worse > 4 {
                     break;
                 }
             }
             if round % ASK_EVERY == ASK_EVERY - 1 && expired() {
                 break;
+            }
+            self.precondition(&residual, &mut scaled);
+            let next = dot(&residual, &scaled);
+            let momentum = if round > 0 { next / rho } else { 0.0 };
+            rho = next;
+            for i in 0..n {
+                conjugate[i] = scaled[i] + momentum * conjugate[i];
             }
             self.apply(&conjugate, &mut product);
             let curvature = dot(&product, &conjugate);
@@ -301,16 +375,16 @@ impl<'a> Normal<'a> {
                 x[i] += step * conjugate[i];
                 residual[i] -= step * product[i];
             }
-            self.precondition(&residual, &mut scaled);
-            let next = dot(&residual, &scaled);
-            let momentum = next / rho;
-            rho = next;
-            for i in 0..n {
-                conjugate[i] = scaled[i] + momentum * conjugate[i];
-            }
+            left = weighed(&residual, &self.diagonal);
         }
-        x
+        (x, !(left > enough))
     }
+}
+
+/// The square of a residual, by the diagonal: it tells when to stop without another solution by the factor.
+fn weighed(residual: &[f64], diagonal: &[f64]) -> f64 {
+    let squares = residual.iter().zip(diagonal);
+    squares.map(|(r, d)| r * r / d.max(f64::MIN_POSITIVE)).sum()
 }
 
 /// $L^{-1}$ times `width` columns that stand beside one another, in place.
@@ -321,6 +395,10 @@ fn forward(block: &[f64], x: &mut [f64], width: usize) {
         let row = &mut rest[..width];
         for (b, done) in before.chunks(width).enumerate() {
             let factor = block[a * n + b];
+            // most blocks are diagonal where xi is zero
+            if factor == 0.0 {
+                continue;
+            }
             row.iter_mut().zip(done).for_each(|(x, y)| *x -= factor * y);
         }
         let pivot = block[a * n + a];
