@@ -70,7 +70,7 @@ def main():
         q = rng.dirichlet(np.ones(mdp.n_states))
         for formulation in FORMULATIONS:
             given = {"target": q} if formulation == "target" else {}
-            ours, seconds = quickest(lambda: ide3al.solve(mdp, formulation, **given).objective)
+            ours, seconds = quickest(lambda: ide3al.solve(mdp, formulation, xi=0.0, **given).objective)
             try:
                 theirs, cvxpy = quickest(lambda: reference(mdp, formulation, q))
             except (cp.SolverError, ValueError) as error:

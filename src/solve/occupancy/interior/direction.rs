@@ -23,7 +23,7 @@ const ACCURATE: f64 = 1e-13;
 const BEFORE_A_FACTOR: f64 = 1e-5;
 const ROUGH: (f64, f64) = (1e-7, 1e-2);
 /// Flows that a solution with a factor leaves open are small beside this share of what was asked.
-const FLOW_LEFT: f64 = 1e-12;
+const FLOW_LEFT: f64 = 1e-13;
 
 /// A change of everything.
 pub(super) struct Step {
@@ -320,9 +320,10 @@ fn through(
     let mut along = right.to_vec();
     at.normal.divide(&mut along);
     let (mut lacks, mut columns) = (vec![0.0; flow.len()], vec![0.0; right.len()]);
-    // weights range widely: with a factor at hand a second round takes back what rounding has added to the flow
+    // weights range widely: with a factor at hand further rounds take back what rounding has added to the flow, the first of them
+    // without asking how well it did
     let mut asked = 0.0;
-    for round in 0..2 {
+    for round in 0..3 {
         at.normal.rows(&along, &mut lacks);
         for (x, f) in lacks.iter_mut().zip(flow) {
             *x -= f;
@@ -335,7 +336,10 @@ fn through(
         if round == 0 {
             asked = left;
         }
-        let change = at.normal.solve(&lacks, wanted, &mut || !driver.alive());
+        let change = match round {
+            0 if at.normal.factored() => at.normal.by_factor(&lacks),
+            _ => at.normal.solve(&lacks, wanted, &mut || !driver.alive()),
+        };
         at.normal.columns(&change, &mut columns);
         at.normal.divide(&mut columns);
         for (x, c) in along.iter_mut().zip(&columns) {

@@ -161,21 +161,18 @@ impl<'a> Normal<'a> {
                 return false;
             }
         }
-        self.sum_squares(false);
+        let now = self.factors() && (self.factored || self.patience == 0);
+        self.sum_squares(now);
         self.hold();
-        if self.factors() && (self.factored || self.patience == 0) {
-            return self.factor_matrix();
+        if now {
+            return self.factor_sum();
         }
         self.diagonal.iter().all(|x| x.is_finite())
     }
 
-    /// From here on with a factor.
-    fn factor_matrix(&mut self) -> bool {
+    /// Factors the matrix that was summed up.
+    fn factor_sum(&mut self) -> bool {
         self.factored = true;
-        if self.matrix.is_none() {
-            self.matrix = self.cliques.matrix(MOST_DENSE);
-        }
-        self.sum_squares(true);
         let Some(matrix) = &mut self.matrix else {
             return false;
         };
@@ -200,15 +197,18 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// The matrix, or its diagonal alone.
+    /// The matrix and its diagonal, or the diagonal alone.
     fn sum_squares(&mut self, whole: bool) {
+        if whole && self.matrix.is_none() {
+            self.matrix = self.cliques.matrix(MOST_DENSE);
+        }
         let mdp = self.part.mdp();
         let kernel = mdp.kernel();
         let stay = 1.0 - self.part.restart();
         let mut matrix = self.matrix.as_mut().filter(|_| whole);
-        match &mut matrix {
-            Some(matrix) => matrix.clear(),
-            None => self.diagonal.fill(0.0),
+        self.diagonal.fill(0.0);
+        if let Some(matrix) = &mut matrix {
+            matrix.clear();
         }
         for s in 0..mdp.n_states() {
             let pairs = mdp.pairs(s);
@@ -226,11 +226,11 @@ impl<'a> Normal<'a> {
             }
             let block = &self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
             forward(block, rows, width);
+            for (j, &t) in self.cliques.members[clique].iter().enumerate() {
+                let squares = (0..n).map(|a| rows[a * width + j].powi(2));
+                self.diagonal[t as usize] += squares.sum::<f64>();
+            }
             let Some(matrix) = &mut matrix else {
-                for (j, &t) in self.cliques.members[clique].iter().enumerate() {
-                    let squares = (0..n).map(|a| rows[a * width + j].powi(2));
-                    self.diagonal[t as usize] += squares.sum::<f64>();
-                }
                 continue;
             };
             let local = &mut self.local[..width * width];
@@ -306,6 +306,13 @@ impl<'a> Normal<'a> {
         }
     }
 
+    /// What the factor makes of a right-hand side.
+    pub(super) fn by_factor(&mut self, right: &[f64]) -> Vec<f64> {
+        let mut x = vec![0.0; right.len()];
+        self.precondition(right, &mut x);
+        x
+    }
+
     /// Solves the equations to a relative accuracy.
     pub(super) fn solve(
         &mut self,
@@ -314,7 +321,11 @@ impl<'a> Normal<'a> {
         expired: &mut dyn FnMut() -> bool,
     ) -> Vec<f64> {
         let (x, there) = self.conjugate_gradients(right, wanted, expired);
-        if !there && self.factors() && !self.factored && !expired() && self.factor_matrix() {
+        if there || self.factored || !self.factors() || expired() {
+            return x;
+        }
+        self.sum_squares(true);
+        if self.factor_sum() {
             return self.conjugate_gradients(right, wanted, expired).0;
         }
         x
