@@ -22,8 +22,10 @@ use crate::solve::driver::Driver;
 const ACCURATE: f64 = 1e-13;
 const BEFORE_A_FACTOR: f64 = 1e-5;
 const ROUGH: (f64, f64) = (1e-7, 1e-2);
-/// Flows that a solution with a factor leaves open are small beside this share of what was asked.
-const FLOW_LEFT: f64 = 1e-13;
+/// Flows that a solution with a factor leaves open are small beside this share of what was asked, times the mean of the products,
+/// between two values: in the end what a policy visits follows from its flows, by a chain that may hardly mix.
+const FLOW_LEFT: f64 = 1e-9;
+const FLOW_BETWEEN: (f64, f64) = (1e-16, 1e-10);
 
 /// A change of everything.
 pub(super) struct Step {
@@ -322,6 +324,7 @@ fn through(
     let (mut lacks, mut columns) = (vec![0.0; flow.len()], vec![0.0; right.len()]);
     // weights range widely: with a factor at hand further rounds take back what rounding has added to the flow, the first of them
     // without asking how well it did
+    let share = (FLOW_LEFT * at.mu()).clamp(FLOW_BETWEEN.0, FLOW_BETWEEN.1);
     let mut asked = 0.0;
     for round in 0..3 {
         at.normal.rows(&along, &mut lacks);
@@ -330,7 +333,7 @@ fn through(
         }
         at.normal.hold_potentials(&v, -1.0, &mut lacks);
         let left: f64 = lacks.iter().map(|x| x.abs()).sum();
-        if left <= FLOW_LEFT * asked {
+        if left <= share * asked {
             break;
         }
         if round == 0 {

@@ -158,7 +158,7 @@ impl<'a> Interior<'a> {
             let floor: Vec<f64> = wanted.iter().map(|b| b / mean).collect();
             let shares = interior.omega.iter().zip(&floor);
             let least = shares.map(|(x, b)| x / b).fold(f64::INFINITY, f64::min);
-            interior.t = 0.5 * least;
+            interior.t = 0.1 * least;
             let u = |(x, b): (&f64, &f64)| x - interior.t * b;
             interior.u = interior.omega.iter().zip(&floor).map(u).collect();
             if part.restart() == 0.0 {
