@@ -46,16 +46,17 @@ pub(super) fn pattern(
             }
         }
         rows[first..].sort_unstable();
-        for (k, &i) in rows.iter().enumerate().skip(first) {
-            position[i as usize] = k as u32;
+        for (k, &i) in rows[first..].iter().enumerate() {
+            position[i as usize] = (first + k) as u32;
         }
         diagonal[j] = position[j];
         for &(s, place) in &containing[starts[j]..starts[j + 1]] {
             let s = s as usize;
             let clique = &members[offsets[s]..offsets[s + 1]];
-            let row = place_offsets[s] + place as usize * clique.len();
-            for (i, t) in clique.iter().enumerate().skip(place as usize) {
-                places[row + i] = position[*t as usize];
+            let (place, width) = (place as usize, clique.len());
+            let row = &mut places[place_offsets[s] + place * width..][place..width];
+            for (x, t) in row.iter_mut().zip(&clique[place..]) {
+                *x = position[*t as usize];
             }
         }
         columns.push(rows.len() as u32);
