@@ -13,6 +13,12 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "python" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+def files(page):
+    """(name, content) of the files that its shell blocks write, for the Python that follows."""
+    text = page.read_text(encoding="utf-8")
+    yield from re.findall(r"^cat > (\S+) <<'END'\n(.*?^)END$", text, re.MULTILINE | re.DOTALL)
+
+
 def blocks(page):
     """(line, code) of the blocks that are run."""
     text = page.read_text(encoding="utf-8")
@@ -33,6 +39,8 @@ def test_what_the_documents_show_runs(page, tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", os.fspath(tmp_path / "minari"))
     # pages name the repository's examples as seen from its root
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for name, content in files(page):
+        (tmp_path / name).write_text(content, encoding="utf-8")
     names = {"__name__": "__main__"}
     for line, code in blocks(page):
         # the file's own lines, so that a traceback names them
