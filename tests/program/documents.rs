@@ -35,26 +35,33 @@ struct Block {
 
 fn blocks(text: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
-    let mut inside = "";
+    // the kind of the block that a line stands in, and of the last one that was not output
+    let (mut inside, mut before) = (None, "");
     for line in text.lines() {
-        match (inside, line) {
-            ("", "```sh" | "```text") => {
-                inside = &line[3..];
-                if inside == "sh" {
+        match (inside, line.strip_prefix("```")) {
+            (None, None) => {}
+            (None, Some(kind)) => {
+                inside = Some(kind);
+                if kind == "sh" {
                     blocks.push(Block::default());
                 }
             }
-            ("", _) => {}
-            (_, "```") => inside = "",
-            (kind, line) => {
-                let block = blocks.last_mut().expect("```text stands behind ```sh");
-                if kind == "sh" {
-                    block.commands += line;
-                    block.commands.push('\n');
-                } else {
-                    block.output.push(line.to_owned());
+            (Some(kind), Some("")) => {
+                inside = None;
+                if kind != "text" {
+                    before = kind;
                 }
             }
+            (Some("sh"), _) => {
+                let block = blocks.last_mut().unwrap();
+                block.commands += line;
+                block.commands.push('\n');
+            }
+            // what Python prints is compared by its own tests
+            (Some("text"), _) if before == "sh" => {
+                blocks.last_mut().unwrap().output.push(line.to_owned());
+            }
+            (Some(_), _) => {}
         }
     }
     blocks
