@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from importlib.metadata import version
+from importlib.metadata import files, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def solve() -> str:
     return f"{solution.objective:.4f} nats"
 
 
-def files() -> str:
+def formats() -> str:
     import numpy as np
 
     there = np.zeros((3, 2, 3))
@@ -75,11 +75,12 @@ def main() -> None:
     home = Path(ide3al.__file__).parent
     assert not (home.parent / "pyproject.toml").exists(), f"{home} is the repository, not an installed package"
     assert ide3al.__version__ == version("ide3al")
+    assert {"LICENSE-MIT", "LICENSE-APACHE"} <= {file.name for file in files("ide3al") or []}
     fresh = subprocess.run([sys.executable, "-c", TIMED], capture_output=True, text=True, check=True)
     print(f"ide3al {ide3al.__version__} in {home}, imported in {float(fresh.stdout):.0f} ms")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.chdir(folder)
-        for trial in (solve, files, studio, learn):
+        for trial in (solve, formats, studio, learn):
             begun = time.perf_counter()
             print(f"{trial.__name__}: {trial()} ({time.perf_counter() - begun:.2f} s)")
         os.chdir(home)
