@@ -1,4 +1,4 @@
-.PHONY: test test-rust test-python bench worlds continuous promise lint lint-python lint-dependencies lint-workflows docs soak fuzz coverage determinism
+.PHONY: test test-rust test-python bench worlds continuous promise lint lint-python lint-dependencies lint-workflows semver docs soak fuzz coverage determinism
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -62,6 +62,13 @@ lint-workflows: $(VENV)/tools
 lint-python: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'mypy>=1.11'
 	cd python && ../$(VENV)/bin/mypy --strict ide3al
+
+# What changed for users of the library since a revision, the last tag unless told otherwise: make semver [SINCE=revision].
+SINCE ?= $(shell git describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/dev/null)
+semver:
+	@test -n "$(SINCE)" || echo "no tag yet: nothing to compare with (make semver SINCE=revision)"
+	@test -z "$(SINCE)" || command -v cargo-semver-checks >/dev/null || cargo install --quiet --locked cargo-semver-checks
+	test -z "$(SINCE)" || cargo semver-checks --package ide3al --baseline-rev "$(SINCE)"
 
 # The solvers against CVXPY and by size, chain analysis by part and by size, then against QuantEcon;
 # peers live in virtual environments of their own. About half an hour, most of it the largest models.

@@ -12,5 +12,7 @@ Formulation = Literal[
 Solver = Literal["auto", "conic"]
 #: Which of several optimal policies: the nearest to uniform, or whichever is found first.
 TieBreak = Literal["uniform", "none"]
+#: What a mixing time measures: total variation, or the largest difference (the paper's).
+MixingNorm = Literal["tv", "infinity"]
 #: Whether the largest entropy possible is computed besides.
 Compare = Literal["auto", "always", "never"]

@@ -8,38 +8,25 @@ import numpy as np
 
 from . import _ide3al
 from ._ide3al import Error
+from ._kinds import MixingNorm
 from ._table import html_picture, html_table, nats, text_table
+from ._visited import Visited
 from .mdp import MDP, Floats, probabilities
 from .timed import EpisodeAnalysis, is_timed, timed_probabilities
 
 
-class Analysis:
+class Analysis(Visited):
     """Long-run behaviour; :attr:`figures` holds everything under its name in
     ``ide3al analyze --json``."""
 
     def __init__(self, figures: dict[str, Any], mdp: MDP | None = None) -> None:
-        self.figures = figures
+        super().__init__(figures)
         self._mdp = mdp
 
     @property
     def stationary(self) -> Floats:
         """Long-run average state distribution from the start."""
         return np.asarray(self.figures["stationary"])
-
-    @property
-    def entropy(self) -> float:
-        """Entropy of the stationary distribution, in nats."""
-        return float(self.figures["entropy"])
-
-    @property
-    def entropy_normalized(self) -> float:
-        """Entropy as a share of ln S."""
-        return float(self.figures["entropy_normalized"])
-
-    @property
-    def state_action_entropy(self) -> float:
-        """In nats."""
-        return float(self.figures["state_action_entropy"])
 
     @property
     def spectral_gap(self) -> float:
@@ -86,15 +73,7 @@ class Analysis:
         at_least = "at least " if figures["mixing_time_kind"] == "lower_bound" else ""
         steps = self.mixing_time
         rows = [
-            ("state entropy", nats(self.entropy, self.entropy_normalized)),
-            (
-                "state-action entropy",
-                nats(self.state_action_entropy, figures["state_action_entropy_normalized"]),
-            ),
-            (
-                "least visited",
-                f"state {figures['least_visited_state']}, {figures['min_probability']:.3g}",
-            ),
+            *self._evenness_rows(),
             ("spectral gap", f"{self.spectral_gap:.4g} ({figures['spectral_gap_kind']})"),
             ("mixing time", "infinite" if steps == float("inf") else f"{at_least}{steps:.0f} steps"),
             (
@@ -129,7 +108,7 @@ def analyze(
     *,
     horizon: int | None = None,
     mixing_threshold: float = 0.25,
-    mixing_norm: str = "tv",
+    mixing_norm: MixingNorm = "tv",
 ) -> Analysis | EpisodeAnalysis:
     """Classes, stationary distribution, entropies, spectral gap, mixing, hitting and return times
     of ``mdp`` under ``policy``: an array (S, A), one row per state, or ``"uniform"``.

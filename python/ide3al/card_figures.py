@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 720, 260, 60, 40, 16, 150
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 800, 260, 60, 40, 16, 230
 #: Anchors of a ramp that is even to the eye, dark to light.
 _RAMP = np.array([(68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)], dtype=float)
 

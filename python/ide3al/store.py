@@ -84,11 +84,6 @@ class Store:
     def close(self) -> None:
         self._file.close()
 
-    def remove(self) -> None:
-        """When everything is kept elsewhere."""
-        self.close()
-        self.path.unlink(missing_ok=True)
-
     def _append(self, head: dict[str, Any], body: bytes = b"") -> None:
         text = json.dumps(head).encode()
         payload = struct.pack("<I", len(text)) + text + body

@@ -11,16 +11,14 @@ import numpy as np
 from . import _ide3al
 from ._certified import Certified
 from ._ide3al import Error
-from ._table import html_table, nats, text_table
+from ._table import html_table, text_table
+from ._visited import Visited
 from .mdp import MDP, Floats, probabilities, shaped
 
 
-class EpisodeAnalysis:
+class EpisodeAnalysis(Visited):
     """What one episode sees on average; :attr:`figures` holds everything under its name in
     ``ide3al analyze --json``."""
-
-    def __init__(self, figures: dict[str, Any]) -> None:
-        self.figures = figures
 
     @property
     def steps(self) -> int:
@@ -32,34 +30,10 @@ class EpisodeAnalysis:
         """Expected share of the episode in each state."""
         return np.asarray(self.figures["distribution"])
 
-    @property
-    def entropy(self) -> float:
-        """Entropy of that distribution, in nats."""
-        return float(self.figures["entropy"])
-
-    @property
-    def entropy_normalized(self) -> float:
-        """Entropy as a share of ln S."""
-        return float(self.figures["entropy_normalized"])
-
-    @property
-    def state_action_entropy(self) -> float:
-        """In nats."""
-        return float(self.figures["state_action_entropy"])
-
     def _rows(self) -> list[tuple[str, str]]:
-        figures = self.figures
         return [
-            ("episode", f"{self.steps} steps, {figures['states_reached']} states reached"),
-            ("state entropy", nats(self.entropy, self.entropy_normalized)),
-            (
-                "state-action entropy",
-                nats(self.state_action_entropy, figures["state_action_entropy_normalized"]),
-            ),
-            (
-                "least visited",
-                f"state {figures['least_visited_state']}, {figures['min_probability']:.3g}",
-            ),
+            ("episode", f"{self.steps} steps, {self.figures['states_reached']} states reached"),
+            *self._evenness_rows(),
         ]
 
     def __repr__(self) -> str:

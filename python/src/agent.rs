@@ -372,7 +372,7 @@ impl Agent {
             }
         }
         let text = json!({
-            "format": 2,
+            "format": 3,
             "experiment": self.experiment,
             "algorithm": self.algorithm.label(),
             "n_states": state.counts.n_states(),
@@ -396,9 +396,9 @@ impl Agent {
         let damaged = |what: &str| error(format!("the agent's file is damaged: {what}"));
         let value: Value =
             serde_json::from_str(text).map_err(|e| damaged(&format!("agent.json: {e}")))?;
-        if value["format"] != json!(2) {
+        if value["format"] != json!(3) {
             return Err(error(format!(
-                "the agent's file has format {}, this version of ide3al reads format 2",
+                "the agent's file has format {}, this version of ide3al reads format 3",
                 value["format"]
             )));
         }

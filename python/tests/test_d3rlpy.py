@@ -6,7 +6,7 @@ import pytest
 
 import ide3al
 
-d3rlpy = pytest.importorskip("d3rlpy")
+d3rlpy = pytest.importorskip("d3rlpy", reason="d3rlpy wants an older Gymnasium than the other tests: install it into an environment of its own")
 
 
 def test_episodes_are_those_of_the_data():

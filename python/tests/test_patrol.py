@@ -125,7 +125,8 @@ def test_proportions_within_limits_against_cvxpy(town):
 
 
 def test_graphml(tmp_path):
-    nx = pytest.importorskip("networkx")
+    import networkx as nx
+
     graph = nx.cycle_graph(5, create_using=nx.DiGraph)
     nx.set_edge_attributes(graph, {edge: 1.0 + edge[0] for edge in graph.edges}, "minutes")
     nx.write_graphml(graph, tmp_path / "ring.graphml")

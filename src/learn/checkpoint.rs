@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::model::Mdp;
 
 const MAGIC: &[u8; 8] = b"IDE3ALCK";
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// Writes the stages of all runs.
 pub(crate) fn encode<'s>(
@@ -135,6 +135,7 @@ fn write_result(writer: &mut Writer, result: &RunResult) {
         writer.real(success.probability);
         writer.real(success.value_share);
     }
+    writer.texts(&result.notes);
 }
 
 fn read_result(reader: &mut Reader<'_>, shape: &Mdp) -> std::result::Result<RunResult, Damage> {
@@ -157,6 +158,7 @@ fn read_result(reader: &mut Reader<'_>, shape: &Mdp) -> std::result::Result<RunR
             })
         })
         .collect::<std::result::Result<_, Damage>>()?;
+    let notes = reader.texts()?;
     Ok(RunResult {
         curve,
         policy,
@@ -165,5 +167,6 @@ fn read_result(reader: &mut Reader<'_>, shape: &Mdp) -> std::result::Result<RunR
         converged,
         seconds,
         goal,
+        notes,
     })
 }

@@ -39,6 +39,13 @@ impl Writer {
         self.bytes.extend_from_slice(bytes);
     }
 
+    pub(crate) fn texts(&mut self, texts: &[String]) {
+        self.number(texts.len() as u64);
+        for text in texts {
+            self.blob(text.as_bytes());
+        }
+    }
+
     pub(crate) fn counts(&mut self, counts: &Counts) {
         for pair in 0..counts.n_pairs() {
             let seen = counts.seen(pair);
@@ -122,6 +129,14 @@ impl<'a> Reader<'a> {
     pub(crate) fn blob(&mut self) -> Result<&'a [u8], Damage> {
         let length = self.length(1)?;
         self.take(length)
+    }
+
+    pub(crate) fn texts(&mut self) -> Result<Vec<String>, Damage> {
+        let length = self.length(8)?;
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec());
+        (0..length)
+            .map(|_| text(self.blob()?).map_err(|_| "it holds text that is no UTF-8".into()))
+            .collect()
     }
 
     pub(crate) fn policy(&mut self, n_pairs: usize) -> Result<Policy, Damage> {
@@ -231,6 +246,7 @@ mod tests {
         writer.reals(&[0.1, f64::NAN, -0.0]);
         writer.counts(&counts);
         writer.blob(b"name");
+        writer.texts(&["a sentence".into(), String::new(), "H(d) ≥ 0".into()]);
         let bytes = writer.into_bytes();
 
         let mut reader = Reader::new(&bytes);
@@ -242,6 +258,7 @@ mod tests {
         reader.counts(&mut again).unwrap();
         assert_eq!(again, counts);
         assert_eq!(reader.blob().unwrap(), b"name");
+        assert_eq!(reader.texts().unwrap(), ["a sentence", "", "H(d) ≥ 0"]);
         reader.end().unwrap();
 
         assert!(Reader::new(&bytes[..20]).blob().is_err());

@@ -257,6 +257,7 @@ impl Learner for Explorer {
         writer.reals(self.learned.probabilities());
         self.before.save(writer);
         self.before_learned.save(writer);
+        writer.texts(&self.notes);
     }
 
     fn load(&mut self, checkpoint: &mut Loader<'_, '_>) -> std::result::Result<(), Damage> {
@@ -265,6 +266,7 @@ impl Learner for Explorer {
         self.learned = reader.any_policy()?;
         self.before = Potentials::load(reader)?;
         self.before_learned = Potentials::load(reader)?;
+        self.notes = reader.texts()?;
         Ok(())
     }
 }

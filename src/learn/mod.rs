@@ -60,5 +60,5 @@ pub use sampling::{PolicySampler, Trajectory};
 pub use schedule::growing_batch;
 pub use simulator::{Simulator, Tables};
 pub use statistics::{Estimate, student_quantile};
-pub use summary::{AlgorithmSummary, GoalPoint, Point, Summary};
+pub use summary::{AlgorithmSummary, GoalPoint, Note, Point, Summary};
 pub use value_iteration::ValueIteration;

@@ -128,6 +128,11 @@ impl<'a, E: Environment> Run<'a, E> {
         self.learner.exploration()
     }
 
+    /// What the user should know of what has been learned.
+    pub fn notes(&self) -> Vec<String> {
+        self.learner.notes()
+    }
+
     /// Long-run state distribution of what has been learned.
     pub fn distribution(&self) -> &[f64] {
         self.judge.distribution()

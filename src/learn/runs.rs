@@ -37,6 +37,8 @@ pub struct RunResult {
     pub seconds: f64,
     /// Goal-conditioned success per horizon, where asked for.
     pub goal: Vec<Success>,
+    /// What the user should know of what was learned, in words (see [`super::Learner::notes`]).
+    pub notes: Vec<String>,
 }
 
 /// How far a run has come.
@@ -267,6 +269,7 @@ impl<'a> Runs<'a> {
             converged: run.converged(),
             seconds: seconds(),
             goal,
+            notes: run.notes(),
         };
         *lock(&self.stages[job]) = Stage::Done(result);
         match shared.checkpoint {

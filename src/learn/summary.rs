@@ -33,6 +33,18 @@ pub struct GoalPoint {
     pub value_share: Estimate,
 }
 
+/// What some runs of an algorithm say about what they learned, see [`super::Learner::notes`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// In words.
+    pub text: String,
+    /// How many runs say it.
+    pub runs: u64,
+}
+
+/// How many notes of an algorithm are shown: they name states, so that every run may have one of its own.
+const SHOWN: usize = 2;
+
 /// What one algorithm achieved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AlgorithmSummary {
@@ -52,6 +64,9 @@ pub struct AlgorithmSummary {
     /// Goal-conditioned success, where asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub goal: Vec<GoalPoint>,
+    /// What its runs say about what they learned, the most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
 }
 
 /// The whole experiment.
@@ -91,6 +106,45 @@ impl Summary {
             algorithms,
         }
     }
+
+    /// The notes of all algorithms as lines to show; where an algorithm has many, the most frequent ones.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for algorithm in &self.parameters.algorithms {
+            let label = algorithm.label();
+            let Some(of) = self.algorithms.get(&label) else {
+                continue;
+            };
+            for note in of.notes.iter().take(SHOWN) {
+                lines.push(format!(
+                    "{label}, {} of {} runs: {}.",
+                    note.runs, of.runs, note.text
+                ));
+            }
+            if of.notes.len() > SHOWN {
+                let more = of.notes.len() - SHOWN;
+                lines.push(format!("{label}: {more} more in summary.json."));
+            }
+        }
+        lines
+    }
+}
+
+/// Equal notes of several runs are one.
+fn notes(runs: &[RunResult]) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::new();
+    for text in runs.iter().flat_map(|run| &run.notes) {
+        match notes.iter_mut().find(|note| note.text == *text) {
+            Some(note) => note.runs += 1,
+            None => notes.push(Note {
+                text: text.clone(),
+                runs: 1,
+            }),
+        }
+    }
+    // stable: of equally frequent ones that of the earlier run comes first
+    notes.sort_by_key(|note| std::cmp::Reverse(note.runs));
+    notes
 }
 
 fn summarise(mdp: &Mdp, experiment: &Experiment, runs: &[RunResult]) -> AlgorithmSummary {
@@ -154,6 +208,7 @@ fn summarise(mdp: &Mdp, experiment: &Experiment, runs: &[RunResult]) -> Algorith
         converged: runs.iter().filter(|run| run.converged).count() as u64,
         seconds: runs.iter().map(|run| run.seconds).sum(),
         goal: goal.collect(),
+        notes: notes(runs),
         curve,
     }
 }

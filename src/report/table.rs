@@ -39,6 +39,12 @@ impl Table {
         self
     }
 
+    /// The same for several columns.
+    #[must_use]
+    pub fn rights(self, columns: std::ops::Range<usize>) -> Self {
+        columns.fold(self, Table::right)
+    }
+
     /// Adds a row. Control characters are replaced, so that names from files cannot steer
     /// the terminal.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {

@@ -6,6 +6,7 @@ mod documents;
 mod faults;
 mod injection;
 mod interrupts;
+mod learn_cli;
 mod manual;
 mod process;
 mod reproduce;

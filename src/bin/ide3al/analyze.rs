@@ -30,7 +30,7 @@ and horizon_entropy_normalized. For a policy that depends on the step: steps, en
 state_action_entropy and their normalized forms, min_probability, least_visited_state, states_reached and \
 distribution, all of the average over its episode from the start.")]
 pub(crate) struct Arguments {
-    /// Domain with optional parameters, grid:FILE, or a model file
+    /// Domain with optional parameters, grid:FILE, graph:FILE, or a model file
     model: String,
     /// Policy file (.json, .npz, .npy; one table, or one per step), or 'uniform'
     #[arg(long, value_name = "FILE|uniform", default_value = "uniform")]
@@ -149,18 +149,13 @@ pub(crate) fn table(mdp: &Mdp, analysis: &Analysis) -> Table {
             _ => format!("estimate, residual {:.0e}", analysis.spectral_gap_error),
         },
     ]);
-    let steps = match analysis.mixing_time {
-        None => "infinite".into(),
-        Some(t) if analysis.mixing_time_kind == "lower_bound" => format!("at least {t} steps"),
-        Some(t) => format!("{t} steps"),
-    };
     let norm = match analysis.mixing_norm {
         "tv" => "total variation",
         _ => "largest difference",
     };
     table.row([
         "mixing time".into(),
-        steps,
+        mixing_time(analysis.mixing_time, analysis.mixing_time_kind),
         format!("to {norm} {}", analysis.mixing_threshold),
     ]);
     table.row([
@@ -207,6 +202,15 @@ pub(crate) fn table(mdp: &Mdp, analysis: &Analysis) -> Table {
         ]);
     }
     table
+}
+
+/// A mixing time that may be infinite, or known from below only.
+pub(crate) fn mixing_time(steps: Option<u64>, kind: &str) -> String {
+    match steps {
+        None => "infinite".into(),
+        Some(t) if kind == "lower_bound" => format!("at least {t} steps"),
+        Some(t) => format!("{t} steps"),
+    }
 }
 
 /// The heat map of a grid world, in colour on a terminal that wants it.

@@ -14,7 +14,7 @@ use crate::output;
 /// replaced only with --force. Nothing is written unless the whole conversion succeeds.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Model (domain, grid:FILE or model file) to convert; with --model, a policy file
+    /// Model (domain, grid:FILE, graph:FILE or model file) to convert; with --model, a policy file
     #[arg(value_name = "IN")]
     input: String,
     /// File to write

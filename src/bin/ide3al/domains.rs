@@ -1,8 +1,7 @@
 //! `ide3al domains`.
 
-use std::fmt::Write;
-
 use ide3al::domains;
+use ide3al::report::Table;
 
 use crate::output;
 
@@ -46,24 +45,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             .collect();
         return output::print_json(&format!("{}\n", serde_json::to_string_pretty(&list)?));
     }
-    let mut rows = vec![
-        [
-            "domain",
-            "states",
-            "actions",
-            "transitions",
-            "parameters",
-            "description",
-        ]
-        .map(str::to_owned),
+    let header = [
+        "domain",
+        "states",
+        "actions",
+        "transitions",
+        "parameters",
+        "description",
     ];
+    let mut table = Table::new(&header).rights(1..4);
     for (domain, (states, actions, transitions)) in &sized {
         let parameters: Vec<String> = domain
             .parameters
             .iter()
             .map(|p| format!("{}={}", p.name, p.default))
             .collect();
-        rows.push([
+        table.row([
             domain.name.to_owned(),
             states.to_string(),
             actions.to_string(),
@@ -72,23 +69,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             domain.description.to_owned(),
         ]);
     }
-    let width = |column: usize| rows.iter().map(|r| r[column].len()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..6).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        for (column, cell) in row.iter().enumerate() {
-            let width = widths[column];
-            // numbers to the right; nothing after the last column
-            match column {
-                1..=3 => write!(text, "{cell:>width$}  ")?,
-                5 => writeln!(text, "{cell}")?,
-                _ => write!(text, "{cell:<width$}  ")?,
-            }
-        }
-    }
+    let mut text = table.to_string();
     text.push_str(
         "\nParameters go after a colon, e.g. garnet:states=1000,seed=3. Also grid:FILE[,slip=P] \
-         for a text map,\nor a path to a model file (.json, .npz, .tra, .umb).\n",
+         for a text map,\ngraph:FILE for places and ways, or a path to a model file (.json, .npz, .tra, .umb).\n",
     );
     output::print(&text)
 }

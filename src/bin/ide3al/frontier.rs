@@ -10,6 +10,7 @@ use ide3al::report::Table;
 use ide3al::report::png::png;
 use ide3al::report::table::number;
 
+use crate::analyze::mixing_time;
 use crate::output;
 use crate::solve::{ProblemArguments, SolvingArguments};
 use crate::watch::Watch;
@@ -26,7 +27,7 @@ JSON: formulation, vary, interrupted, points \
 state_action_entropy_normalized, spectral_gap, mixing_time, mixing_time_kind, recurrent_classes), \
 files.")]
 pub(crate) struct Arguments {
-    /// Domain with optional parameters, grid:FILE, or a model file
+    /// Domain with optional parameters, grid:FILE, graph:FILE, or a model file
     model: String,
     #[command(flatten)]
     problem: ProblemArguments,
@@ -136,10 +137,7 @@ fn table(found: &Sweep) -> Table {
         "gap",
         "status",
     ];
-    let mut table = Table::new(&header);
-    for column in 0..6 {
-        table = table.right(column);
-    }
+    let mut table = Table::new(&header).rights(0..6);
     for point in &found.points {
         let parameter = if found.vary == "zeta" {
             point.zeta.unwrap_or(1.0)
@@ -151,11 +149,7 @@ fn table(found: &Sweep) -> Table {
             format!("{:.4}", point.entropy_normalized),
             format!("{:.4}", point.state_action_entropy_normalized),
             number(point.spectral_gap, 4),
-            match (point.mixing_time, point.mixing_time_kind) {
-                (None, _) => "infinite".into(),
-                (Some(t), "lower_bound") => format!("at least {t} steps"),
-                (Some(t), _) => format!("{t} steps"),
-            },
+            mixing_time(point.mixing_time, point.mixing_time_kind),
             format!("{:.0e}", point.gap),
             point.status.replace('_', " "),
         ]);

@@ -4,6 +4,7 @@
 
 mod analyze;
 mod certificate;
+mod command_line;
 mod completions;
 mod convert;
 mod domains;
@@ -30,7 +31,8 @@ use clap::{Parser, Subcommand};
     max_term_width = 100,
     after_help = "\
 MODEL is a domain with optional parameters (single-chain, knight-quest:rows=6,columns=6; \
-see 'ide3al domains'), grid:FILE for a text map, or a path to a model file (.json, .npz, .tra, .umb)."
+see 'ide3al domains'), grid:FILE for a text map, graph:FILE for places and ways, or a path to a model file \
+(.json, .npz, .tra, .umb)."
 )]
 struct Arguments {
     #[command(subcommand)]

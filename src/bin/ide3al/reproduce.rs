@@ -2,17 +2,16 @@
 
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use ide3al::Error;
 use ide3al::report::Table;
 use ide3al::reproduce::store::{Finished, Folder};
 use ide3al::reproduce::{self, Context, page, registry};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::output;
+use crate::{command_line, output, watch};
 
 /// Reproduce the paper: every table, figure and claim, measured and judged
 ///
@@ -44,8 +43,6 @@ pub(crate) struct Arguments {
     list: bool,
 }
 
-static STOP: AtomicBool = AtomicBool::new(false);
-
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.list {
         let mut table = Table::new(&["id", "what", "where"]);
@@ -55,20 +52,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return output::print(&table.to_string());
     }
     let specs = registry::select(&arguments.ids)?;
-    let threads = match arguments.threads {
-        Some(0) => bail!("--threads 0: at least 1 is needed"),
-        Some(n) => n,
-        None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-    };
+    let threads = command_line::threads(arguments.threads)?;
     let full = arguments.full;
     let folder = Folder::enter(&arguments.out)?;
-    ctrlc::set_handler(|| {
-        // the second time the user means it; what is finished stays
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })
-    .context("cannot catch Ctrl-C")?;
+    let stop = watch::interrupts()?;
     let begun = Instant::now();
     let bar = Bar::new(specs.iter().map(|s| s.expected_seconds(full)).sum());
     let mut interrupted = false;
@@ -83,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let context = Context {
             full,
             threads,
-            stop: &STOP,
+            stop,
             progress: &|share| bar.share(share),
         };
         match reproduce::run(spec, &context) {
@@ -104,15 +91,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .iter()
         .filter_map(|spec| folder.find(spec, full))
         .collect();
-    folder.publish(&finished, &command())?;
+    folder.publish(&finished, &command_line::typed())?;
     output::print(&summary(&finished))?;
     if interrupted {
         eprintln!(
-            "interrupted; {} of {} experiments are in {}\ngo on with:  {} --resume",
+            "interrupted; {} of {} experiments are in {}\ngo on with:  {}",
             finished.len(),
             registry::all()?.len(),
             arguments.out.display(),
-            command().trim_end_matches(" --resume")
+            command_line::to_resume()
         );
         drop(folder);
         std::process::exit(130);
@@ -133,10 +120,7 @@ fn summary(finished: &[Finished]) -> String {
         "not reproduced",
         "time, s",
     ];
-    let mut table = Table::new(&header);
-    for column in 1..5 {
-        table = table.right(column);
-    }
+    let mut table = Table::new(&header).rights(1..5);
     for f in finished {
         let [a, b, c] = page::counts(&f.rows);
         table.row([
@@ -148,12 +132,6 @@ fn summary(finished: &[Finished]) -> String {
         ]);
     }
     table.to_string()
-}
-
-/// The command as typed.
-fn command() -> String {
-    let rest: Vec<String> = std::env::args().skip(1).collect();
-    format!("ide3al {}", rest.join(" "))
 }
 
 /// One bar for everything, in expected seconds: shown on a terminal only.

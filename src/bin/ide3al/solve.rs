@@ -17,7 +17,7 @@ use ide3al::report::table::number;
 use ide3al::solve::{Options, Solution, SolverChoice, TieBreak, solve_visits};
 
 use crate::watch::Watch;
-use crate::{analyze, certificate, episode, output};
+use crate::{analyze, certificate, command_line, episode, output};
 
 /// Find the best exploring policy of a known model
 ///
@@ -47,7 +47,7 @@ Examples:
   ide3al solve four-rooms --horizon 500 --out policy.json
   ide3al solve four-rooms --formulation episode --steps 200 --out policy.npz")]
 pub(crate) struct Arguments {
-    /// Domain with optional parameters, grid:FILE, or a model file
+    /// Domain with optional parameters, grid:FILE, graph:FILE, or a model file
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) problem: ProblemArguments,
@@ -172,9 +172,7 @@ impl SolvingArguments {
             ),
         };
         if let Some(threads) = self.threads {
-            if threads == 0 {
-                bail!("--threads 0: at least one thread is needed");
-            }
+            let threads = command_line::threads(Some(threads))?;
             rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
                 .build_global()

@@ -21,7 +21,7 @@ Examples:
   ide3al studio four-rooms
   ide3al studio grid:maze.txt --port 8080 --no-open")]
 pub(crate) struct Arguments {
-    /// Domain with optional parameters, grid:FILE, a model file, or a link; without it a map to begin with
+    /// Domain with optional parameters, grid:FILE, graph:FILE, a model file, or a link; without it a map to begin with
     model: Option<String>,
     /// Port; any free one by default
     #[arg(long, value_name = "P", default_value_t = 0)]

@@ -1,8 +1,7 @@
-//! Signs of life and Ctrl-C during a solve.
+//! Ctrl-C, and signs of life during a solve.
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,9 +12,21 @@ use indicatif::ProgressBar;
 /// A solve shorter than this shows nothing.
 const QUIET: Duration = Duration::from_secs(1);
 
+/// A flag that the first Ctrl-C sets from here on; at the second the user means it, and the program ends.
+pub(crate) fn interrupts() -> anyhow::Result<&'static AtomicBool> {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+    })
+    .context("cannot listen for Ctrl-C")?;
+    Ok(&STOP)
+}
+
 /// Shows the iteration and gap on a terminal; stops the solve after Ctrl-C.
 pub(crate) struct Watch {
-    stop: Arc<AtomicBool>,
+    stop: &'static AtomicBool,
     started: Instant,
     terminal: bool,
     spinner: Option<ProgressBar>,
@@ -23,19 +34,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// From here on the first Ctrl-C asks the solve to stop with its best answer, the second
-    /// ends the program.
+    /// From here on the first Ctrl-C asks the solve to stop with its best answer.
     pub(crate) fn start(what: &str) -> anyhow::Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&stop);
-        ctrlc::set_handler(move || {
-            if flag.swap(true, Ordering::SeqCst) {
-                std::process::exit(130);
-            }
-        })
-        .context("cannot listen for Ctrl-C")?;
         Ok(Watch {
-            stop,
+            stop: interrupts()?,
             started: Instant::now(),
             terminal: std::io::stderr().is_terminal(),
             spinner: None,

@@ -53,7 +53,7 @@ impl Planner for Double {
             solver: "double",
             limits: Vec::new(),
             restart: 0.0,
-            notes: Vec::new(),
+            notes: vec![format!("a plan for {} states", model.n_states())],
         })
     }
 
@@ -135,7 +135,7 @@ fn interrupted(experiment: Experiment) {
         path: path.clone(),
         interval: Duration::from_secs(1000),
     };
-    for interrupt_at in [0, 7, 8, 31, 60] {
+    for interrupt_at in [0, 7, 8, 31, 59, 60] {
         let runs = Runs::with_planner(&experiment, &mdp, double(interrupt_at)).unwrap();
         let stop = AtomicBool::new(false);
         let ended = runs.execute(1, Some(&plan), &stop, &|_| {}).unwrap();

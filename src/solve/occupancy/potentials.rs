@@ -129,15 +129,17 @@ impl<'a> Potentials<'a> {
         } else {
             None
         };
-        let objective = match settled {
-            Some(d) => entropy::worth(mdp, formulation, self.target, &policy, &d),
-            None => entropy::value_towards(mdp, formulation, self.target, &policy).0,
-        };
         let (target, xi) = (self.target, self.problem.xi);
+        let bound = entropy::bound_towards(mdp, formulation, target, xi, &newton.v);
+        let objective = settled
+            .map(|d| entropy::worth(mdp, formulation, target, &policy, &d))
+            // no policy is worth more than the bound: a few steps of the chain were too few to tell
+            .filter(|worth| *worth <= bound)
+            .unwrap_or_else(|| entropy::value_towards(mdp, formulation, target, &policy).0);
         Candidate {
             policy: policy.probabilities().to_vec(),
             objective,
-            bound: entropy::bound_towards(mdp, formulation, target, xi, &newton.v),
+            bound,
             dual: newton.v.clone(),
         }
     }

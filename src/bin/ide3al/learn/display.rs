@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::output::with_flags;
 use ide3al::learn::{Estimate, Event, Experiment, Summary};
 use ide3al::report::Table;
 use ide3al::report::escape::plain;
@@ -46,31 +47,6 @@ impl Bars {
     }
 }
 
-/// The command line that was given, ready to be pasted into a shell.
-pub(crate) fn command() -> String {
-    let mut words = std::env::args();
-    let program = words.next().unwrap_or_default();
-    // where the program lies is nobody's business in a report
-    let program = program.rsplit(['/', '\\']).next().unwrap_or_default();
-    let words = words.filter(|word| word != "--resume" && word != "--overwrite");
-    let all = std::iter::once(program.to_owned()).chain(words);
-    all.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
-}
-
-/// The command that goes on after an interruption.
-pub(crate) fn command_to_resume() -> String {
-    format!("{} --resume", command())
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 /// The figures at the end of all runs.
 pub(crate) fn table(summary: &Summary) -> String {
     let mut text = String::new();
@@ -96,7 +72,7 @@ pub(crate) fn table(summary: &Summary) -> String {
         "samples to 95 %",
         "seconds",
     ];
-    let mut rows = numbers(&header);
+    let mut rows = Table::new(&header).rights(1..header.len());
     for algorithm in &parameters.algorithms {
         let label = algorithm.label();
         let Some(of) = summary.algorithms.get(&label) else {
@@ -119,6 +95,9 @@ pub(crate) fn table(summary: &Summary) -> String {
         "\nEntropies are shares of their maximum, mean over runs +- half the 95 % interval.\n\
          samples to 95 %: until H(d) first reaches 95 % of its final value.\n",
     );
+    for remark in summary.remarks() {
+        let _ = writeln!(text, "\nNote: {}", plain(&with_flags(&remark)));
+    }
     let goals: Vec<_> = parameters
         .algorithms
         .iter()
@@ -140,7 +119,7 @@ pub(crate) fn table(summary: &Summary) -> String {
         let header: Vec<&str> = std::iter::once("T")
             .chain(horizons.iter().map(String::as_str))
             .collect();
-        let mut rows = numbers(&header);
+        let mut rows = Table::new(&header).rights(1..header.len());
         for (label, points) in &goals {
             let means = points.iter().map(|p| mean(Some(p.probability)));
             rows.row(std::iter::once(label.clone()).chain(means));
@@ -148,11 +127,6 @@ pub(crate) fn table(summary: &Summary) -> String {
         let _ = write!(text, "{rows}");
     }
     text
-}
-
-/// A table of names in the first column and numbers in the others.
-fn numbers(header: &[&str]) -> Table {
-    (1..header.len()).fold(Table::new(header), Table::right)
 }
 
 fn interval(estimate: Option<Estimate>) -> String {
@@ -172,16 +146,5 @@ fn mean(estimate: Option<Estimate>) -> String {
         Some(mean) if mean == 0.0 || (1e-3..1e4).contains(&mean.abs()) => format!("{mean:.4}"),
         Some(mean) => format!("{mean:.2e}"),
         None => "-".into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_survive_the_shell() {
-        assert_eq!(quoted("garnet:states=10"), "garnet:states=10");
-        assert_eq!(quoted("my file's"), r"'my file'\''s'");
     }
 }

@@ -4,7 +4,6 @@ mod display;
 mod page;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -17,8 +16,8 @@ use ide3al::learn::{
 use ide3al::model::Mdp;
 use ide3al::model::io::atomic;
 
-use crate::output;
 use crate::solve::TieBreakName;
+use crate::{command_line, output, watch};
 
 /// Learn to explore an unknown model from samples, and compare algorithms
 ///
@@ -28,7 +27,7 @@ use crate::solve::TieBreakName;
 /// all with the same least probability of every action; --paper gives the paper's comparison.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The environment
+    /// The environment: domain with optional parameters, grid:FILE, graph:FILE, or a model file
     model: String,
     /// Everything as in the paper: its IDE3AL, its parameters, no prior
     #[arg(long)]
@@ -111,19 +110,13 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-static STOP: AtomicBool = AtomicBool::new(false);
-
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mdp = domains::load(&arguments.model)?;
     let experiment = experiment(arguments, &mdp)?;
     experiment.validate(&mdp)?;
     let interval = Duration::try_from_secs_f64(arguments.checkpoint_every)
         .with_context(|| format!("--checkpoint-every {}", arguments.checkpoint_every))?;
-    let threads = match arguments.threads {
-        Some(0) => bail!("--threads 0: at least 1 is needed"),
-        Some(n) => n,
-        None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-    };
+    let threads = command_line::threads(arguments.threads)?;
     let path = match &arguments.out {
         Some(path) => path.clone(),
         None => PathBuf::from(format!("ide3al-{}", file_name(&arguments.model))),
@@ -145,24 +138,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if checkpoint.path.exists() {
         runs.resume(&checkpoint.path)?;
     }
-    ctrlc::set_handler(|| {
-        // the second time the user means it; the last checkpoint stays
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })
-    .context("cannot catch Ctrl-C")?;
+    let stop = watch::interrupts()?;
 
     let begun = Instant::now();
     let bars = display::Bars::new(&experiment);
     // inner solves of many small runs gain nothing from threads of their own
-    let ended = runs.execute(threads, Some(&checkpoint), &STOP, &|event| bars.on(event))?;
+    let ended = runs.execute(threads, Some(&checkpoint), stop, &|event| bars.on(event))?;
     bars.finish();
     if ended == Ended::Interrupted {
         eprintln!(
             "interrupted; everything so far is in {}\ngo on with:  {}",
             checkpoint.path.display(),
-            display::command_to_resume()
+            command_line::to_resume()
         );
         drop(folder);
         std::process::exit(130);

@@ -13,7 +13,7 @@ use ide3al::report::learning::{
 use ide3al::report::palette::Role;
 use ide3al::solve::{self, Options, Status, TieBreak};
 
-use super::display;
+use crate::command_line;
 
 pub(crate) fn report(mdp: &Mdp, results: &[Vec<RunResult>], summary: &Summary) -> LearningReport {
     let experiment = &summary.parameters;
@@ -57,7 +57,7 @@ pub(crate) fn report(mdp: &Mdp, results: &[Vec<RunResult>], summary: &Summary) -
         runs: experiment.runs as usize,
         seed: experiment.seed,
         parameters: parameters(experiment),
-        command: display::command(),
+        command: command_line::typed(),
         judged_by_truth: true,
         best_entropy: best_entropy(mdp, floor),
         goal_in_words: experiment.goal.as_ref().map_or(String::new(), |goal| {
@@ -67,13 +67,15 @@ pub(crate) fn report(mdp: &Mdp, results: &[Vec<RunResult>], summary: &Summary) -
                 goal.within
             )
         }),
-        notes: vec![format!(
+        notes: std::iter::once(format!(
             "Limits: IDE3AL plays every action with a probability of at least xi = {}, the \
              epsilon-greedy policies of MaxEnt and CountBased with at least epsilon / actions = {}. The \
              largest possible state entropy is drawn for the smaller of the limits in use, {floor}.",
             experiment.xi,
             experiment.epsilon / mdp.max_actions() as f64
-        )],
+        ))
+        .chain(summary.remarks())
+        .collect(),
     }
 }
 
