@@ -36,6 +36,8 @@ const ASK_EVERY: usize = 16;
 pub(super) struct Normal<'a> {
     part: &'a Occupancies,
     transposed: Kernel,
+    /// Where the $K_s$ are diagonal, as without $\xi$ and entropies of states, one over them; else empty.
+    inverse: Vec<f64>,
     /// Lower triangles of the factors of the $K_s$, row by row.
     blocks: Vec<f64>,
     block_offsets: Vec<usize>,
@@ -91,6 +93,7 @@ impl<'a> Normal<'a> {
             factored: false,
             patience,
             transposed: mdp.kernel().transpose(),
+            inverse: Vec::new(),
             blocks: vec![0.0; block_offsets[n]],
             block_offsets,
             state_of,
@@ -153,12 +156,21 @@ impl<'a> Normal<'a> {
     /// Takes new curvatures and weights; false where a block is not positive.
     pub(super) fn factor(&mut self, pair: &[f64], state: &[f64], weight: &[f64]) -> bool {
         let (mdp, xi) = (self.mdp(), self.part.xi());
-        for s in 0..mdp.n_states() {
-            let pairs = mdp.pairs(s);
-            let (h, w) = (&pair[pairs.clone()], &weight[pairs]);
-            let block = &mut self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
-            if !triangle(block, &mut self.weighted, h, state[s], w, xi) {
+        self.inverse.clear();
+        if xi == 0.0 && state.iter().all(|g| *g == 0.0) {
+            let sums = pair.iter().zip(weight).map(|(h, w)| h + w);
+            self.inverse.extend(sums.map(|k| 1.0 / k));
+            if !self.inverse.iter().all(|x| *x > 0.0 && x.is_finite()) {
                 return false;
+            }
+        } else {
+            for s in 0..mdp.n_states() {
+                let pairs = mdp.pairs(s);
+                let (h, w) = (&pair[pairs.clone()], &weight[pairs]);
+                let block = &mut self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
+                if !triangle(block, &mut self.weighted, h, state[s], w, xi) {
+                    return false;
+                }
             }
         }
         let now = self.factors() && (self.factored || self.patience == 0);
@@ -188,6 +200,9 @@ impl<'a> Normal<'a> {
 
     /// Multiplies by $K^{-1}$, in place.
     pub(super) fn divide(&self, x: &mut [f64]) {
+        if !self.inverse.is_empty() {
+            return x.iter_mut().zip(&self.inverse).for_each(|(x, k)| *x *= k);
+        }
         let mdp = self.mdp();
         for s in 0..mdp.n_states() {
             let block = &self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
@@ -224,8 +239,16 @@ impl<'a> Normal<'a> {
                     row[self.cliques.entry_places[e] as usize] -= stay * kernel.values()[e];
                 }
             }
-            let block = &self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
-            forward(block, rows, width);
+            if self.inverse.is_empty() {
+                let block = &self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
+                forward(block, rows, width);
+            } else {
+                let inverse = &self.inverse[first..first + n];
+                for (row, k) in rows.chunks_mut(width).zip(inverse) {
+                    let root = k.sqrt();
+                    row.iter_mut().for_each(|x| *x *= root);
+                }
+            }
             for (j, &t) in self.cliques.members[clique].iter().enumerate() {
                 let squares = (0..n).map(|a| rows[a * width + j].powi(2));
                 self.diagonal[t as usize] += squares.sum::<f64>();
@@ -406,10 +429,6 @@ fn forward(block: &[f64], x: &mut [f64], width: usize) {
         let row = &mut rest[..width];
         for (b, done) in before.chunks(width).enumerate() {
             let factor = block[a * n + b];
-            // most blocks are diagonal where xi is zero
-            if factor == 0.0 {
-                continue;
-            }
             row.iter_mut().zip(done).for_each(|(x, y)| *x -= factor * y);
         }
         let pivot = block[a * n + a];

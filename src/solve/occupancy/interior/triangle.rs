@@ -14,13 +14,6 @@ pub(super) fn triangle(
     xi: f64,
 ) -> bool {
     let n = h.len();
-    if xi == 0.0 && g == 0.0 {
-        block.fill(0.0);
-        for a in 0..n {
-            block[a * n + a] = (h[a] + w[a]).sqrt();
-        }
-        return (0..n).all(|a| block[a * n + a] > 0.0 && block[a * n + a].is_finite());
-    }
     let mut count = 0;
     let mut push = |weight: f64, row: &dyn Fn(usize) -> f64| {
         if weight > 0.0 {
