@@ -69,12 +69,17 @@ impl CliqueMatrix {
         wide: bool,
         most_dense: usize,
     ) -> Option<Self> {
+        // a factor with more numbers than this takes longer than a dense one
         let dense_work = (n as f64).powi(3) / 3.0;
+        let most_fill = if n > most_dense {
+            MOST_FILL as f64
+        } else {
+            (dense_work * n as f64 / SPARSE_COST).sqrt()
+        };
         let sparse = if wide {
             None
         } else {
-            Sparse::new(n, &offsets, &members)
-                .filter(|s| n > most_dense || SPARSE_COST * s.work() < dense_work)
+            Sparse::new(n, &offsets, &members, most_fill)
         };
         let storage = match sparse {
             Some(sparse) => Storage::Sparse(Box::new(sparse)),
@@ -354,7 +359,8 @@ fn inverse_root(x: f64) -> f64 {
 }
 
 impl Sparse {
-    fn new(n: usize, offsets: &[usize], members: &[u32]) -> Option<Self> {
+    /// Nothing where the factor would hold more than `most_fill` numbers.
+    fn new(n: usize, offsets: &[usize], members: &[u32], most_fill: f64) -> Option<Self> {
         let mut place_offsets = vec![0usize];
         for w in offsets.windows(2) {
             let total = place_offsets[place_offsets.len() - 1] + (w[1] - w[0]).pow(2);
@@ -365,6 +371,10 @@ impl Sparse {
         }
         let (pattern, places, diagonal) = pattern(n, members, offsets, &place_offsets);
         let stored = pattern.compute_nnz();
+        // what the matrix holds, its factor does, too
+        if stored as f64 > most_fill {
+            return None;
+        }
         let matrix = SparseColMat::new(pattern, vec![0.0; stored]);
         let symbolic = factorize_symbolic_cholesky(
             matrix.symbolic(),
@@ -373,7 +383,7 @@ impl Sparse {
             Default::default(),
         )
         .ok()?;
-        if symbolic.len_val() > MOST_FILL {
+        if symbolic.len_val() as f64 > most_fill.min(MOST_FILL as f64) {
             return None;
         }
         let request = symbolic

@@ -38,7 +38,7 @@ pub(super) struct Normal<'a> {
     transposed: Kernel,
     /// Where the $K_s$ are diagonal, as without $\xi$ and entropies of states, one over them; else empty.
     inverse: Vec<f64>,
-    /// Lower triangles of the factors of the $K_s$, row by row.
+    /// Lower triangles of the factors of the $K_s$, row by row, with one over their diagonals.
     blocks: Vec<f64>,
     block_offsets: Vec<usize>,
     state_of: Vec<u32>,
@@ -432,7 +432,7 @@ fn forward(block: &[f64], x: &mut [f64], width: usize) {
             row.iter_mut().zip(done).for_each(|(x, y)| *x -= factor * y);
         }
         let pivot = block[a * n + a];
-        row.iter_mut().for_each(|x| *x /= pivot);
+        row.iter_mut().for_each(|x| *x *= pivot);
     }
 }
 
@@ -441,6 +441,6 @@ fn backward(block: &[f64], x: &mut [f64]) {
     let n = x.len();
     for a in (0..n).rev() {
         let known: f64 = (a + 1..n).map(|b| block[b * n + a] * x[b]).sum();
-        x[a] = (x[a] - known) / block[a * n + a];
+        x[a] = (x[a] - known) * block[a * n + a];
     }
 }

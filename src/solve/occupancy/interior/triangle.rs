@@ -4,7 +4,8 @@
 //! more than floating point has digits: in the sum of the squares the small ones would be lost, and with them all that can still
 //! move. So the rows are brought to triangular form by reflections, the heavy ones first, and never squared.
 
-/// Fills `block` with the lower triangle $L$, row by row, of $L L^\top = K$; false where there is none. `rows` is room.
+/// Fills `block` with the lower triangle $L$, row by row, of $L L^\top = K$, with one over its diagonal entries in their place; false where
+/// there is none. `rows` is room.
 pub(super) fn triangle(
     block: &mut [f64],
     rows: &mut Vec<Vec<f64>>,
@@ -69,7 +70,7 @@ pub(super) fn triangle(
                 row[b] -= along * row[a];
             }
         }
-        block[a * n + a] = -norm.copysign(first);
+        block[a * n + a] = -1.0 / norm.copysign(first);
         for b in a + 1..n {
             block[b * n + a] = pivot[b];
         }
