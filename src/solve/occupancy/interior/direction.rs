@@ -20,7 +20,7 @@ use crate::solve::driver::Driver;
 /// Relative accuracy of solutions with a factor; before one is needed, and where there is none: then it is the mean of the products,
 /// between two values.
 const ACCURATE: f64 = 1e-13;
-const BEFORE_A_FACTOR: f64 = 1e-5;
+const BEFORE_A_FACTOR: f64 = 1e-4;
 const ROUGH: (f64, f64) = (1e-7, 1e-2);
 /// Flows that a solution with a factor leaves open are small beside this share of what was asked, times the mean of the products,
 /// between two values: in the end what a policy visits follows from its flows, by a chain that may hardly mix.
