@@ -72,6 +72,8 @@ class Abstraction:
             raise Error(f"repeat = {repeat}: at least 1 is needed")
         if memory < 100:
             raise Error(f"memory = {memory}: at least 100 steps are needed")
+        if kind is None and cells is not None and np.ndim(cells) != 0:
+            kind = "grid"  # numbers of cells along each number mean nothing else
         self.cells, self.kind, self.features = cells, kind, features
         self.refine = bool(refine)
         self.angles = [(int(c), int(s)) for c, s in angles]

@@ -240,8 +240,6 @@ class Cut:
             return self._refine(vectors, low, high, whole)
         kind = chosen.kind or ("grid" if len(self.used) in PER_NUMBER else "k-means")
         if kind == "k-means":
-            if isinstance(chosen.cells, list):
-                raise Error("cells: k-means takes one number, that of all cells")
             scale = np.where(whole, 0.25, np.maximum(high - low, 1e-9))
             return Centres.among(vectors, scale, in_all(chosen, len(self.used)))
         if isinstance(chosen.cells, list):

@@ -140,6 +140,8 @@ def test_everything_can_be_told(tmp_path):
         ide3al.IDE3AL.load(tmp_path / "agent", Room())
     again = ide3al.IDE3AL.load(tmp_path / "agent", Room(), features=turned)
     assert np.array_equal(again.fit(Room(), 500).visits, agent.fit(Room(), 500).visits)
+    # cells along each number can only mean a grid
+    assert ide3al.Abstraction([5, 5, 6, 6]).kind == "grid" and ide3al.Abstraction(5).kind is None
     # more numbers than a grid is good for
     clouds = ide3al.Abstraction(40, kind="k-means")
     agent = ide3al.CountBased(abstraction=clouds).fit(Room(), 1000)
