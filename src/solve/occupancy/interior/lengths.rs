@@ -8,18 +8,18 @@ use crate::solve::driver::Driver;
 /// The share of the way to the boundary that a step may go.
 const TO_THE_BOUNDARY: f64 = 0.995;
 /// No product may fall below this share of their mean: products that run ahead stop all others (S. Wright 1997, *Primal-Dual
-/// Interior-Point Methods*, chapter 5). Values from 0.01 to 0.05 take equally many steps.
+/// Interior-Point Methods*, chapter 5). Values from 0.01 to 0.05 take about equally many steps.
 const CENTRAL: f64 = 0.02;
 /// By how much a step is shortened to keep to that, and how often.
 const SHORTEN: (f64, usize) = (0.9, 30);
 /// Corrections of one direction at most, by how much each is to lengthen the step, and the least share of that which pays for it; a step
 /// this long needs none. (J. Gondzio 1996, *Multiple centrality corrections in a primal-dual method for linear programming*,
-/// Comput. Optim. Appl. 6, with his values.)
+/// Comput. Optim. Appl. 6. He lengthens by 0.1; 0.15 and 0.3 saved about as many steps on chains, grids, garnets and Knight Quest.)
 const CORRECTIONS: usize = 2;
 const LONGER: f64 = 0.3;
 const PAYS: f64 = 0.1;
 const LONG: f64 = 0.95;
-/// Products beyond these shares of the centre are brought back to them.
+/// Products beyond these shares of the centre are brought back to them (Gondzio's values).
 const AROUND: (f64, f64) = (0.1, 10.0);
 
 impl Interior<'_> {

@@ -158,6 +158,7 @@ impl<'a> Interior<'a> {
             let floor: Vec<f64> = wanted.iter().map(|b| b / mean).collect();
             let shares = interior.omega.iter().zip(&floor);
             let least = shares.map(|(x, b)| x / b).fold(f64::INFINITY, f64::min);
+            // well below the least, so that no product is small in the beginning
             interior.t = 0.1 * least;
             let u = |(x, b): (&f64, &f64)| x - interior.t * b;
             interior.u = interior.omega.iter().zip(&floor).map(u).collect();
@@ -237,10 +238,7 @@ impl<'a> Interior<'a> {
             return gap / (self.units * self.units * mean);
         }
         let omega = self.occupancy();
-        let mut r = self.r.clone();
-        for (pairs, state) in self.of_states().zip(&self.state_r) {
-            r[pairs].iter_mut().for_each(|x| *x += state);
-        }
+        let mut r = self.rewards();
         r.iter_mut().for_each(|x| *x /= self.worth);
         let gained: f64 = r.iter().zip(&omega).map(|(r, x)| r * x).sum();
         let apart = gained - self.utility.value(&omega) - self.utility.conjugate(&r);
@@ -267,6 +265,15 @@ impl<'a> Interior<'a> {
         residual
     }
 
+    /// The rewards of pairs with those of their states, scaled.
+    fn rewards(&self) -> Vec<f64> {
+        let mut r = self.r.clone();
+        for (pairs, state) in self.of_states().zip(&self.state_r) {
+            r[pairs].iter_mut().for_each(|x| *x += state);
+        }
+        r
+    }
+
     /// The occupancy at hand.
     pub(super) fn occupancy(&self) -> Vec<f64> {
         self.omega.iter().map(|x| x / self.units).collect()
@@ -285,10 +292,7 @@ impl<'a> Interior<'a> {
     /// The dual point at hand, in the utility's own units but for a common factor.
     pub(super) fn dual(&self) -> Dual {
         let scale = 1.0 / self.worth;
-        let mut r = self.r.clone();
-        for (pairs, state) in self.of_states().zip(&self.state_r) {
-            r[pairs].iter_mut().for_each(|x| *x += state);
-        }
+        let mut r = self.rewards();
         // rewards follow from the other multipliers, so that no equation is left to be met
         if self.floor.is_none() {
             let mut columns = vec![0.0; r.len()];
