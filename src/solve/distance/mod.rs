@@ -23,6 +23,9 @@ const NEAR: f64 = 0.3;
 const SETTLED: f64 = 1e-14;
 /// Complementarity products at the start on the face; between 1e-2 and 1e-4 the number of steps hardly changes.
 const CENTRE: f64 = 1e-3;
+/// The mean product at which it can be guessed which variables end at a bound, and by what it has to fall for a better guess.
+const GUESSED: f64 = 1e-6;
+const BETTER_GUESS: f64 = 1e-3;
 /// An objective this close to the optimum counts as optimal.
 const ROUNDING: f64 = 1e-8;
 
@@ -82,13 +85,22 @@ fn settle<P: Program>(
     driver: &mut Driver<'_>,
 ) -> bool {
     point.begin_on_face(frozen, CENTRE);
-    if let Some(steps) = point.find_active_sets(|| driver.alive()) {
+    if let Some(steps) = point.find_active_sets(&[], || driver.alive()) {
         driver.count(steps);
         return driver.alive();
     }
+    let mut guessed = GUESSED;
     for _ in 0..MOST_STEPS {
         if !driver.alive() {
             return false;
+        }
+        if point.mean_product() <= guessed {
+            guessed *= BETTER_GUESS;
+            let held = point.at_bounds();
+            if let Some(steps) = point.find_active_sets(&held, || driver.alive()) {
+                driver.count(steps);
+                return driver.alive();
+            }
         }
         if point.gap() <= SETTLED || !point.step() {
             break;

@@ -3,14 +3,12 @@
 //! If it were known which variables end at a bound, one Newton step would give the point. Each step here holds those that the last one carried
 //! beyond their bound, and lets go those whose multiplier points inwards: a Newton method for the optimality conditions
 //! (Hintermüller, Ito and Kunisch 2002, *SIAM J. Optim.* 13, 865-888), which ends after few steps or not at all. In the latter case everything is
-//! as before, for the interior-point method.
+//! as before, for the interior-point method, after some steps of which it is known better what ends at a bound.
 
 use super::{InteriorPoint, Program, REFINED, add};
 
-/// So many steps without fewer exchanges than ever before mean that it turns in circles.
-const PATIENCE: usize = 3;
-/// More steps than this an interior-point solve would not take either.
-const MOST_STEPS: usize = 30;
+/// Exchanges fall at least by this factor from step to step, or it turns in circles.
+const FEWER: f64 = 0.75;
 /// Weight of standing still: what the objective does not determine stays where it is.
 const STILL: f64 = 1e-9;
 /// What counts as beyond a bound, and as a force.
@@ -19,23 +17,27 @@ const FORCE: f64 = 1e-9;
 
 impl<P: Program> InteriorPoint<P> {
     /// From a point with some variables frozen to the optimum with these frozen, as long as one is `alive`; the number of steps, or
-    /// nothing if it was not found.
+    /// nothing if it was not found. Those that are `held` are taken to end at a bound.
     pub(in crate::solve) fn find_active_sets(
         &mut self,
+        held: &[bool],
         mut alive: impl FnMut() -> bool,
     ) -> Option<usize> {
         let face = self.frozen.clone();
         let before = (self.x.clone(), self.z.clone(), self.y.clone());
         let (room, v) = (self.room.clone(), self.v.clone());
+        for i in (0..held.len()).filter(|i| held[*i] && !face[*i]) {
+            self.frozen[i] = true;
+            self.put_on_bound(i);
+        }
         self.z.fill(0.0);
         self.v.fill(0.0);
         self.aim.fill(0.0);
         self.aim_v.fill(0.0);
-        let (mut fewest, mut since) = (usize::MAX, 0);
-        for step in 1..=MOST_STEPS {
-            if !alive() {
-                break;
-            }
+        let mut most = f64::INFINITY;
+        let mut steps = 0;
+        while alive() {
+            steps += 1;
             self.residuals();
             self.weigh(STILL);
             if !(self.program.factor(&self.theta) && self.direction(REFINED)) {
@@ -48,13 +50,12 @@ impl<P: Program> InteriorPoint<P> {
             self.residuals();
             let exchanged = self.exchange(&face);
             if exchanged == 0 {
-                return Some(step);
+                return Some(steps);
             }
-            since = if exchanged < fewest { 0 } else { since + 1 };
-            fewest = fewest.min(exchanged);
-            if since == PATIENCE {
+            if exchanged as f64 > most {
                 break;
             }
+            most = FEWER * exchanged as f64;
         }
         (self.x, self.z, self.y) = before;
         (self.room, self.v, self.frozen) = (room, v, face);
@@ -79,12 +80,7 @@ impl<P: Program> InteriorPoint<P> {
                 place < -BEYOND
             };
             if exchanged || place < f64::MIN_POSITIVE {
-                // on the bound, but never divided by
-                let (at, away) = (f64::MIN_POSITIVE, cap);
-                self.x[i] = if full { away } else { at };
-                if let Some(j) = j {
-                    self.room[j] = if full { at } else { away };
-                }
+                self.put_on_bound(i);
             }
             if exchanged {
                 self.frozen[i] = !self.frozen[i];
@@ -92,5 +88,17 @@ impl<P: Program> InteriorPoint<P> {
             }
         }
         count
+    }
+
+    /// Moves a variable to the bound it lies next to; never divides by nothing.
+    fn put_on_bound(&mut self, i: usize) {
+        let (range, cap) = self.program.bounded();
+        let (at, away) = (f64::MIN_POSITIVE, cap);
+        let j = range.contains(&i).then(|| i - range.start);
+        let full = j.is_some_and(|j| self.room[j] < self.x[i]);
+        self.x[i] = if full { away } else { at };
+        if let Some(j) = j {
+            self.room[j] = if full { at } else { away };
+        }
     }
 }
