@@ -25,8 +25,9 @@ pub(super) const FEWEST: usize = 2_000;
 const MOST: usize = 30;
 /// and steps on each.
 const STEPS: usize = 150;
-/// Models without a clearly smaller gap before leaving it at that.
+/// Models without a clearly smaller gap before leaving it at that, with a bound that says something and without.
 const PATIENCE: usize = 2;
+const PATIENCE_UNPROVEN: usize = 4;
 /// What remains of an observed stiffness at the next model.
 const MEMORY: f64 = 0.7;
 /// Stiffness below so many times $1 / n_t$ is not worth keeping.
@@ -35,8 +36,9 @@ const CLEARLY: f64 = 2.0;
 /// stiffness.
 const TELLING: f64 = 1e-5;
 const TELLING_SHARE: f64 = 1e-3;
-/// Cut entries count so many times: others will be cut on the way.
+/// Cut entries count so many times: others will be cut on the way. What remains of the excess as long as all goes well.
 const CAUTION: f64 = 3.0;
+const BOLDER: f64 = 0.5;
 
 /// The model's weights and what they are made from.
 struct Stiffness {
@@ -92,6 +94,7 @@ pub(super) struct Approach<'a> {
     balance: Balance<'a>,
     stiffness: Stiffness,
     curvature: Vec<f64>,
+    caution: f64,
     least: f64,
     waited: usize,
     models: usize,
@@ -103,6 +106,7 @@ impl<'a> Approach<'a> {
             balance: Balance::new(mdp, xi, policy),
             stiffness: Stiffness::new(mdp.n_states()),
             curvature: vec![0.0; mdp.n_pairs()],
+            caution: CAUTION,
             least: f64::INFINITY,
             waited: 0,
             models: 0,
@@ -112,21 +116,31 @@ impl<'a> Approach<'a> {
     /// One more model, as long as the gap falls; what was found is offered to the driver.
     pub(super) fn go_on(&mut self, judge: &mut Judge<'_>, driver: &mut Driver<'_>) -> bool {
         let found = judge.judge(&self.balance.policy, f64::INFINITY, driver);
+        self.caution = if found.objective < driver.best().objective {
+            1.0 + BOLDER * (self.caution - 1.0)
+        } else {
+            CAUTION
+        };
         let done = driver.offer(found, "proximal Newton");
         let (objective, bound) = (driver.best().objective, driver.best().bound);
         let gap = (objective - bound).abs();
         if gap < 0.8 * self.least {
             (self.least, self.waited) = (gap, 0);
-        } else if bound > 0.0 {
+        } else {
             self.waited += 1;
         }
         self.models += 1;
-        if done || self.waited >= PATIENCE || self.models >= MOST {
+        let patience = if bound > 0.0 {
+            PATIENCE
+        } else {
+            PATIENCE_UNPROVEN
+        };
+        if done || self.waited >= patience || self.models >= MOST {
             return false;
         }
         judge.descent.iter_mut().for_each(|x| *x = -*x);
         judge.evaluator.cut_curvature(&mut self.curvature);
-        self.curvature.iter_mut().for_each(|x| *x *= CAUTION);
+        self.curvature.iter_mut().for_each(|x| *x *= self.caution);
         let projection = &judge.evaluator.projection;
         self.stiffness.update(
             &projection.beta,

@@ -31,9 +31,13 @@ use system::System;
 /// rows' problems lose their digits.
 const FIRST: f64 = 100.0;
 const GROWTH: f64 = 3.0;
-/// First $\sigma$ after an [`approach`], which leaves only what a small $\mu$ moves.
+/// First $\sigma$ after an [`approach`], which leaves only what a small $\mu$ moves; and where it proved nothing, so that the optimum may be
+/// farther away.
 const FIRST_NEAR: f64 = 1e6;
+const FIRST_FAR: f64 = 1e4;
 const LARGEST: f64 = 1e7;
+/// A policy so much worse than the best one, relative, means that the step went too far.
+const OVERSHOT: f64 = 1.001;
 /// No $\mu$ below this.
 const LEAST_WEIGHT: f64 = 1e-10;
 /// Proximal steps.
@@ -123,6 +127,9 @@ impl Method for ProximalNewton<'_> {
             self.begun = true;
             if self.near {
                 self.go_back(driver);
+                if driver.best().bound <= 0.0 {
+                    self.sigma = FIRST_FAR;
+                }
                 self.last_gap = (driver.best().objective - driver.best().bound).abs();
             }
             self.system.centre.clone_from(&self.system.policy);
@@ -143,6 +150,7 @@ impl Method for ProximalNewton<'_> {
         let accuracy = (self.share * scale / n.sqrt()).max(1e-14);
         let settled = self.system.settle(accuracy, driver);
         let found = self.judge.look(&self.system, driver);
+        let overshot = found.objective > OVERSHOT * scale;
         driver.offer(found, self.name());
         let gap = (driver.best().objective - driver.best().bound).abs();
         self.waited = if gap < 0.9 * self.last_gap {
@@ -150,7 +158,7 @@ impl Method for ProximalNewton<'_> {
         } else {
             self.waited + 1
         };
-        if self.near && !settled && self.waited > 0 && self.sigma > 10.0 * FIRST {
+        if self.near && !settled && (overshot || self.waited > 0) && self.sigma > 10.0 * FIRST {
             // too far for so small a weight: back to where the multipliers were good
             self.go_back(driver);
             self.sigma *= 0.1;
