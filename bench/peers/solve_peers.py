@@ -61,7 +61,8 @@ def answer(job):
     model = Model(job["model"])
     module = cvxpy_statement if job["peer"].startswith("cvxpy") else sparse_statement
     formulation, xi, zeta = job["formulation"], job["xi"], job["zeta"]
-    reason = module.too_large(model, formulation, job.get("target_entries", np.inf))
+    most = job.get("target_entries")
+    reason = module.too_large(model, formulation, np.inf if most is None else most)
     if reason:
         return {"skipped": reason}
     best, begin = np.inf, time.perf_counter()

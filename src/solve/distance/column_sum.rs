@@ -19,6 +19,13 @@ pub(in crate::solve) fn solve(
     warm: Option<&Solution>,
     driver: &mut Driver<'_>,
 ) -> Result<Vec<String>> {
+    // no optimal policy is nearer than the nearest of all policies, which is checked at once
+    let nearest = simplex::feasible(mdp, problem.xi, centre.to_vec());
+    let first = certified(mdp, problem.xi, nearest.clone(), vec![0.0; mdp.n_states()]);
+    let value = first.objective;
+    if options.solver != SolverChoice::Conic && driver.offer(first, "start") {
+        return Ok(Vec::new());
+    }
     let mut interior = None;
     if options.solver == SolverChoice::Conic {
         let (policy, y) = reference::column_sum(mdp, problem, driver)?;
@@ -29,9 +36,6 @@ pub(in crate::solve) fn solve(
     if options.tie_break == TieBreak::None || !driver.alive() {
         return Ok(Vec::new());
     }
-    // no optimal policy is nearer than the nearest of all policies
-    let nearest = simplex::feasible(mdp, problem.xi, centre.to_vec());
-    let value = column_sum::value(mdp, &nearest);
     if replace(driver, nearest, value) {
         return Ok(Vec::new());
     }

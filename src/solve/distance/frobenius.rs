@@ -15,6 +15,10 @@ use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
 
 /// Up to this many states the whole target is held: a dozen arrays of 20 MB.
 const MOST_STATES: usize = 1_500;
+/// Newton steps of a projection, and of that of the uniform policy, which is worth no more unless it is optimal: then its columns are even
+/// and none is needed.
+const MOST_STEPS: usize = 300;
+const START_STEPS: usize = 5;
 
 /// Solves; returns what the user should know.
 pub(in crate::solve) fn solve(
@@ -74,12 +78,8 @@ fn find(
     // there is little interior to speak of; a policy learned before may be as good as any
     let known = warm.map_or_else(
         || {
-            certified(
-                mdp,
-                problem,
-                Policy::uniform(mdp).probabilities().to_vec(),
-                None,
-            )
+            let policy = Policy::uniform(mdp).probabilities().to_vec();
+            certified_roughly(mdp, problem, policy, None, START_STEPS)
         },
         |warm| {
             let policy = warm.policy.probabilities().to_vec();
@@ -131,6 +131,17 @@ fn certified(
     policy: Vec<f64>,
     multipliers: Option<&[f64]>,
 ) -> Candidate {
+    certified_roughly(mdp, problem, policy, multipliers, MOST_STEPS)
+}
+
+/// The same with so many steps of the projection; what it then misses counts as distance.
+fn certified_roughly(
+    mdp: &Mdp,
+    problem: &Problem,
+    policy: Vec<f64>,
+    multipliers: Option<&[f64]>,
+    steps: usize,
+) -> Candidate {
     let policy = simplex::feasible(mdp, problem.xi, policy);
     let support = Support::new(mdp);
     let n = mdp.n_states();
@@ -140,7 +151,7 @@ fn certified(
         evaluator.projection.beta.copy_from_slice(&given[n..]);
     }
     let mut descent = vec![0.0; mdp.n_pairs()];
-    evaluator.project(&policy, 1e-13, 300);
+    evaluator.project(&policy, 1e-13, steps);
     evaluator.descent(&mut descent);
     let own = evaluator.certify(problem.xi, &descent);
     Candidate {

@@ -32,15 +32,23 @@ pub(in crate::solve) fn solve(
     let affordable = |p: &InteriorPoint<Infinity>| p.program.work() <= MOST_WORK;
     check_size(mdp)?;
     let small = mdp.n_states() <= MOST_DENSE || !mdp.kernel().has_spread();
-    let mut interior = if small {
-        start(&[]).filter(affordable)
-    } else {
-        None
-    };
     let support = Support::filled(mdp);
     let mut blocks: Vec<Block> = Vec::new();
     let judge = |blocks: &[Block], policy: Vec<f64>, kept: Vec<f64>, dual: &DualPoint| {
         certified(mdp, problem, &support, blocks, policy, kept, dual)
+    };
+    // no optimal policy is nearer than the nearest of all policies, which is checked at once
+    let nearest = simplex::feasible(mdp, problem.xi, centre.to_vec());
+    let mass = mass_of(mdp, &support, &nearest);
+    let (first, _) = judge(&blocks, nearest.clone(), mass, &DualPoint::default());
+    let value = first.objective;
+    if options.solver != SolverChoice::Conic && driver.offer(first, "start") {
+        return Ok(Vec::new());
+    }
+    let mut interior = if small {
+        start(&[]).filter(affordable)
+    } else {
+        None
     };
     if options.solver == SolverChoice::Conic {
         loop {
@@ -91,16 +99,6 @@ pub(in crate::solve) fn solve(
     if options.tie_break == TieBreak::None || !driver.alive() {
         return Ok(Vec::new());
     }
-    // no optimal policy is nearer than the nearest of all policies
-    let nearest = simplex::feasible(mdp, problem.xi, centre.to_vec());
-    let value = judge(
-        &blocks,
-        nearest.clone(),
-        mass_of(mdp, &support, &nearest),
-        &DualPoint::default(),
-    )
-    .0
-    .objective;
     if replace(driver, nearest, value) {
         return Ok(Vec::new());
     }
