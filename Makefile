@@ -71,7 +71,7 @@ semver:
 	test -z "$(SINCE)" || cargo semver-checks --package ide3al --baseline-rev "$(SINCE)"
 
 # The solvers against CVXPY and by size, chain analysis by part and by size, then against QuantEcon;
-# peers live in virtual environments of their own. About half an hour, most of it the largest models.
+# peers live in virtual environments of their own. About half an hour.
 bench:
 	PYTHON=$(PYTHON) cargo bench --bench solve
 	cargo bench --bench parts

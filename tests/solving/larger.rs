@@ -5,6 +5,7 @@
 
 use ide3al::domains;
 use ide3al::formulation::{Formulation, Problem};
+use ide3al::model::Policy;
 use ide3al::solve::{Options, Solution, SolverChoice, Status, TieBreak, solve};
 
 fn by(
@@ -121,5 +122,59 @@ fn frobenius_from_two_starts() {
         }
         assert!(cold.bound <= warm.objective, "{cold:?}, {warm:?}");
         assert!(warm.bound <= cold.objective, "{cold:?}, {warm:?}");
+    }
+}
+
+/// Where uniform play visits everything evenly there is nothing to set up, whatever the start and the size.
+#[test]
+fn an_even_uniform_policy_is_seen_at_once() {
+    let spec = "open-grid:rows=40,columns=40,slip=0.1";
+    let mdp = domains::load(spec).unwrap();
+    let uniform = Policy::uniform(&mdp);
+    for formulation in [
+        Formulation::ColumnSum,
+        Formulation::Infinity,
+        Formulation::Frobenius,
+    ] {
+        let problem = Problem {
+            formulation,
+            xi: 0.01,
+            zeta: 1.0,
+        };
+        let found = by(spec, &problem, SolverChoice::Auto, 5e-8, None);
+        assert_eq!(found.certificate.status, Status::Optimal, "{formulation:?}");
+        assert_eq!(found.certificate.iterations, 0, "{formulation:?}");
+        let largest = (found.policy.probabilities().iter())
+            .zip(uniform.probabilities())
+            .fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
+        assert!(largest < 1e-12, "{formulation:?}: {largest}");
+        // and what was found can be begun from
+        let again = by(spec, &problem, SolverChoice::Auto, 5e-8, Some(&found));
+        assert_eq!(again.certificate.status, Status::Optimal, "{formulation:?}");
+    }
+}
+
+/// A solve that is stopped before its first step gives back the policy it began with, not a uniform one.
+#[test]
+fn a_warm_start_survives_a_stop() {
+    let spec = "garnet:states=60,actions=3,branching=3,seed=5";
+    let mdp = domains::load(spec).unwrap();
+    for formulation in [Formulation::ColumnSum, Formulation::Infinity] {
+        let problem = Problem {
+            formulation,
+            xi: 0.01,
+            zeta: 1.0,
+        };
+        let found = by(spec, &problem, SolverChoice::Auto, 5e-8, None);
+        let options = Options {
+            time_limit: Some(std::time::Duration::ZERO),
+            tolerance: 1e-12,
+            ..Options::default()
+        };
+        let stopped = solve(&mdp, &problem, &options, Some(&found), &mut ()).unwrap();
+        let largest = (stopped.policy.probabilities().iter())
+            .zip(found.policy.probabilities())
+            .fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
+        assert!(largest < 1e-9, "{formulation:?}: {largest}");
     }
 }

@@ -19,11 +19,17 @@ pub(in crate::solve) fn solve(
     warm: Option<&Solution>,
     driver: &mut Driver<'_>,
 ) -> Result<Vec<String>> {
-    // no optimal policy is nearer than the nearest of all policies, which is checked at once
+    // no optimal policy is nearer than the nearest of all policies, and where its columns are even, that is seen at once
     let nearest = simplex::feasible(mdp, problem.xi, centre.to_vec());
-    let first = certified(mdp, problem.xi, nearest.clone(), vec![0.0; mdp.n_states()]);
-    let value = first.objective;
-    if options.solver != SolverChoice::Conic && driver.offer(first, "start") {
+    let value = column_sum::value(mdp, &nearest);
+    if options.solver != SolverChoice::Conic && value <= driver.wanted(value) {
+        let first = Candidate {
+            policy: nearest,
+            objective: value,
+            bound: 0.0,
+            dual: vec![0.0; mdp.n_states()],
+        };
+        driver.offer(first, "start");
         return Ok(Vec::new());
     }
     let mut interior = None;

@@ -15,10 +15,11 @@ use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
 
 /// Up to this many states the whole target is held: a dozen arrays of 20 MB.
 const MOST_STATES: usize = 1_500;
-/// Newton steps of a projection, and of that of the uniform policy, which is worth no more unless it is optimal: then its columns are even
-/// and none is needed.
+/// Newton steps of a projection, and of that of the uniform policy: at distance zero hardly any are needed, and else it is worth no more.
 const MOST_STEPS: usize = 300;
 const START_STEPS: usize = 5;
+/// What a projection may miss of a row or column sum for its distance to be one.
+const MOST_VIOLATED: f64 = 1e-8;
 
 /// Solves; returns what the user should know.
 pub(in crate::solve) fn solve(
@@ -134,7 +135,7 @@ fn certified(
     certified_roughly(mdp, problem, policy, multipliers, MOST_STEPS)
 }
 
-/// The same with so many steps of the projection; what it then misses counts as distance.
+/// The same with so many steps of the projection; where these do not do, the value is not known.
 fn certified_roughly(
     mdp: &Mdp,
     problem: &Problem,
@@ -154,9 +155,10 @@ fn certified_roughly(
     evaluator.project(&policy, 1e-13, steps);
     evaluator.descent(&mut descent);
     let own = evaluator.certify(problem.xi, &descent);
+    let known = own.violation <= MOST_VIOLATED;
     Candidate {
         policy,
-        objective: own.objective,
+        objective: if known { own.objective } else { f64::INFINITY },
         bound: own.bound,
         dual: evaluator.multipliers(),
     }

@@ -11,7 +11,7 @@ use crate::solve::driver::{Candidate, Driver};
 use crate::solve::large;
 use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::infinity::Infinity;
-use crate::solve::value::completion::objective;
+use crate::solve::value::completion::{objective, shortfall};
 use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
 
 /// Most cells of partly uniform rows: two gigabytes with all that goes with each.
@@ -37,13 +37,18 @@ pub(in crate::solve) fn solve(
     let judge = |blocks: &[Block], policy: Vec<f64>, kept: Vec<f64>, dual: &DualPoint| {
         certified(mdp, problem, &support, blocks, policy, kept, dual)
     };
-    // no optimal policy is nearer than the nearest of all policies, which is checked at once
+    // no optimal policy is nearer than the nearest of all policies, and where its rows lack nothing, that is seen at once
     let nearest = simplex::feasible(mdp, problem.xi, centre.to_vec());
-    let mass = mass_of(mdp, &support, &nearest);
-    let (first, _) = judge(&blocks, nearest.clone(), mass, &DualPoint::default());
-    let value = first.objective;
-    if options.solver != SolverChoice::Conic && driver.offer(first, "start") {
-        return Ok(Vec::new());
+    if options.solver != SolverChoice::Conic {
+        let mass = mass_of(mdp, &support, &nearest);
+        let mut kept = mass.clone();
+        repair(&support, &[], problem.zeta, &mass, &mut kept);
+        if 2.0 * shortfall(&support, &kept) <= driver.wanted(0.0) {
+            let (first, _) = judge(&[], nearest.clone(), kept, &DualPoint::default());
+            if driver.offer(first, "start") {
+                return Ok(Vec::new());
+            }
+        }
     }
     let mut interior = if small {
         start(&[]).filter(affordable)
@@ -99,7 +104,9 @@ pub(in crate::solve) fn solve(
     if options.tie_break == TieBreak::None || !driver.alive() {
         return Ok(Vec::new());
     }
-    if replace(driver, nearest, value) {
+    let kept = mass_of(mdp, &support, &nearest);
+    let (judged, _) = judge(&blocks, nearest.clone(), kept, &DualPoint::default());
+    if replace(driver, nearest, judged.objective) {
         return Ok(Vec::new());
     }
     // the same way whichever method found the optimum, with blocks as this one meets them

@@ -18,11 +18,7 @@ use crate::formulation::support::Support;
 /// Objective $2 \max_s (1 - \sum_t k_{st})$ of repaired `kept`, and the block it violates if it cannot be completed
 /// to a matrix of $B_\zeta$.
 pub fn objective(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
-    let worst = support
-        .offsets
-        .windows(2)
-        .map(|w| 1.0 - kept[w[0]..w[1]].iter().sum::<f64>())
-        .fold(0.0, f64::max);
+    let worst = shortfall(support, kept);
     if zeta >= 1.0 {
         // the product plan r c / D never exceeds one minus what is kept
         return (2.0 * worst, None);
@@ -36,6 +32,13 @@ pub fn objective(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Blo
     let (left, block) = ship(&plan, 1e-10);
     // what could not be shipped (rounding) is given up by some row
     (2.0 * (worst + left), block)
+}
+
+/// $\max_s (1 - \sum_t k_{st})$.
+pub(in crate::solve) fn shortfall(support: &Support, kept: &[f64]) -> f64 {
+    let rows = support.offsets.windows(2);
+    rows.map(|w| 1.0 - kept[w[0]..w[1]].iter().sum::<f64>())
+        .fold(0.0, f64::max)
 }
 
 /// Kept mass on a sparse pattern.

@@ -36,7 +36,7 @@ const CLEARLY: f64 = 2.0;
 /// stiffness.
 const TELLING: f64 = 1e-5;
 const TELLING_SHARE: f64 = 1e-3;
-/// Cut entries count so many times: others will be cut on the way. What remains of the excess as long as all goes well.
+/// Cut entries count so many times: others will be cut on the way. What remains of the excess over one at the next model, as long as all goes well.
 const CAUTION: f64 = 3.0;
 const BOLDER: f64 = 0.5;
 
@@ -94,6 +94,7 @@ pub(super) struct Approach<'a> {
     balance: Balance<'a>,
     stiffness: Stiffness,
     curvature: Vec<f64>,
+    /// How often cut entries count now.
     caution: f64,
     least: f64,
     waited: usize,

@@ -3,11 +3,11 @@
 //! If it were known which variables end at a bound, one Newton step would give the point. Each step here holds those that the last one carried
 //! beyond their bound, and lets go those whose multiplier points inwards: a Newton method for the optimality conditions
 //! (Hintermüller, Ito and Kunisch 2002, *SIAM J. Optim.* 13, 865-888), which ends after few steps or not at all. In the latter case everything is
-//! as before, for the interior-point method, after some steps of which it is known better what ends at a bound.
+//! as before, for the interior-point method; some of its steps later it is known better what ends at a bound.
 
-use super::{InteriorPoint, Program, REFINED, add};
+use super::{InteriorPoint, Program, REFINED, VIOLATED, add, largest};
 
-/// Exchanges fall at least by this factor from step to step, or it turns in circles.
+/// Exchanges fall at least to this share from step to step, or it turns in circles.
 const FEWER: f64 = 0.75;
 /// Weight of standing still: what the objective does not determine stays where it is.
 const STILL: f64 = 1e-9;
@@ -49,10 +49,10 @@ impl<P: Program> InteriorPoint<P> {
             add(&mut self.room, moved, -1.0);
             self.residuals();
             let exchanged = self.exchange(&face);
-            if exchanged == 0 {
+            if exchanged == 0 && largest(&self.primal_residual) <= VIOLATED {
                 return Some(steps);
             }
-            if exchanged as f64 > most {
+            if exchanged == 0 || exchanged as f64 > most {
                 break;
             }
             most = FEWER * exchanged as f64;
@@ -90,7 +90,7 @@ impl<P: Program> InteriorPoint<P> {
         count
     }
 
-    /// Moves a variable to the bound it lies next to; never divides by nothing.
+    /// Moves a variable to the bound it lies next to, but not quite: it is divided by.
     fn put_on_bound(&mut self, i: usize) {
         let (range, cap) = self.program.bounded();
         let (at, away) = (f64::MIN_POSITIVE, cap);
