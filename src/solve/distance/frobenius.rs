@@ -18,8 +18,8 @@ const MOST_STATES: usize = 1_500;
 /// Newton steps of a projection, and of that of the uniform policy: at distance zero hardly any are needed, and else it is worth no more.
 const MOST_STEPS: usize = 300;
 const START_STEPS: usize = 5;
-/// What a projection may miss of a row or column sum for its distance to be one.
-const MOST_VIOLATED: f64 = 1e-8;
+/// What the rough one may miss of a row or column sum for its distance to be one.
+const MOST_MISSED: f64 = 1e-8;
 
 /// Solves; returns what the user should know.
 pub(in crate::solve) fn solve(
@@ -80,7 +80,11 @@ fn find(
     let known = warm.map_or_else(
         || {
             let policy = Policy::uniform(mdp).probabilities().to_vec();
-            certified_roughly(mdp, problem, policy, None, START_STEPS)
+            let (mut found, missed) = certified_within(mdp, problem, policy, None, START_STEPS);
+            if missed > MOST_MISSED {
+                found.objective = f64::INFINITY;
+            }
+            found
         },
         |warm| {
             let policy = warm.policy.probabilities().to_vec();
@@ -132,17 +136,17 @@ fn certified(
     policy: Vec<f64>,
     multipliers: Option<&[f64]>,
 ) -> Candidate {
-    certified_roughly(mdp, problem, policy, multipliers, MOST_STEPS)
+    certified_within(mdp, problem, policy, multipliers, MOST_STEPS).0
 }
 
-/// The same with so many steps of the projection; where these do not do, the value is not known.
-fn certified_roughly(
+/// The same with so many steps of the projection, and what it misses of a row or column sum.
+fn certified_within(
     mdp: &Mdp,
     problem: &Problem,
     policy: Vec<f64>,
     multipliers: Option<&[f64]>,
     steps: usize,
-) -> Candidate {
+) -> (Candidate, f64) {
     let policy = simplex::feasible(mdp, problem.xi, policy);
     let support = Support::new(mdp);
     let n = mdp.n_states();
@@ -155,11 +159,11 @@ fn certified_roughly(
     evaluator.project(&policy, 1e-13, steps);
     evaluator.descent(&mut descent);
     let own = evaluator.certify(problem.xi, &descent);
-    let known = own.violation <= MOST_VIOLATED;
-    Candidate {
+    let candidate = Candidate {
         policy,
-        objective: if known { own.objective } else { f64::INFINITY },
+        objective: own.objective,
         bound: own.bound,
         dual: evaluator.multipliers(),
-    }
+    };
+    (candidate, own.violation)
 }
