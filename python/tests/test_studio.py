@@ -206,6 +206,24 @@ def test_a_link_restores_world_and_settings(visit):
     assert again.input_value("#formulation") == "column-sum"
 
 
+def test_an_answer_that_comes_in_while_one_types_leaves_the_number_alone(visit):
+    page = visit("#map=w5-wSo2w-wowow-wo3w-w5")
+    solved(page)
+    held = []
+    page.route("**/api/world", lambda route: held.append(route))
+    with page.expect_request("**/api/world"):
+        page.mouse.click(*cell(page, 3, 2))
+    page.fill("#xi", "0.03")
+    with page.expect_response("**/api/world"):
+        held.pop().continue_()
+    page.unroute("**/api/world")
+    solved(page)
+    assert page.input_value("#xi") == "0.03"
+    page.press("#xi", "Enter")
+    solved(page)
+    assert "xi=0.03" in address(page)
+
+
 def upload(page, name, content):
     page.set_input_files("#file", {"name": name, "mimeType": "text/plain", "buffer": content.encode()})
 

@@ -11,7 +11,16 @@ export class Slider {
     this.element = make('div', { className: 'slider', title }, make('span', { textContent: name }), this.range, this.number);
     host.append(this.element);
     this.range.addEventListener('input', () => this.#moved(Number(Number(this.range.value).toPrecision(4)), changed));
-    this.number.addEventListener('change', () => this.#moved(Number(this.number.value), changed));
+    // an answer that comes in while somebody types must not overwrite what is typed
+    this.number.addEventListener('input', () => { this.typing = true; });
+    this.number.addEventListener('change', () => {
+      this.typing = false;
+      this.#moved(Number(this.number.value), changed);
+    });
+    this.number.addEventListener('blur', () => {
+      this.typing = false;
+      this.number.value = this.value;
+    });
   }
 
   #moved(value, changed) {
@@ -32,7 +41,7 @@ export class Slider {
   set(value) {
     this.value = Math.min(this.high, Math.max(this.low, Number.isFinite(value) ? value : this.low));
     this.range.value = this.value;
-    this.number.value = this.value;
+    if (!this.typing) this.number.value = this.value;
   }
 
   show(shown) {
