@@ -9,7 +9,7 @@ use ide3al::model::{Counts, Mdp, Unvisited};
 use ide3al::solve::{Options, SolverChoice, TieBreak, solve};
 
 /// Counts some transitions of a domain, state by state, leaving many pairs unvisited.
-fn estimate(spec: &str, every: usize) -> Mdp {
+pub(super) fn estimate(spec: &str, every: usize) -> Mdp {
     let mdp = domains::load(spec).unwrap();
     let actions: Vec<usize> = (0..mdp.n_states()).map(|s| mdp.n_actions(s)).collect();
     let mut counts = Counts::new(&actions);
@@ -74,4 +74,26 @@ fn uniform_rows_need_no_filling_in() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Whole states that were never left, and one untried action everywhere: either made the interior-point method of Column Sum break
+/// down, and thousands of steps of first order took its place.
+#[test]
+fn column_sum_needs_few_steps_on_half_known_models() {
+    for (spec, every) in [
+        ("garnet:states=40,actions=4,branching=5,seed=3", 3),
+        ("garnet:states=60,actions=3,branching=5,seed=4", 3),
+        ("garnet:states=80,actions=4,branching=3,seed=5", 4),
+    ] {
+        let mdp = estimate(spec, every);
+        for xi in [0.0, 0.02] {
+            let problem = Problem {
+                xi,
+                ..Problem::new(Formulation::ColumnSum)
+            };
+            let found = solve(&mdp, &problem, &Options::default(), None, &mut ()).unwrap();
+            assert_eq!(found.solver, "interior-point", "{spec} {xi}");
+            assert!(found.certificate.iterations < 60, "{spec} {xi}");
+        }
+    }
 }

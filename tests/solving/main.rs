@@ -9,6 +9,7 @@ mod bounds;
 mod differential;
 mod episode;
 mod estimated;
+mod even;
 mod larger;
 mod limits;
 mod occupancies;

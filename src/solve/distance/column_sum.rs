@@ -1,14 +1,18 @@
 //! Column Sum: the interior-point method, or primal-dual steps where its system is too large.
 
-use super::{Interior, MOST_DENSE, MOST_WORK, replace, settle, sharpen, take_nearest};
+use super::{Found, Interior, even, replace, settle, sharpen, take_nearest};
 use crate::error::Result;
 use crate::formulation::{Problem, column_sum, simplex};
 use crate::model::Mdp;
-use crate::solve::driver::{Candidate, Driver};
+use crate::solve::driver::{Candidate, Driver, Method, Step};
 use crate::solve::large;
 use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::column_sum::ColumnSum;
 use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
+
+/// Where no more is missing than this share of what was at the start, and nothing proves that something must be, it is tried
+/// whether nothing need be.
+const LITTLE: f64 = 0.01;
 
 /// Solves; returns what the user should know.
 pub(in crate::solve) fn solve(
@@ -23,12 +27,7 @@ pub(in crate::solve) fn solve(
     let nearest = simplex::feasible(mdp, problem.xi, centre.to_vec());
     let value = column_sum::value(mdp, &nearest);
     if options.solver != SolverChoice::Conic && value <= driver.wanted(value) {
-        let first = Candidate {
-            policy: nearest,
-            objective: value,
-            bound: 0.0,
-            dual: vec![0.0; mdp.n_states()],
-        };
+        let first = certified(mdp, problem.xi, nearest, vec![0.0; mdp.n_states()]);
         driver.offer(first, "start");
         return Ok(Vec::new());
     }
@@ -37,7 +36,11 @@ pub(in crate::solve) fn solve(
         let (policy, y) = reference::column_sum(mdp, problem, driver)?;
         driver.offer(certified(mdp, problem.xi, policy, y), "conic");
     } else {
-        interior = find(mdp, problem, warm, driver);
+        let found = find(mdp, problem, centre, warm, driver);
+        if found.nearest {
+            return Ok(Vec::new());
+        }
+        interior = found.interior;
     }
     if options.tie_break == TieBreak::None || !driver.alive() {
         return Ok(Vec::new());
@@ -45,8 +48,13 @@ pub(in crate::solve) fn solve(
     if replace(driver, nearest, value) {
         return Ok(Vec::new());
     }
-    let point = interior.or_else(|| ColumnSum::start(mdp, problem.xi, MOST_DENSE));
-    let point = point.filter(|p| p.program.work() <= MOST_WORK);
+    if let Some(policy) = even::if_at_zero(mdp, problem, options, centre, driver) {
+        let value = column_sum::value(mdp, &policy);
+        if replace(driver, policy, value) {
+            return Ok(Vec::new());
+        }
+    }
+    let point = interior.or_else(|| ColumnSum::start(mdp, problem.xi));
     let nearest = point.and_then(|mut point| {
         if !sharpen(&mut point, driver) {
             return None;
@@ -64,35 +72,89 @@ pub(in crate::solve) fn solve(
     Ok(take_nearest(driver, nearest).into_iter().collect())
 }
 
-/// The optimum; returns the interior-point method where it was used.
+/// The optimum.
 pub(in crate::solve) fn find(
     mdp: &Mdp,
     problem: &Problem,
+    centre: &[f64],
     warm: Option<&Solution>,
     driver: &mut Driver<'_>,
-) -> Option<InteriorPoint<ColumnSum>> {
-    let point =
-        ColumnSum::start(mdp, problem.xi, MOST_DENSE).filter(|p| p.program.work() <= MOST_WORK);
-    let mut used = None;
-    if let Some(point) = point {
-        let mut method = Interior {
-            point,
-            read: |point: &InteriorPoint<ColumnSum>| {
-                let (policy, y) = point.program.read(&point.x, &point.y);
-                certified(mdp, problem.xi, policy, y)
+) -> Found<ColumnSum> {
+    let mut found = Found {
+        interior: None,
+        nearest: false,
+    };
+    if let Some(point) = ColumnSum::start(mdp, problem.xi) {
+        let mut method = EvenOrNot {
+            little: LITTLE * point.program.missing(&point.x),
+            interior: Interior {
+                point,
+                read: |point: &InteriorPoint<ColumnSum>| {
+                    let (policy, y) = point.program.read(&point.x, &point.y);
+                    certified(mdp, problem.xi, policy, y)
+                },
+                near: |point: &InteriorPoint<ColumnSum>, wanted: f64| point.gap() <= wanted,
+                steps: 0,
+                ended: false,
             },
-            near: |point: &InteriorPoint<ColumnSum>, wanted: f64| point.gap() <= wanted,
-            steps: 0,
-            ended: false,
+            mdp,
+            problem,
+            centre,
+            tried: false,
+            even: false,
         };
         driver.run(&mut method);
-        used = Some(method.point);
+        found.nearest = method.even && driver.done();
+        found.interior = Some(method.interior.point);
     }
     if !driver.done() && driver.alive() {
         let mut method = large::column_sum::PrimalDual::new(mdp, problem.xi, warm, driver);
         driver.run(&mut method);
     }
-    used
+    found
+}
+
+/// The interior-point method, and a look at even policies once there is little left that their columns could lack.
+struct EvenOrNot<'a, R, N> {
+    interior: Interior<ColumnSum, R, N>,
+    mdp: &'a Mdp,
+    problem: &'a Problem,
+    centre: &'a [f64],
+    little: f64,
+    tried: bool,
+    /// Whether what was offered last is even.
+    even: bool,
+}
+
+impl<R, N> Method for EvenOrNot<'_, R, N>
+where
+    R: FnMut(&InteriorPoint<ColumnSum>) -> Candidate,
+    N: Fn(&InteriorPoint<ColumnSum>, f64) -> bool,
+{
+    fn name(&self) -> &'static str {
+        self.interior.name()
+    }
+
+    fn step(&mut self, driver: &mut Driver<'_>) -> Step {
+        let (mdp, problem, point) = (self.mdp, self.problem, &self.interior.point);
+        self.even = false;
+        if !self.tried && point.program.missing(&point.x) <= self.little {
+            self.tried = true;
+            let (_, y) = point.program.read(&point.x, &point.y);
+            if column_sum::bound(mdp, problem.xi, &y) <= 0.0
+                && let Some(policy) = even::nearest(mdp, (problem.xi, 1.0), self.centre, driver)
+            {
+                self.even = true;
+                return Step::Offer(certified(
+                    mdp,
+                    problem.xi,
+                    policy,
+                    vec![0.0; mdp.n_states()],
+                ));
+            }
+        }
+        self.interior.step(driver)
+    }
 }
 
 fn certified(mdp: &Mdp, xi: f64, policy: Vec<f64>, y: Vec<f64>) -> Candidate {

@@ -1,6 +1,6 @@
 //! Frobenius: the interior-point method, or proximal Newton steps where all of the target is too much.
 
-use super::{Interior, MOST_DENSE, MOST_WORK, replace, settle, sharpen, take_nearest};
+use super::{Found, Interior, even, replace, settle, sharpen, take_nearest};
 use crate::error::Result;
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
@@ -37,7 +37,11 @@ pub(in crate::solve) fn solve(
         candidate.bound = candidate.bound.max(proven);
         driver.offer(candidate, "conic");
     } else {
-        interior = find(mdp, problem, warm, driver);
+        let found = find(mdp, problem, centre, warm, driver);
+        if found.nearest {
+            return Ok(Vec::new());
+        }
+        interior = found.interior;
     }
     if options.tie_break == TieBreak::None || !driver.alive() {
         return Ok(Vec::new());
@@ -47,13 +51,19 @@ pub(in crate::solve) fn solve(
     if replace(driver, nearest.policy, nearest.objective) {
         return Ok(Vec::new());
     }
+    if let Some(policy) = even::if_at_zero(mdp, problem, options, centre, driver) {
+        let found = certified(mdp, problem, policy, None);
+        if replace(driver, found.policy, found.objective) {
+            return Ok(Vec::new());
+        }
+    }
     let point = interior.or_else(|| start(mdp, problem));
     let nearest = point.and_then(|mut point| {
         if !sharpen(&mut point, driver) {
             return None;
         }
         let optimum = point.optimum(mdp);
-        let (mut face, frozen) = FrobeniusFace::start(mdp, problem, &optimum, centre, MOST_DENSE)?;
+        let (mut face, frozen) = FrobeniusFace::start(mdp, problem, &optimum, centre)?;
         if !settle(&mut face, frozen, driver) {
             return None;
         }
@@ -66,15 +76,20 @@ pub(in crate::solve) fn solve(
 }
 
 fn start(mdp: &Mdp, problem: &Problem) -> Option<InteriorPoint<Frobenius>> {
-    Frobenius::start(mdp, problem, MOST_STATES).filter(|p| p.program.work() <= MOST_WORK)
+    Frobenius::start(mdp, problem, MOST_STATES)
 }
 
 fn find(
     mdp: &Mdp,
     problem: &Problem,
+    centre: &[f64],
     warm: Option<&Solution>,
     driver: &mut Driver<'_>,
-) -> Option<InteriorPoint<Frobenius>> {
+) -> Found<Frobenius> {
+    let mut found = Found {
+        interior: None,
+        nearest: false,
+    };
     // where everything can be visited evenly the uniform policy often does it, and at distance zero
     // there is little interior to speak of; a policy learned before may be as good as any
     let known = warm.map_or_else(
@@ -92,9 +107,14 @@ fn find(
         },
     );
     if driver.offer(known, "start") {
-        return None;
+        return found;
     }
-    let mut used = None;
+    if let Some(policy) = even::nearest(mdp, (problem.xi, problem.zeta), centre, driver) {
+        found.nearest = driver.offer(certified(mdp, problem, policy, None), "interior-point");
+        if found.nearest {
+            return found;
+        }
+    }
     // A warm start is worth more than an interior: a few proximal steps will do. Where they come no further the other way is tried.
     let warm = warm.is_some();
     for within in [!warm, warm] {
@@ -123,10 +143,10 @@ fn find(
                 ended: false,
             };
             driver.run(&mut method);
-            used = Some(method.point);
+            found.interior = Some(method.point);
         }
     }
-    used
+    found
 }
 
 /// Value of a policy and the bound that its own residual proves.

@@ -1,6 +1,6 @@
 //! Infinity: the interior-point method, or equal shares and primal-dual steps where its system is too large.
 
-use super::{Interior, MOST_DENSE, MOST_WORK, replace, settle, sharpen, take_nearest};
+use super::{Interior, even, replace, settle, sharpen, take_nearest};
 use crate::error::{Error, Result};
 use crate::formulation::infinity::Block;
 use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
@@ -27,11 +27,8 @@ pub(in crate::solve) fn solve(
     warm: Option<&Solution>,
     driver: &mut Driver<'_>,
 ) -> Result<Vec<String>> {
-    let start =
-        |blocks: &[Block]| Infinity::start(mdp, problem.xi, problem.zeta, blocks, MOST_DENSE);
-    let affordable = |p: &InteriorPoint<Infinity>| p.program.work() <= MOST_WORK;
+    let start = |blocks: &[Block]| Infinity::start(mdp, problem.xi, problem.zeta, blocks);
     check_size(mdp)?;
-    let small = mdp.n_states() <= MOST_DENSE || !mdp.kernel().has_spread();
     let support = Support::filled(mdp);
     let mut blocks: Vec<Block> = Vec::new();
     let judge = |blocks: &[Block], policy: Vec<f64>, kept: Vec<f64>, dual: &DualPoint| {
@@ -40,21 +37,25 @@ pub(in crate::solve) fn solve(
     // no optimal policy is nearer than the nearest of all policies, and where its rows lack nothing, that is seen at once
     let nearest = simplex::feasible(mdp, problem.xi, centre.to_vec());
     if options.solver != SolverChoice::Conic {
-        let mass = mass_of(mdp, &support, &nearest);
-        let mut kept = mass.clone();
-        repair(&support, &[], problem.zeta, &mass, &mut kept);
-        if 2.0 * shortfall(&support, &kept) <= driver.wanted(0.0) {
-            let (first, _) = judge(&[], nearest.clone(), kept, &DualPoint::default());
-            if driver.offer(first, "start") {
-                return Ok(Vec::new());
+        let lacks_nothing = |policy: &[f64], driver: &mut Driver<'_>, name| {
+            let mass = mass_of(mdp, &support, policy);
+            let mut kept = mass.clone();
+            repair(&support, &[], problem.zeta, &mass, &mut kept);
+            2.0 * shortfall(&support, &kept) <= driver.wanted(0.0) && {
+                let (first, _) = judge(&[], policy.to_vec(), kept, &DualPoint::default());
+                driver.offer(first, name)
             }
+        };
+        if lacks_nothing(&nearest, driver, "start") {
+            return Ok(Vec::new());
+        }
+        if let Some(policy) = even::nearest(mdp, (problem.xi, problem.zeta), centre, driver)
+            && lacks_nothing(&policy, driver, "interior-point")
+        {
+            return Ok(Vec::new());
         }
     }
-    let mut interior = if small {
-        start(&[]).filter(affordable)
-    } else {
-        None
-    };
+    let mut interior = start(&[]);
     if options.solver == SolverChoice::Conic {
         loop {
             let (policy, kept, dual) =
@@ -108,6 +109,13 @@ pub(in crate::solve) fn solve(
     let (judged, _) = judge(&blocks, nearest.clone(), kept, &DualPoint::default());
     if replace(driver, nearest, judged.objective) {
         return Ok(Vec::new());
+    }
+    if let Some(policy) = even::if_at_zero(mdp, problem, options, centre, driver) {
+        let kept = mass_of(mdp, &support, &policy);
+        let (judged, _) = judge(&[], policy, kept, &DualPoint::default());
+        if replace(driver, judged.policy, judged.objective) {
+            return Ok(Vec::new());
+        }
     }
     // the same way whichever method found the optimum, with blocks as this one meets them
     if options.solver == SolverChoice::Conic {

@@ -1,17 +1,13 @@
 //! The three distances: which method solves each, and how its answer is certified.
 
 pub(super) mod column_sum;
+mod even;
 pub(super) mod frobenius;
 pub(super) mod infinity;
 
 use super::driver::{Candidate, Driver, Method, Step};
 use super::methods::interior_point::{InteriorPoint, Program};
 
-/// Up to this order the columns' system may be dense: a factorisation then takes about half a second.
-const MOST_DENSE: usize = 2_000;
-/// Most multiplications in one step of the interior-point method: some seconds for a whole solve. Beyond,
-/// steps of first order get further in the same time.
-const MOST_WORK: f64 = 4e9;
 /// The mean complementarity product from which on the optimal face can be told: what belongs to it is
 /// then far larger than its multiplier, everything else far smaller.
 const SHARP: f64 = 1e-15;
@@ -64,6 +60,14 @@ where
     }
 }
 
+/// What was found besides the optimum.
+pub(super) struct Found<P> {
+    /// The interior-point method where it was used.
+    interior: Option<InteriorPoint<P>>,
+    /// Whether the policy is the optimal one nearest to the one wanted.
+    nearest: bool,
+}
+
 /// Goes on from an optimum until the optimal face can be told; false if the solve is to stop.
 fn sharpen<P: Program>(point: &mut InteriorPoint<P>, driver: &mut Driver<'_>) -> bool {
     for _ in 0..MOST_STEPS {
@@ -85,29 +89,45 @@ fn settle<P: Program>(
     driver: &mut Driver<'_>,
 ) -> bool {
     point.begin_on_face(frozen, CENTRE);
-    if let Some(steps) = point.find_active_sets(&[], || driver.alive()) {
-        driver.count(steps);
-        return driver.alive();
-    }
-    let mut guessed = GUESSED;
-    for _ in 0..MOST_STEPS {
-        if !driver.alive() {
-            return false;
-        }
-        if point.mean_product() <= guessed {
-            guessed *= BETTER_GUESS;
-            let held = point.at_bounds();
+    approach(point, driver, |_| false);
+    driver.alive()
+}
+
+/// Goes to the nearest point to the policy wanted, unless after some step it is seen to be `hopeless`; says whether the equations
+/// hold there.
+fn approach<P: Program>(
+    point: &mut InteriorPoint<P>,
+    driver: &mut Driver<'_>,
+    mut hopeless: impl FnMut(&InteriorPoint<P>) -> bool,
+) -> bool {
+    // what is known of bounds at the start, and from which mean product on something else is
+    let mut guess = f64::INFINITY;
+    for k in 0..MOST_STEPS {
+        if point.mean_product() <= guess {
+            let held = if k == 0 {
+                Vec::new()
+            } else {
+                point.at_bounds()
+            };
             if let Some(steps) = point.find_active_sets(&held, || driver.alive()) {
                 driver.count(steps);
-                return driver.alive();
+                return true;
             }
+            guess = if k == 0 {
+                GUESSED
+            } else {
+                guess * BETTER_GUESS
+            };
         }
-        if point.gap() <= SETTLED || !point.step() {
+        if !driver.alive() || point.gap() <= SETTLED || !point.step() {
             break;
         }
         driver.count(1);
+        if hopeless(point) {
+            return false;
+        }
     }
-    true
+    point.holds()
 }
 
 /// Takes a policy in place of the best one if it is as good.

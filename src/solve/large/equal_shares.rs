@@ -74,7 +74,8 @@ impl<'a> EqualShares<'a> {
             dual_follows_policy: false,
         };
         let columns = driver.helping(kind, gaps, first, |inner| {
-            distance::column_sum::find(mdp, problem, None, inner);
+            let centre = inner.best().policy.clone();
+            distance::column_sum::find(mdp, problem, &centre, None, inner);
             inner.best().clone()
         });
         let prices = columns.dual.iter().map(|y| 0.5 * (1.0 - y) / n as f64);

@@ -25,6 +25,12 @@ use super::rows::Rows;
 use crate::linalg::clique_matrix::CliqueMatrix;
 use squares::{add_square, rests, stack};
 
+/// Up to this order the columns' system may be dense: a factorisation then takes about half a second.
+pub(super) const MOST_DENSE: usize = 2_000;
+/// Most multiplications in one Newton step: some seconds for a whole solve. Beyond, steps of first order get further in the
+/// same time.
+const MOST_WORK: f64 = 4e9;
+
 /// Rows with more cells than this add to the columns' matrix by dense products: their squares, cell by
 /// cell, would cost more.
 const WIDE: usize = 96;
@@ -44,6 +50,22 @@ pub(in crate::solve) struct Weights {
     pub(in crate::solve) slack: Vec<f64>,
     /// What else lies on the diagonal of the columns' system.
     pub(in crate::solve) extra: Vec<f64>,
+}
+
+/// About how many multiplications it takes to eliminate the rows once.
+fn work_of_rows(rows: &Rows) -> f64 {
+    let n = rows.n_states() as f64;
+    let mut work = 0.0;
+    for s in 0..rows.n_states() {
+        let reach = rows.reach(s).len() as f64;
+        let cells = rows.offsets[s + 1] - rows.offsets[s];
+        let others = (rows.first[s + 1] - rows.first[s]) as f64;
+        work += others * reach * (others + if reach > WIDE as f64 { n } else { reach });
+        if cells > WIDE {
+            work += n * n / 2.0;
+        }
+    }
+    work
 }
 
 /// The factored elimination.
@@ -73,8 +95,8 @@ pub(in crate::solve) struct Elimination {
 }
 
 impl Elimination {
-    /// Nothing if the columns' system is neither sparse nor of order `most_dense` at most.
-    pub(in crate::solve) fn new(rows: &Rows, keeps_rows: bool, most_dense: usize) -> Option<Self> {
+    /// Nothing if the columns' system is neither sparse nor small, or a step would take too long.
+    pub(in crate::solve) fn new(rows: &Rows, keeps_rows: bool) -> Option<Self> {
         let n = rows.n_states();
         let (mut clique_offsets, mut members) = (vec![0], Vec::new());
         let mut wide = false;
@@ -92,7 +114,10 @@ impl Elimination {
             let others = (rows.first[s + 1] - rows.first[s]).saturating_sub(1);
             lower_offsets.push(lower_offsets[s] + others * others);
         }
-        let matrix = CliqueMatrix::new(rows.n_columns, clique_offsets, members, wide, most_dense)?;
+        let matrix = CliqueMatrix::new(rows.n_states(), clique_offsets, members, wide, MOST_DENSE)?;
+        if matrix.work() + work_of_rows(rows) > MOST_WORK {
+            return None;
+        }
         Some(Elimination {
             matrix,
             keeps_rows,
@@ -104,7 +129,7 @@ impl Elimination {
             c_total: vec![0.0; rows.n_moving()],
             height: vec![0.0; n],
             g: vec![0.0; if keeps_rows { rows.n_cells() } else { 0 }],
-            diagonal: vec![0.0; rows.n_columns],
+            diagonal: vec![0.0; rows.n_states()],
             local: vec![0.0; largest * largest],
             difference: Vec::new(),
             square: Vec::new(),
@@ -113,22 +138,6 @@ impl Elimination {
             half: vec![0.0; rows.n_moving()],
             force: vec![0.0; n],
         })
-    }
-
-    /// About how many multiplications one Newton step takes.
-    pub(in crate::solve) fn work(&self, rows: &Rows) -> f64 {
-        let n = rows.n_columns as f64;
-        let mut work = self.matrix.work();
-        for s in 0..rows.n_states() {
-            let reach = (rows.reach_offsets[s + 1] - rows.reach_offsets[s]) as f64;
-            let cells = rows.offsets[s + 1] - rows.offsets[s];
-            let others = (rows.first[s + 1] - rows.first[s]) as f64;
-            work += others * reach * (others + if reach > WIDE as f64 { n } else { reach });
-            if cells > WIDE {
-                work += n * n / 2.0;
-            }
-        }
-        work
     }
 
     /// Eliminates every row and factors the columns' system. Where the columns' sums say nothing that the
@@ -256,14 +265,14 @@ impl Elimination {
             if narrow {
                 let local = &mut self.local[..width * width];
                 local.fill(0.0);
-                for row in c.chunks_exact(width) {
+                for row in c.chunks_exact(width.max(1)) {
                     add_square(local, row, 1.0);
                 }
                 self.matrix.add_clique(s, local);
             } else if !self.keeps_rows {
                 let columns = reach.iter().map(|c| rows.columns[*c as usize]);
-                for row in c.chunks_exact(width) {
-                    stack(&mut self.added, rows.n_columns, columns.clone(), row, 1.0);
+                for row in c.chunks_exact(width.max(1)) {
+                    stack(&mut self.added, rows.n_states(), columns.clone(), row, 1.0);
                 }
             }
         }
@@ -275,7 +284,7 @@ impl Elimination {
         g.copy_from_slice(d);
         let own_part: f64 = d.iter().sum();
         let mut height = weights.slack[s] + own_part;
-        for (row, sum) in c.chunks_exact(width).zip(total.iter()) {
+        for (row, sum) in c.chunks_exact(width.max(1)).zip(total.iter()) {
             height += sum * sum;
             for (x, cell) in row.iter().zip(reach) {
                 g[*cell as usize - cells.start] += sum * x;
@@ -296,7 +305,7 @@ impl Elimination {
                     row[i] = -x * d[i];
                 }
             }
-            for (row, sum) in c.chunks_exact(width).zip(total.iter()) {
+            for (row, sum) in c.chunks_exact(width.max(1)).zip(total.iter()) {
                 square.clear();
                 square.extend(row.iter().zip(g.iter()).map(|(x, g)| x - share * sum * g));
                 add_square(local, square, 1.0);
@@ -307,7 +316,7 @@ impl Elimination {
             self.matrix.add_clique(s, local);
         } else if !narrow {
             // its first part is in the matrix already
-            for (row, sum) in c.chunks_exact(width).zip(total.iter()) {
+            for (row, sum) in c.chunks_exact(width.max(1)).zip(total.iter()) {
                 square.clear();
                 square.extend(g.iter().map(|g| -share * sum * g));
                 for (x, cell) in row.iter().zip(reach) {
@@ -315,7 +324,7 @@ impl Elimination {
                 }
                 stack(
                     &mut self.added,
-                    rows.n_columns,
+                    rows.n_states(),
                     columns.clone(),
                     square,
                     1.0,
@@ -324,14 +333,14 @@ impl Elimination {
             square.clear();
             square.extend(g.iter().zip(d).map(|(g, d)| share * g - d / own_part));
             let root = own_part.sqrt();
-            stack(&mut self.added, rows.n_columns, columns, square, root);
+            stack(&mut self.added, rows.n_states(), columns, square, root);
         } else {
             for (t, d) in columns.clone().zip(d) {
                 self.diagonal[t as usize] += d;
             }
             stack(
                 &mut self.taken,
-                rows.n_columns,
+                rows.n_states(),
                 columns,
                 g,
                 1.0 / height.sqrt(),

@@ -179,6 +179,17 @@ impl<P: Program> InteriorPoint<P> {
         self.gap() / self.products()
     }
 
+    /// The most by which a row's equation was violated before the last step.
+    pub(in crate::solve) fn violation(&self) -> f64 {
+        largest(&self.primal_residual)
+    }
+
+    /// Whether all rows' equations hold.
+    pub(in crate::solve) fn holds(&mut self) -> bool {
+        self.residuals();
+        self.violation() <= VIOLATED
+    }
+
     /// Multipliers of the upper bounds.
     pub(in crate::solve) fn cap_multipliers(&self) -> &[f64] {
         &self.v

@@ -4,8 +4,10 @@
 //! with $p_s$ in the simplex, and numbers on the *cells* of its row; states meet only in the sums of the
 //! columns. This is the common data: the cells, and the matrix $m_s P_s$ on them.
 
+use super::elimination::MOST_DENSE;
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
+use crate::linalg::clique_matrix::MOST_CELLS;
 use crate::model::Mdp;
 
 /// A state whose probabilities can move by less than this in all does not move.
@@ -29,7 +31,8 @@ pub(in crate::solve) struct Rows {
     /// $m_s P_s$ on the cells reached, action by action.
     pub(super) values: Vec<f64>,
     pub(super) value_offsets: Vec<usize>,
-    pub(in crate::solve) n_columns: usize,
+    /// Whether partly uniform rows have their share on the cells.
+    filled: bool,
     /// The policy of the states that do not move, zero elsewhere.
     still: Vec<f64>,
 }
@@ -37,8 +40,7 @@ pub(in crate::solve) struct Rows {
 /// Which cells a row has.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::solve) enum Cells {
-    /// Those that some action reaches; the uniform share of all rows together has a column of its own,
-    /// behind the others.
+    /// Those that some action reaches, the uniform share of its row left out.
     Reached,
     /// Those that some action reaches, its uniform share included.
     Filled,
@@ -46,11 +48,39 @@ pub(in crate::solve) enum Cells {
     All,
 }
 
+impl Cells {
+    /// Whether no row has a cell in every column.
+    fn are_few(self, mdp: &Mdp) -> bool {
+        self == Cells::Reached || (self == Cells::Filled && !mdp.kernel().has_spread())
+    }
+}
+
+/// Whether a sparse columns' matrix may be tried: all rows' squares together.
+fn reach_is_small(mdp: &Mdp) -> bool {
+    let kernel = mdp.kernel();
+    let mut last = vec![u32::MAX; mdp.n_states()];
+    let squares = (0..mdp.n_states()).map(|s| {
+        let pairs = mdp.pairs(s);
+        let entries = kernel.offsets()[pairs.start]..kernel.offsets()[pairs.end];
+        let mut width = 0;
+        for t in &kernel.indices()[entries] {
+            let last = &mut last[*t as usize];
+            width += usize::from(*last != s as u32);
+            *last = s as u32;
+        }
+        width * width
+    });
+    squares.sum::<usize>() <= MOST_CELLS
+}
+
 impl Rows {
-    pub(in crate::solve) fn new(mdp: &Mdp, xi: f64, cells: Cells) -> Self {
+    /// Nothing where the columns' system could not be held in any case: it is asked before anything of that size is made.
+    pub(in crate::solve) fn new(mdp: &Mdp, xi: f64, cells: Cells) -> Option<Self> {
         let n = mdp.n_states();
+        if n > MOST_DENSE && !(cells.are_few(mdp) && reach_is_small(mdp)) {
+            return None;
+        }
         let kernel = mdp.kernel();
-        let hub = cells == Cells::Reached && kernel.has_spread();
         let mut rows = Rows {
             xi,
             mass: Vec::with_capacity(n),
@@ -62,11 +92,11 @@ impl Rows {
             reach: Vec::new(),
             values: Vec::new(),
             value_offsets: vec![0],
-            n_columns: n + usize::from(hub),
+            filled: cells != Cells::Reached,
             still: vec![0.0; mdp.n_pairs()],
         };
         let mut union: Vec<u32> = Vec::new();
-        let mut place = vec![0u32; n + 1];
+        let mut place = vec![0u32; n];
         for s in 0..n {
             let pairs = mdp.pairs(s);
             let entries = kernel.offsets()[pairs.start]..kernel.offsets()[pairs.end];
@@ -79,9 +109,6 @@ impl Rows {
                 union.extend_from_slice(&kernel.indices()[entries]);
                 union.sort_unstable();
                 union.dedup();
-                if shared {
-                    union.push(n as u32);
-                }
             }
             let base = rows.columns.len() as u32;
             if cells == Cells::All {
@@ -113,9 +140,6 @@ impl Rows {
                     for (t, x) in row.entries() {
                         rows.values[start + place[t] as usize] += mass * x;
                     }
-                    if shared && !filled {
-                        rows.values[start + width - 1] = mass * row.spread;
-                    }
                 }
             } else {
                 let uniform = 1.0 / pairs.len() as f64;
@@ -124,7 +148,7 @@ impl Rows {
             rows.first.push(rows.pairs.len());
             rows.value_offsets.push(rows.values.len());
         }
-        rows
+        Some(rows)
     }
 
     /// The cells of state `s` that some action reaches.
@@ -155,7 +179,7 @@ impl Rows {
         policy
     }
 
-    /// $M$ on the cells for $p = 0$: what the floor $\xi$ and the states that do not move put there.
+    /// $M$ on the cells for $p = 0$, without the uniform shares of rows that are not filled: what the floor $\xi$ and the states that do not move put there.
     pub(in crate::solve) fn base(&self, mdp: &Mdp, support: &Support) -> Vec<f64> {
         let mut policy = self.still.clone();
         for &pair in &self.pairs {
@@ -168,14 +192,8 @@ impl Rows {
         for s in 0..n {
             let cells = self.offsets[s]..self.offsets[s + 1];
             let slots = support.offsets[s]..support.offsets[s + 1];
-            if self.n_columns == n {
+            if self.filled {
                 out[cells.clone()].fill(shares[s] / n as f64);
-            } else if let Some(last) = cells
-                .clone()
-                .last()
-                .filter(|c| self.columns[*c] as usize == n)
-            {
-                out[last] = shares[s];
             }
             let mut cell = cells.start;
             for k in slots {

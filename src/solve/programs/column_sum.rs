@@ -5,7 +5,8 @@
 //! $$\min_{p, u, v \ge 0} \sum_t (u_t + v_t), \qquad P^\top p + u - v = b, \qquad \textstyle\sum_a p_{sa} = 1 .$$
 //!
 //! Uniform rows of estimated models reach every column, but all in the same way: the mass $\sigma$ that all
-//! of them hold together is one more variable, in each column by $\sigma / S$.
+//! of them hold together is one more variable, in each column by $\sigma / S$. What ties it to the policy is that the columns
+//! together lack nothing, $\sum_t (u_t - v_t) = 0$.
 
 use crate::formulation::support::Support;
 use crate::model::Mdp;
@@ -25,37 +26,54 @@ pub(in crate::solve) struct ColumnSum {
     right: Vec<f64>,
     weights: Weights,
     cells: Vec<f64>,
-    /// What one unit of $\sigma$ more would do: the step of $p$ and of the columns' multipliers.
-    shared: Option<Shared>,
+    uniform: Option<Uniform>,
 }
 
-struct Shared {
+/// The part of uniform rows in a Newton step. With $\rho$ the multiplier of what ties $\sigma$, the columns' multipliers enter as
+/// $\beta + \rho$ but for the policy, so that one unit of $\rho$ pushes the policy by $-P 1$ and one of $\sigma$ fills columns by $1/S$;
+/// both are solved for beforehand, and two equations remain.
+struct Uniform {
     theta: f64,
+    /// $P 1$.
+    reached: Vec<f64>,
+    rho: Response,
+    sigma: Response,
+}
+
+/// Steps of $p$, of the simplexes' multipliers and of the columns'.
+struct Response {
     dp: Vec<f64>,
     eta: Vec<f64>,
     beta: Vec<f64>,
 }
 
+impl Response {
+    fn new(moving: usize, n: usize) -> Self {
+        Response {
+            dp: vec![0.0; moving],
+            eta: vec![0.0; n],
+            beta: vec![0.0; n],
+        }
+    }
+}
+
 impl ColumnSum {
     /// The method at its start; nothing if the columns' system is too large.
-    pub(in crate::solve) fn start(
-        mdp: &Mdp,
-        xi: f64,
-        most_dense: usize,
-    ) -> Option<InteriorPoint<Self>> {
-        let rows = Rows::new(mdp, xi, Cells::Reached);
-        let elimination = Elimination::new(&rows, false, most_dense)?;
-        let (n, moving, columns) = (rows.n_states(), rows.n_moving(), rows.n_columns);
+    pub(in crate::solve) fn start(mdp: &Mdp, xi: f64) -> Option<InteriorPoint<Self>> {
+        let rows = Rows::new(mdp, xi, Cells::Reached)?;
+        let elimination = Elimination::new(&rows, false)?;
+        let (n, moving) = (rows.n_states(), rows.n_moving());
         let base = rows.base(mdp, &Support::new(mdp));
-        let mut filled = vec![0.0; columns];
+        let mut filled = vec![0.0; n];
         rows.column_sums(&base, &mut filled);
         let mut right = vec![1.0; n];
         right.extend(filled.iter().map(|c| 1.0 - c));
         let mut cost = vec![0.0; moving];
         cost.resize(moving + 2 * n, 1.0);
-        if columns > n {
+        let shared = mdp.kernel().has_spread();
+        if shared {
             cost.push(0.0);
-            right[2 * n] = -filled[n];
+            right.push(0.0);
         }
         for (s, w) in rows.first.windows(2).enumerate() {
             right[s] = if w[0] < w[1] { 1.0 } else { 0.0 };
@@ -65,17 +83,13 @@ impl ColumnSum {
         let mut x = pull.uniform.clone();
         rows.column_sums_of(&x, &mut filled);
         x.resize(cost.len(), 0.0);
-        let shared = columns > n;
+        let missing = |t: usize| right[n + t] - filled[t];
+        let sigma = (0..n).map(missing).sum::<f64>();
         if shared {
-            x[moving + 2 * n] = filled[n] - right[2 * n];
+            x[moving + 2 * n] = sigma;
         }
         for t in 0..n {
-            let share = if shared {
-                x[moving + 2 * n] / n as f64
-            } else {
-                0.0
-            };
-            let missing = right[n + t] - filled[t] - share;
+            let missing = missing(t) - if shared { sigma / n as f64 } else { 0.0 };
             x[moving + t] = missing.max(0.0) + 0.1;
             x[moving + n + t] = x[moving + t] - missing;
         }
@@ -86,14 +100,18 @@ impl ColumnSum {
         let program = ColumnSum {
             weights: Weights {
                 policy: vec![0.0; moving],
-                extra: vec![0.0; columns],
+                extra: vec![0.0; n],
                 ..Weights::default()
             },
-            shared: shared.then(|| Shared {
-                theta: 0.0,
-                dp: vec![0.0; moving],
-                eta: vec![0.0; n],
-                beta: vec![0.0; columns],
+            uniform: shared.then(|| {
+                let mut reached = vec![0.0; moving];
+                rows.gather_columns(&vec![1.0; n], &mut reached);
+                Uniform {
+                    theta: 0.0,
+                    reached,
+                    rho: Response::new(moving, n),
+                    sigma: Response::new(moving, n),
+                }
             }),
             cells: vec![0.0; rows.n_cells()],
             parts: vec![(0.0, 0.0); n],
@@ -106,14 +124,34 @@ impl ColumnSum {
         Some(InteriorPoint::new(program, x, z, y))
     }
 
-    pub(in crate::solve) fn work(&self) -> f64 {
-        self.elimination.work(&self.rows)
+    /// The method on its way to the nearest policy to `centre` of which no column lacks anything, and what is frozen for it.
+    pub(in crate::solve) fn start_even(
+        mdp: &Mdp,
+        xi: f64,
+        centre: &[f64],
+    ) -> Option<(InteriorPoint<Self>, Vec<bool>)> {
+        let mut point = Self::start(mdp, xi)?;
+        let (moving, n) = point.program.sizes();
+        let parts = moving..moving + 2 * n;
+        let mut frozen = vec![false; point.x.len()];
+        frozen[parts.clone()].fill(true);
+        point.x[parts].fill(0.0);
+        point.program.toward(centre);
+        Some((point, frozen))
     }
 
     /// The policy at a point, and the dual point of the [formulation](crate::formulation::column_sum).
     pub(in crate::solve) fn read(&self, x: &[f64], y: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = self.rows.n_states();
-        (self.rows.policy(x), y[n..2 * n].to_vec())
+        let rho = y.get(2 * n).copied().unwrap_or(0.0);
+        let prices = y[n..2 * n].iter().map(|beta| beta + rho);
+        (self.rows.policy(x), prices.collect())
+    }
+
+    /// What is missing in all columns together.
+    pub(in crate::solve) fn missing(&self, x: &[f64]) -> f64 {
+        let (moving, n) = self.sizes();
+        x[moving..moving + 2 * n].iter().sum()
     }
 
     /// From here on the nearest point to a policy is looked for.
@@ -144,12 +182,12 @@ impl Program for ColumnSum {
         let (moving, n) = self.sizes();
         let (sums, columns) = out.split_at_mut(n);
         self.rows.sums(x, sums);
-        self.rows.column_sums_of(&x[..moving], columns);
+        self.rows.column_sums_of(&x[..moving], &mut columns[..n]);
         let mut share = 0.0;
-        if self.shared.is_some() {
-            let sigma = x[moving + 2 * n];
-            columns[n] -= sigma;
-            share = sigma / n as f64;
+        if self.uniform.is_some() {
+            let parts = |k: usize| x[k..k + n].iter().sum::<f64>();
+            columns[n] = parts(moving) - parts(moving + n);
+            share = x[moving + 2 * n] / n as f64;
         }
         for t in 0..n {
             columns[t] += x[moving + t] - x[moving + n + t] + share;
@@ -159,16 +197,17 @@ impl Program for ColumnSum {
     fn columns(&self, y: &[f64], out: &mut [f64]) {
         let (moving, n) = self.sizes();
         let (eta, beta) = y.split_at(n);
-        self.rows.gather_columns(beta, &mut out[..moving]);
+        let rho = beta.get(n).copied().unwrap_or(0.0);
+        self.rows.gather_columns(&beta[..n], &mut out[..moving]);
         for (s, w) in self.rows.first.windows(2).enumerate() {
             out[w[0]..w[1]].iter_mut().for_each(|x| *x += eta[s]);
         }
-        out[moving..moving + n].copy_from_slice(&beta[..n]);
         for t in 0..n {
-            out[moving + n + t] = -beta[t];
+            out[moving + t] = beta[t] + rho;
+            out[moving + n + t] = -beta[t] - rho;
         }
-        if self.shared.is_some() {
-            out[moving + 2 * n] = beta[..n].iter().sum::<f64>() / n as f64 - beta[n];
+        if self.uniform.is_some() {
+            out[moving + 2 * n] = beta[..n].iter().sum::<f64>() / n as f64;
         }
     }
 
@@ -184,22 +223,28 @@ impl Program for ColumnSum {
         if self.elimination.factor(&self.rows, weights, None).is_none() {
             return false;
         }
-        if let Some(shared) = &mut self.shared {
-            shared.theta = theta[moving + 2 * n];
-            shared.dp.fill(0.0);
-            shared.eta.fill(0.0);
-            shared.beta[..n].fill(1.0 / n as f64);
-            shared.beta[n] = -1.0;
-            self.elimination.solve(
-                &self.rows,
-                &self.weights,
-                &[],
-                &mut shared.dp,
-                &mut shared.eta,
-                &mut [],
-                &mut shared.beta,
-                &mut self.cells,
-            );
+        if let Some(uniform) = &mut self.uniform {
+            uniform.theta = theta[moving + 2 * n];
+            let Uniform { rho, sigma, .. } = uniform;
+            for (d, reached) in rho.dp.iter_mut().zip(&uniform.reached) {
+                *d = -reached;
+            }
+            rho.beta.fill(0.0);
+            sigma.dp.fill(0.0);
+            sigma.beta.fill(-1.0 / n as f64);
+            for Response { dp, eta, beta } in [rho, sigma] {
+                eta.fill(0.0);
+                self.elimination.solve(
+                    &self.rows,
+                    &self.weights,
+                    &[],
+                    dp,
+                    eta,
+                    &mut [],
+                    beta,
+                    &mut self.cells,
+                );
+            }
         }
         true
     }
@@ -221,27 +266,44 @@ impl Program for ColumnSum {
             &mut dx[..moving],
             eta,
             &mut [],
-            beta,
+            &mut beta[..n],
             &mut self.cells,
         );
-        if let Some(shared) = &self.shared {
-            let along = |b: &[f64]| b[..n].iter().sum::<f64>() / n as f64 - b[n];
-            let sigma = (along(beta) + rx[moving + 2 * n]) / (along(&shared.beta) + shared.theta);
-            dx[moving + 2 * n] = sigma;
-            for (x, d) in dx.iter_mut().zip(&shared.dp) {
-                *x -= sigma * d;
+        let mut shift = 0.0;
+        if let Some(uniform) = &self.uniform {
+            let Uniform { rho, sigma, .. } = uniform;
+            let mean = |b: &[f64]| b[..n].iter().sum::<f64>() / n as f64;
+            let parts =
+                |b: &[f64]| -> f64 { b.iter().zip(&self.weights.extra).map(|(b, e)| b * e).sum() };
+            let own = |t: usize| {
+                let (u, v) = self.parts[t];
+                u * rx[moving + t] - v * rx[moving + n + t]
+            };
+            let first = ry[2 * n] - parts(beta) - (0..n).map(own).sum::<f64>();
+            let second = rx[moving + 2 * n] + mean(beta);
+            let (a, b) = (parts(&rho.beta), parts(&sigma.beta));
+            let (c, d) = (1.0 - mean(&rho.beta), uniform.theta - mean(&sigma.beta));
+            let determinant = a * d - b * c;
+            let (r, s) = (
+                (first * d - b * second) / determinant,
+                (a * second - first * c) / determinant,
+            );
+            for (step, of_rho, of_sigma) in [
+                (&mut dx[..moving], &rho.dp, &sigma.dp),
+                (eta, &rho.eta, &sigma.eta),
+                (&mut beta[..n], &rho.beta, &sigma.beta),
+            ] {
+                for ((x, of_rho), of_sigma) in step.iter_mut().zip(of_rho).zip(of_sigma) {
+                    *x += r * of_rho + s * of_sigma;
+                }
             }
-            for (x, d) in eta.iter_mut().zip(&shared.eta) {
-                *x -= sigma * d;
-            }
-            for (x, d) in beta.iter_mut().zip(&shared.beta) {
-                *x -= sigma * d;
-            }
+            (dx[moving + 2 * n], beta[n], shift) = (s, r, r);
         }
         for t in 0..n {
             let (u, v) = self.parts[t];
             dx[moving + t] = u * (rx[moving + t] + beta[t]);
             dx[moving + n + t] = v * (rx[moving + n + t] - beta[t]);
+            beta[t] -= shift;
         }
     }
 }

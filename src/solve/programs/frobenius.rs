@@ -41,14 +41,14 @@ impl Frobenius {
     pub(in crate::solve) fn start(
         mdp: &Mdp,
         problem: &Problem,
-        most_dense: usize,
+        most_states: usize,
     ) -> Option<InteriorPoint<Self>> {
         let n = mdp.n_states();
-        if n > most_dense {
+        if n > most_states {
             return None;
         }
-        let rows = Rows::new(mdp, problem.xi, Cells::All);
-        let elimination = Elimination::new(&rows, true, most_dense)?;
+        let rows = Rows::new(mdp, problem.xi, Cells::All)?;
+        let elimination = Elimination::new(&rows, true)?;
         let (moving, cells) = (rows.n_moving(), rows.n_cells());
         let base = rows.base(mdp, &Support::new(mdp));
         let mut cost = vec![0.0; moving + cells];
@@ -122,10 +122,6 @@ impl Frobenius {
             &y[n..2 * n],
             &y[2 * n..],
         )
-    }
-
-    pub(in crate::solve) fn work(&self) -> f64 {
-        self.elimination.work(&self.rows)
     }
 }
 

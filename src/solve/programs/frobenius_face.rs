@@ -14,6 +14,7 @@ use std::ops::Range;
 use super::Pull;
 use super::frobenius::one_target;
 use crate::formulation::Problem;
+use crate::formulation::support::Support;
 use crate::model::Mdp;
 use crate::solve::methods::elimination::{Elimination, Weights};
 use crate::solve::methods::interior_point::{InteriorPoint, Program};
@@ -52,12 +53,10 @@ impl FrobeniusFace {
         problem: &Problem,
         optimum: &Optimum<'_>,
         centre: &[f64],
-        most_dense: usize,
     ) -> Option<(InteriorPoint<Self>, Vec<bool>)> {
         let zeta = problem.zeta;
-        let rows = Rows::new(mdp, problem.xi, Cells::Filled);
-        let elimination = Elimination::new(&rows, false, most_dense)?;
-        let (n, moving, cells) = (rows.n_states(), rows.n_moving(), rows.n_cells());
+        let rows = Rows::new(mdp, problem.xi, Cells::Filled)?;
+        let (n, cells) = (rows.n_states(), rows.n_cells());
         let mut right = vec![0.0; 2 * n + cells];
         rows.sums(optimum.p, &mut right[..n]);
         let mut mass = vec![0.0; cells];
@@ -66,15 +65,6 @@ impl FrobeniusFace {
             *right = optimum.u[cell] - mass[cell];
         }
         rows.column_sums(&mass, &mut right[n + cells..]);
-        let mut reached = vec![0.0; n];
-        rows.column_sums_of(&vec![1.0; moving], &mut reached);
-        let held = (0..n).fold(
-            0,
-            |most, t| if reached[t] > reached[most] { t } else { most },
-        );
-        let mut pull = Pull::new(&rows);
-        let mut cost = vec![0.0; moving + cells];
-        pull.begin(&rows, centre, &mut cost);
         let frozen = optimum
             .p
             .iter()
@@ -87,6 +77,54 @@ impl FrobeniusFace {
             }))
             .collect();
         let x = [optimum.p, &optimum.u].concat();
+        let point = Self::begin(rows, zeta, right, x, centre)?;
+        Some((point, frozen))
+    }
+
+    /// The same for $G = 0$, from the uniform policy: towards the nearest one whose matrix is doubly stochastic and has no entry
+    /// above $\zeta$.
+    pub(in crate::solve) fn start_even(
+        mdp: &Mdp,
+        (xi, zeta): (f64, f64),
+        centre: &[f64],
+    ) -> Option<InteriorPoint<Self>> {
+        let rows = Rows::new(mdp, xi, Cells::Filled)?;
+        let mut x = Pull::new(&rows).uniform;
+        let mut mass = vec![0.0; rows.n_cells()];
+        rows.spread(&x, &mut mass);
+        let base = rows.base(mdp, &Support::new(mdp));
+        let mut right: Vec<f64> = rows
+            .first
+            .windows(2)
+            .map(|w| if w[0] < w[1] { 1.0 } else { 0.0 })
+            .collect();
+        let mut columns = vec![0.0; rows.n_states()];
+        rows.column_sums(&base, &mut columns);
+        // the entries start within their bounds, whatever the uniform policy makes of them
+        x.extend((mass.iter().zip(&base)).map(|(m, b)| (m + b).clamp(0.05 * zeta, 0.95 * zeta)));
+        right.extend(base);
+        right.extend(columns.iter().map(|c| 1.0 - c));
+        Self::begin(rows, zeta, right, x, centre)
+    }
+
+    fn begin(
+        rows: Rows,
+        zeta: f64,
+        right: Vec<f64>,
+        x: Vec<f64>,
+        centre: &[f64],
+    ) -> Option<InteriorPoint<Self>> {
+        let elimination = Elimination::new(&rows, false)?;
+        let (n, moving, cells) = (rows.n_states(), rows.n_moving(), rows.n_cells());
+        let mut reached = vec![0.0; n];
+        rows.column_sums_of(&vec![1.0; moving], &mut reached);
+        let held = (0..n).fold(
+            0,
+            |most, t| if reached[t] > reached[most] { t } else { most },
+        );
+        let mut pull = Pull::new(&rows);
+        let mut cost = vec![0.0; moving + cells];
+        pull.begin(&rows, centre, &mut cost);
         let program = FrobeniusFace {
             weights: Weights {
                 policy: vec![0.0; moving],
@@ -95,8 +133,8 @@ impl FrobeniusFace {
                 ..Weights::default()
             },
             cap: vec![0.0; cells],
+            mass: vec![0.0; cells],
             zeta,
-            mass,
             held,
             cost,
             right,
@@ -105,11 +143,17 @@ impl FrobeniusFace {
             rows,
         };
         let (z, y) = (vec![1.0; x.len()], vec![0.0; program.right.len()]);
-        Some((InteriorPoint::new(program, x, z, y), frozen))
+        Some(InteriorPoint::new(program, x, z, y))
     }
 
     pub(in crate::solve) fn policy(&self, x: &[f64]) -> Vec<f64> {
         self.rows.policy(x)
+    }
+
+    /// Multipliers of the columns' sums.
+    pub(in crate::solve) fn prices<'a>(&self, y: &'a [f64]) -> &'a [f64] {
+        let (_, n, cells) = self.sizes();
+        &y[n + cells..]
     }
 
     fn sizes(&self) -> (usize, usize, usize) {

@@ -72,10 +72,9 @@ impl Infinity {
         xi: f64,
         zeta: f64,
         blocks: &[Block],
-        most_dense: usize,
     ) -> Option<InteriorPoint<Self>> {
-        let rows = Rows::new(mdp, xi, Cells::Filled);
-        let elimination = Elimination::new(&rows, true, most_dense)?;
+        let rows = Rows::new(mdp, xi, Cells::Filled)?;
+        let elimination = Elimination::new(&rows, true)?;
         let (n, moving, cells) = (rows.n_states(), rows.n_moving(), rows.n_cells());
         let inside = blocks.iter().map(|block| {
             let mut list = Vec::new();
@@ -198,10 +197,6 @@ impl Infinity {
             *z = (c - *z).max(0.1);
         }
         (x, z, y)
-    }
-
-    pub(in crate::solve) fn work(&self) -> f64 {
-        self.elimination.work(&self.rows)
     }
 
     /// Where the policy and $h$ lie in $x$.

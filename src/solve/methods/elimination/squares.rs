@@ -20,7 +20,7 @@ impl Elimination {
                 self.diagonal[t as usize] += rest;
             }
             let scale = 1.0 / own.sqrt();
-            stack(&mut self.taken, rows.n_columns, columns, d, scale);
+            stack(&mut self.taken, rows.n_states(), columns, d, scale);
         }
         if !self.taken.is_empty() {
             self.matrix.add_product(&self.taken, -1.0);

@@ -1,0 +1,105 @@
+//! What was assembled is what is solved.
+
+use super::*;
+
+/// A pivot that is nothing but rounding takes its unknown out and leaves the others alone, in the middle of a matrix of
+/// several blocks as well as at its end.
+#[test]
+fn an_unknown_without_a_pivot_stays_at_zero() {
+    // pairs of neighbours; two of the pairs are the same equation twice
+    let n = 300;
+    let offsets: Vec<usize> = (0..=n / 2).map(|k| 2 * k).collect();
+    let members: Vec<u32> = (0..n as u32).collect();
+    for most_dense in [0, n] {
+        let mut matrix = CliqueMatrix::new(
+            n,
+            offsets.clone(),
+            members.clone(),
+            most_dense > 0,
+            most_dense,
+        )
+        .unwrap();
+        matrix.clear();
+        for k in 0..n / 2 {
+            let other = if k == 40 || k == n / 2 - 1 { 1.0 } else { 0.5 };
+            matrix.add_clique(k, &[1.0, other, other, 1.0]);
+        }
+        assert!(matrix.factor(1e-13));
+        let mut x = vec![1.5; n];
+        matrix.solve(&mut x);
+        for (i, x) in x.iter().enumerate() {
+            let expected = match i / 2 {
+                40 | 149 => f64::from(u8::from(x.abs() > 0.5)) * 1.5,
+                _ => 1.0,
+            };
+            assert!((x - expected).abs() < 1e-9, "{i}: {x}");
+        }
+        assert!(((x[80] + x[81]) - 1.5).abs() < 1e-9);
+        assert!(((x[298] + x[299]) - 1.5).abs() < 1e-9);
+    }
+}
+
+/// Three overlapping cliques on six unknowns, both storages, against the product.
+#[test]
+fn solves_what_was_assembled() {
+    let offsets = vec![0, 3, 5, 8];
+    let members = vec![0, 1, 4, 1, 2, 2, 4, 5];
+    let extra = [0.5, 0.0, 0.25, 2.0, 0.0, 0.125];
+    let local = |width: usize, seed: usize| -> Vec<f64> {
+        // diagonally dominant
+        (0..width * width)
+            .map(|k| {
+                let (j, i) = (k / width, k % width);
+                if i == j {
+                    3.0 + seed as f64
+                } else {
+                    ((i + j + seed) % 3) as f64 * 0.4
+                }
+            })
+            .collect()
+    };
+    let mut dense = vec![vec![0.0; 6]; 6];
+    for (i, x) in extra.iter().enumerate() {
+        dense[i][i] += x;
+    }
+    for s in 0..3 {
+        let list = &members[offsets[s]..offsets[s + 1]];
+        let block = local(list.len(), s);
+        for (j, &t) in list.iter().enumerate() {
+            for (i, &u) in list.iter().enumerate() {
+                let (low, high) = (i.min(j), i.max(j));
+                dense[t as usize][u as usize] += block[low * list.len() + high];
+            }
+        }
+    }
+    for most_dense in [0, 10] {
+        let mut matrix = CliqueMatrix::new(
+            6,
+            offsets.clone(),
+            members.clone(),
+            most_dense > 0,
+            most_dense,
+        )
+        .unwrap();
+        assert_eq!(
+            matches!(matrix.storage, Storage::Dense { .. }),
+            most_dense > 0
+        );
+        for _ in 0..2 {
+            matrix.clear();
+            for s in 0..3 {
+                matrix.add_clique(s, &local(offsets[s + 1] - offsets[s], s));
+            }
+            matrix.add_diagonal(&extra);
+            assert!(matrix.factor(1e-13));
+        }
+        let expected = [1.0, -2.0, 0.5, 4.0, 3.0, -1.0];
+        let mut x: Vec<f64> = (0..6)
+            .map(|i| (0..6).map(|j| dense[i][j] * expected[j]).sum())
+            .collect();
+        matrix.solve(&mut x);
+        for (x, y) in x.iter().zip(&expected) {
+            assert!((x - y).abs() < 1e-12, "{x} {y}");
+        }
+    }
+}
