@@ -8,8 +8,7 @@ pub(super) mod infinity;
 use super::driver::{Candidate, Driver, Method, Step};
 use super::methods::interior_point::{InteriorPoint, Program};
 
-/// The mean complementarity product from which on the optimal face can be told: what belongs to it is
-/// then far larger than its multiplier, everything else far smaller.
+/// The mean complementarity product from which on the optimal face can be told at the latest, if not all pairs are told apart before.
 const SHARP: f64 = 1e-15;
 /// More steps the method never needs.
 const MOST_STEPS: usize = 100;
@@ -74,7 +73,7 @@ fn sharpen<P: Program>(point: &mut InteriorPoint<P>, driver: &mut Driver<'_>) ->
         if !driver.alive() {
             return false;
         }
-        if point.mean_product() <= SHARP || !point.step() {
+        if point.mean_product() <= SHARP || point.is_told_apart() || !point.step() {
             break;
         }
         driver.count(1);

@@ -38,6 +38,9 @@ pub(in crate::solve) trait Program {
     fn solve(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]);
 }
 
+/// A member of a complementary pair below this share of the other one vanishes in the end: each step at the end takes off another
+/// two digits.
+const APART: f64 = 1e-6;
 /// The barrier weight of a frozen variable: it cannot move, and products of two weights are finite.
 const FROZEN: f64 = 1e11;
 /// The share of the way to the boundary that a step may go.
@@ -134,6 +137,12 @@ impl<P: Program> InteriorPoint<P> {
             frozen[i] |= self.v[j] > self.room[j];
         }
         frozen
+    }
+
+    /// Whether of each complementary pair one member is far larger than the other.
+    pub(in crate::solve) fn is_told_apart(&self) -> bool {
+        let far = |(a, b): (&f64, &f64)| a.min(*b) <= APART * a.max(*b);
+        self.x.iter().zip(&self.z).all(far) && self.room.iter().zip(&self.v).all(far)
     }
 
     /// Begins again from the point at hand for another objective, with some variables frozen at the
