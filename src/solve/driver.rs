@@ -141,6 +141,11 @@ impl<'a> Driver<'a> {
         self.iterations += steps;
     }
 
+    /// How many more steps may be counted.
+    pub(super) fn steps_left(&self) -> usize {
+        self.max_iterations.saturating_sub(self.iterations)
+    }
+
     /// Whether to go on: asks the clock and the observer.
     pub(super) fn alive(&mut self) -> bool {
         if self.stopped.is_some() {

@@ -105,3 +105,43 @@ fn entries_above_zeta_are_avoided() {
         assert!(tight.certificate.objective > 1e-3);
     }
 }
+
+/// A warm start that is even but not the nearest such policy is good enough to be optimal; the tie-break goes on from there.
+#[test]
+fn an_even_warm_start_is_not_the_end() {
+    let mdp = domains::load("garnet:states=40,actions=4,branching=5,seed=3").unwrap();
+    let problem = Problem::new(Formulation::Frobenius);
+    let options = Options::default();
+    let cold = solve(&mdp, &problem, &options, None, &mut ()).unwrap();
+    // even, too, but with another floor
+    let other = Problem {
+        xi: 0.01,
+        ..problem
+    };
+    let other = solve(&mdp, &other, &options, None, &mut ()).unwrap();
+    assert!(apart(&other.policy, &cold.policy) > 1e-3);
+    for warm in [&cold, &other] {
+        let again = solve(&mdp, &problem, &options, Some(warm), &mut ()).unwrap();
+        assert!(apart(&again.policy, &cold.policy) < 1e-9);
+        assert!(again.notes.iter().all(|n| !n.contains("tie-break")));
+    }
+}
+
+/// The search counts, and ends, as all other steps do.
+#[test]
+fn no_more_steps_than_allowed() {
+    let mdp = domains::load("garnet:states=40,actions=4,branching=5,seed=3").unwrap();
+    for formulation in DISTANCES {
+        for most in [1, 3] {
+            let options = Options {
+                max_iterations: most,
+                tie_break: TieBreak::None,
+                ..Options::default()
+            };
+            let problem = Problem::new(formulation);
+            let found = solve(&mdp, &problem, &options, None, &mut ()).unwrap();
+            assert!(found.certificate.iterations <= most, "{formulation:?}");
+            assert_ne!(found.certificate.status, Status::Optimal, "{formulation:?}");
+        }
+    }
+}

@@ -417,3 +417,24 @@ fn frobenius_along_zeta_on_a_map_with_one_way_doors() {
         before = Some(found);
     }
 }
+
+/// On the optimal face of Infinity the last two states of the Single Chain are free: the nearest policy to uniform is uniform there, and
+/// an optimum that is not accurate enough would move them.
+#[test]
+fn the_tie_break_of_infinity_on_the_single_chain() {
+    let mdp = ide3al::domains::load("single-chain").unwrap();
+    let problem = Problem {
+        xi: 0.1,
+        zeta: 0.7,
+        ..Problem::new(Formulation::Infinity)
+    };
+    let found = solve(&mdp, &problem, &Options::default(), None, &mut ()).unwrap();
+    for (pair, p) in found.policy.probabilities().iter().enumerate() {
+        let expected = match pair {
+            16.. => 0.5,
+            _ if pair % 2 == 0 => 0.75,
+            _ => 0.25,
+        };
+        assert!((p - expected).abs() < 1e-6, "pair {pair}: {p}");
+    }
+}

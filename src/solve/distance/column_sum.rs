@@ -12,7 +12,7 @@ use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
 
 /// Where no more is missing than this share of what was at the start, and nothing proves that something must be, it is tried
 /// whether nothing need be.
-const LITTLE: f64 = 0.01;
+const LITTLE: f64 = 1e-3;
 
 /// Solves; returns what the user should know.
 pub(in crate::solve) fn solve(
@@ -48,7 +48,7 @@ pub(in crate::solve) fn solve(
     if replace(driver, nearest, value) {
         return Ok(Vec::new());
     }
-    if let Some(policy) = even::if_at_zero(mdp, problem, options, centre, driver) {
+    if let Some(policy) = even::if_at_zero(mdp, (problem.xi, 1.0), centre, driver) {
         let value = column_sum::value(mdp, &policy);
         if replace(driver, policy, value) {
             return Ok(Vec::new());
@@ -56,7 +56,7 @@ pub(in crate::solve) fn solve(
     }
     let point = interior.or_else(|| ColumnSum::start(mdp, problem.xi));
     let nearest = point.and_then(|mut point| {
-        if !sharpen(&mut point, driver) {
+        if !sharpen(&mut point, driver, InteriorPoint::is_told_apart) {
             return None;
         }
         let frozen = point.at_bounds();
@@ -141,7 +141,7 @@ where
         if !self.tried && point.program.missing(&point.x) <= self.little {
             self.tried = true;
             let (_, y) = point.program.read(&point.x, &point.y);
-            if column_sum::bound(mdp, problem.xi, &y) <= 0.0
+            if column_sum::bound(mdp, problem.xi, &y) <= even::PROVEN
                 && let Some(policy) = even::nearest(mdp, (problem.xi, 1.0), self.centre, driver)
             {
                 self.even = true;

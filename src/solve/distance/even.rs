@@ -10,60 +10,63 @@
 //! bounds the distance of the columns' sums from below ([`column_sum::bound`]), and where there is no solution its own
 //! multipliers grow along such a $y$.
 
-use super::{CENTRE, approach};
-use crate::formulation::{Problem, column_sum, simplex};
+use super::{CENTRE, MOST_STEPS, approach};
+use crate::formulation::{column_sum, simplex};
 use crate::model::{Mdp, Policy};
 use crate::solve::driver::Driver;
 use crate::solve::methods::interior_point::{InteriorPoint, Program};
 use crate::solve::programs::column_sum::ColumnSum;
 use crate::solve::programs::frobenius_face::FrobeniusFace;
-use crate::solve::{Options, SolverChoice};
 
 /// A bound this far above zero proves that no policy is even.
-const PROVEN: f64 = 1e-9;
-/// An entry this far above zeta is one that is not.
+pub(super) const PROVEN: f64 = 1e-9;
+/// An entry this far above zeta is one that is not, and an equation this far from holding one that holds.
 const ROUNDING: f64 = 1e-12;
 /// Within so many steps the violation of the equations halves, or the search is given up.
 const PATIENCE: usize = 5;
 
-/// The nearest such policy to `centre`; nothing where there is none, or none was found soon.
+/// The nearest such policy to `centre`; nothing where there is none, or none was found soon. The steps count where one was.
 pub(super) fn nearest(
     mdp: &Mdp,
     (xi, zeta): (f64, f64),
     centre: &[f64],
     driver: &mut Driver<'_>,
 ) -> Option<Vec<f64>> {
-    if is_hopeless_at_once(mdp, xi) {
+    if !driver.alive() || is_hopeless_at_once(mdp, xi) {
         return None;
     }
+    let mut steps = 0;
     let (mut point, frozen) = ColumnSum::start_even(mdp, xi, centre)?;
     let prices = |p: &InteriorPoint<ColumnSum>| p.program.read(&p.x, &p.y).1;
-    if !found(mdp, xi, &mut point, frozen, prices, driver) {
+    if !found(mdp, xi, &mut point, frozen, prices, driver, &mut steps) {
         return None;
     }
-    let policy = simplex::feasible(mdp, xi, point.program.read(&point.x, &point.y).0);
-    if largest_entry(mdp, &policy) <= zeta + ROUNDING {
-        return Some(policy);
+    let mut policy = simplex::feasible(mdp, xi, point.program.read(&point.x, &point.y).0);
+    if largest_entry(mdp, &policy) > zeta + ROUNDING {
+        // once more, with these bounds
+        let mut point = FrobeniusFace::start_even(mdp, (xi, zeta), centre)?;
+        let frozen = vec![false; point.x.len()];
+        let prices = |p: &InteriorPoint<FrobeniusFace>| p.program.prices(&p.y).to_vec();
+        if !found(mdp, xi, &mut point, frozen, prices, driver, &mut steps) {
+            return None;
+        }
+        policy = simplex::feasible(mdp, xi, point.program.policy(&point.x));
     }
-    // entries above zeta: once more, with these bounds
-    let mut point = FrobeniusFace::start_even(mdp, (xi, zeta), centre)?;
-    let frozen = vec![false; point.x.len()];
-    let prices = |p: &InteriorPoint<FrobeniusFace>| p.program.prices(&p.y).to_vec();
-    found(mdp, xi, &mut point, frozen, prices, driver).then(|| point.program.policy(&point.x))
+    driver.count(steps);
+    Some(policy)
 }
 
-/// The same where another solver has come down to distance zero. All multipliers vanish there and tell nothing of the optimal
+/// The same where the best policy at hand is at distance zero already. All multipliers vanish there and tell nothing of the optimal
 /// face, so that the way of other optima does not lead to the nearest one.
 pub(super) fn if_at_zero(
     mdp: &Mdp,
-    problem: &Problem,
-    options: &Options,
+    (xi, zeta): (f64, f64),
     centre: &[f64],
     driver: &mut Driver<'_>,
 ) -> Option<Vec<f64>> {
     let at_zero = driver.best().objective <= driver.wanted(0.0);
-    (options.solver == SolverChoice::Conic && at_zero)
-        .then(|| nearest(mdp, (problem.xi, problem.zeta), centre, driver))
+    at_zero
+        .then(|| nearest(mdp, (xi, zeta), centre, driver))
         .flatten()
 }
 
@@ -84,24 +87,38 @@ fn found<P: Program>(
     frozen: Vec<bool>,
     prices: impl Fn(&InteriorPoint<P>) -> Vec<f64>,
     driver: &mut Driver<'_>,
+    steps: &mut usize,
 ) -> bool {
     point.begin_on_face(frozen, CENTRE);
     let mut violations = Vec::new();
     let mut hopeless = |point: &InteriorPoint<P>| {
-        let mut y = prices(point);
-        let most = y.iter().fold(0.0f64, |most, y| most.max(y.abs()));
-        y.iter_mut().for_each(|y| *y /= most);
-        violations.push(point.violation());
+        let violation = point.violation();
+        violations.push(violation);
         let before = violations.iter().rev().nth(PATIENCE);
-        before.is_some_and(|before| point.violation() > 0.5 * before)
-            || (most > 0.0 && column_sum::bound(mdp, xi, &y) > PROVEN)
+        let slow = violation > ROUNDING && before.is_some_and(|before| violation > 0.5 * before);
+        slow || column_sum::bound(mdp, xi, &centred(prices(point))) > PROVEN
     };
+    let left = driver.steps_left().saturating_sub(*steps);
     // one step mostly is the proof that there is none, and active sets would only turn in circles
-    if !point.step() || hopeless(point) {
+    if left == 0 || !point.step() || hopeless(point) {
         return false;
     }
-    driver.count(1);
-    approach(point, driver, hopeless)
+    *steps += 1;
+    approach(point, driver, left.min(MOST_STEPS), steps, hopeless)
+}
+
+/// Prices between -1 and 1 that prove the same: a constant more or less proves nothing.
+fn centred(mut y: Vec<f64>) -> Vec<f64> {
+    let (low, high) = y
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), y| {
+            (l.min(*y), h.max(*y))
+        });
+    let (middle, half) = (0.5 * (low + high), 0.5 * (high - low));
+    if half > 0.0 {
+        y.iter_mut().for_each(|y| *y = (*y - middle) / half);
+    }
+    y
 }
 
 /// $\max_{st} M_{st}(\pi)$.

@@ -51,7 +51,7 @@ pub(in crate::solve) fn solve(
     if replace(driver, nearest.policy, nearest.objective) {
         return Ok(Vec::new());
     }
-    if let Some(policy) = even::if_at_zero(mdp, problem, options, centre, driver) {
+    if let Some(policy) = even::if_at_zero(mdp, (problem.xi, problem.zeta), centre, driver) {
         let found = certified(mdp, problem, policy, None);
         if replace(driver, found.policy, found.objective) {
             return Ok(Vec::new());
@@ -59,7 +59,7 @@ pub(in crate::solve) fn solve(
     }
     let point = interior.or_else(|| start(mdp, problem));
     let nearest = point.and_then(|mut point| {
-        if !sharpen(&mut point, driver) {
+        if !sharpen(&mut point, driver, |_| false) {
             return None;
         }
         let optimum = point.optimum(mdp);

@@ -110,7 +110,7 @@ pub(in crate::solve) fn solve(
     if replace(driver, nearest, judged.objective) {
         return Ok(Vec::new());
     }
-    if let Some(policy) = even::if_at_zero(mdp, problem, options, centre, driver) {
+    if let Some(policy) = even::if_at_zero(mdp, (problem.xi, problem.zeta), centre, driver) {
         let kept = mass_of(mdp, &support, &policy);
         let (judged, _) = judge(&[], policy, kept, &DualPoint::default());
         if replace(driver, judged.policy, judged.objective) {
@@ -123,7 +123,7 @@ pub(in crate::solve) fn solve(
     }
     let mut nearest = None;
     while let Some(mut point) = interior.take() {
-        if !sharpen(&mut point, driver) {
+        if !sharpen(&mut point, driver, |_| false) {
             break;
         }
         let (policy, kept) = point.program.read(&point.x);

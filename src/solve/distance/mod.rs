@@ -8,7 +8,8 @@ pub(super) mod infinity;
 use super::driver::{Candidate, Driver, Method, Step};
 use super::methods::interior_point::{InteriorPoint, Program};
 
-/// The mean complementarity product from which on the optimal face can be told at the latest, if not all pairs are told apart before.
+/// The mean complementarity product from which on the optimal face can be told: what belongs to it is then far larger than its
+/// multiplier, everything else far smaller.
 const SHARP: f64 = 1e-15;
 /// More steps the method never needs.
 const MOST_STEPS: usize = 100;
@@ -16,6 +17,8 @@ const MOST_STEPS: usize = 100;
 const NEAR: f64 = 0.3;
 /// and the nearest optimal policy is known when nothing more than this remains to be gained.
 const SETTLED: f64 = 1e-14;
+/// or no more than this where no further step is possible.
+const ALMOST_SETTLED: f64 = 1e-10;
 /// Complementarity products at the start on the face; between 1e-2 and 1e-4 the number of steps hardly changes.
 const CENTRE: f64 = 1e-3;
 /// The mean product at which it can be guessed which variables end at a bound, and by what it has to fall for a better guess.
@@ -67,13 +70,18 @@ pub(super) struct Found<P> {
     nearest: bool,
 }
 
-/// Goes on from an optimum until the optimal face can be told; false if the solve is to stop.
-fn sharpen<P: Program>(point: &mut InteriorPoint<P>, driver: &mut Driver<'_>) -> bool {
+/// Goes on from an optimum until the optimal face can be told, at the latest when it is as `clear` as wanted; false if the solve is
+/// to stop.
+fn sharpen<P: Program>(
+    point: &mut InteriorPoint<P>,
+    driver: &mut Driver<'_>,
+    clear: impl Fn(&InteriorPoint<P>) -> bool,
+) -> bool {
     for _ in 0..MOST_STEPS {
         if !driver.alive() {
             return false;
         }
-        if point.mean_product() <= SHARP || point.is_told_apart() || !point.step() {
+        if point.mean_product() <= SHARP || clear(point) || !point.step() {
             break;
         }
         driver.count(1);
@@ -88,28 +96,32 @@ fn settle<P: Program>(
     driver: &mut Driver<'_>,
 ) -> bool {
     point.begin_on_face(frozen, CENTRE);
-    approach(point, driver, |_| false);
+    let mut steps = 0;
+    approach(point, driver, MOST_STEPS, &mut steps, |_| false);
+    driver.count(steps);
     driver.alive()
 }
 
-/// Goes to the nearest point to the policy wanted, unless after some step it is seen to be `hopeless`; says whether the equations
-/// hold there.
+/// Goes to the nearest point to the policy wanted in at most so many steps, unless after one of them it is seen to be `hopeless`;
+/// says whether it got there.
 fn approach<P: Program>(
     point: &mut InteriorPoint<P>,
     driver: &mut Driver<'_>,
+    most: usize,
+    steps: &mut usize,
     mut hopeless: impl FnMut(&InteriorPoint<P>) -> bool,
 ) -> bool {
-    // what is known of bounds at the start, and from which mean product on something else is
+    // the first guess is that nothing ends at a bound; the next ones are read off the point once its products are as small as this
     let mut guess = f64::INFINITY;
-    for k in 0..MOST_STEPS {
+    for k in 0..most {
         if point.mean_product() <= guess {
             let held = if k == 0 {
                 Vec::new()
             } else {
                 point.at_bounds()
             };
-            if let Some(steps) = point.find_active_sets(&held, || driver.alive()) {
-                driver.count(steps);
+            if let Some(taken) = point.find_active_sets(&held, || driver.alive()) {
+                *steps += taken;
                 return true;
             }
             guess = if k == 0 {
@@ -121,12 +133,12 @@ fn approach<P: Program>(
         if !driver.alive() || point.gap() <= SETTLED || !point.step() {
             break;
         }
-        driver.count(1);
+        *steps += 1;
         if hopeless(point) {
             return false;
         }
     }
-    point.holds()
+    point.gap() <= ALMOST_SETTLED && point.holds()
 }
 
 /// Takes a policy in place of the best one if it is as good.

@@ -26,7 +26,7 @@ pub(in crate::solve) struct Rows {
     pub(in crate::solve) offsets: Vec<usize>,
     pub(in crate::solve) columns: Vec<u32>,
     /// The cells that some action of the state reaches.
-    pub(super) reach_offsets: Vec<usize>,
+    reach_offsets: Vec<usize>,
     reach: Vec<u32>,
     /// $m_s P_s$ on the cells reached, action by action.
     pub(super) values: Vec<f64>,
@@ -179,7 +179,8 @@ impl Rows {
         policy
     }
 
-    /// $M$ on the cells for $p = 0$, without the uniform shares of rows that are not filled: what the floor $\xi$ and the states that do not move put there.
+    /// $M$ on the cells for $p = 0$, without the uniform shares of rows that are not filled: what the floor $\xi$ and the states
+    /// that do not move put there.
     pub(in crate::solve) fn base(&self, mdp: &Mdp, support: &Support) -> Vec<f64> {
         let mut policy = self.still.clone();
         for &pair in &self.pairs {

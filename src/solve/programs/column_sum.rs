@@ -84,7 +84,13 @@ impl ColumnSum {
         rows.column_sums_of(&x, &mut filled);
         x.resize(cost.len(), 0.0);
         let missing = |t: usize| right[n + t] - filled[t];
-        let sigma = (0..n).map(missing).sum::<f64>();
+        let kernel = mdp.kernel();
+        let uniform = |s: usize| {
+            let pairs = mdp.pairs(s);
+            let count = pairs.len() as f64;
+            pairs.map(|pair| kernel.spread_of(pair)).sum::<f64>() / count
+        };
+        let sigma = (0..n).map(uniform).sum::<f64>();
         if shared {
             x[moving + 2 * n] = sigma;
         }
@@ -282,11 +288,12 @@ impl Program for ColumnSum {
             let first = ry[2 * n] - parts(beta) - (0..n).map(own).sum::<f64>();
             let second = rx[moving + 2 * n] + mean(beta);
             let (a, b) = (parts(&rho.beta), parts(&sigma.beta));
-            let (c, d) = (1.0 - mean(&rho.beta), uniform.theta - mean(&sigma.beta));
-            let determinant = a * d - b * c;
+            // the system is symmetric: b is also the mean of rho's part less one, without its cancellation
+            let d = uniform.theta - mean(&sigma.beta);
+            let determinant = a * d + b * b;
             let (r, s) = (
                 (first * d - b * second) / determinant,
-                (a * second - first * c) / determinant,
+                (a * second + first * b) / determinant,
             );
             for (step, of_rho, of_sigma) in [
                 (&mut dx[..moving], &rho.dp, &sigma.dp),
