@@ -20,9 +20,14 @@ use super::{Options, Solution, SolverChoice, reference};
 use crate::error::Result;
 use crate::formulation::components::components;
 use crate::formulation::entropy::Target;
-use crate::formulation::{Problem, entropy, simplex};
+use crate::formulation::visits::Visits;
+use crate::formulation::{Formulation, Problem, entropy, simplex};
 use crate::model::{Mdp, Policy};
 use potentials::Potentials;
+
+/// Up to this size an interior-point method tries where Newton's stalls, as it may where an optimal policy hardly holds the model
+/// together: its systems are dense at worst.
+const MOST_STATES: usize = 1_500;
 
 /// Dual and State Entropy, component by component.
 pub(super) fn solve(
@@ -47,6 +52,11 @@ pub(super) fn solve(
                 // stopped before the first certificate: what is at hand is better than nothing
                 let candidate = method.certified(driver);
                 driver.offer(candidate, name);
+            }
+            let stalled = !driver.done() && driver.alive() && mdp.n_states() <= MOST_STATES;
+            if stalled && problem.formulation != Formulation::Target {
+                // its own answer stays where this one, too, comes no further
+                visits::solve(mdp, problem, &Visits::default(), options, driver).ok();
             }
             return Ok(());
         }
