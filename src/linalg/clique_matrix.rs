@@ -21,12 +21,14 @@ use faer::prelude::ReborrowMut;
 use faer::sparse::SparseColMat;
 use faer::sparse::linalg::cholesky::{LdltRef, SymbolicCholesky, factorize_symbolic_cholesky};
 use faer::{Accum, Conj, Mat, MatRef, Par, Side};
-use pattern::pattern;
+use pattern::{pattern, widest_level};
 
 /// Most cells of all cliques together that are worth an index each: 80 MB.
 pub(crate) const MOST_CELLS: usize = 20_000_000;
 /// Most numbers in a sparse factor: half a gigabyte.
 const MOST_FILL: usize = 60_000_000;
+/// Most unknowns at one distance from another: half as many have to be eliminated densely sooner or later, some seconds' work.
+const WIDEST: usize = 3_000;
 /// Multiplications of a sparse factorisation cost about this many of a dense one's.
 const SPARSE_COST: f64 = 5.0;
 /// What such a pivot is replaced by: large, so that its unknown comes out as zero.
@@ -374,6 +376,9 @@ impl Sparse {
                 return None;
             }
             place_offsets.push(total);
+        }
+        if widest_level(n, members, offsets) > WIDEST {
+            return None;
         }
         let (pattern, places, diagonal) = pattern(n, members, offsets, &place_offsets);
         let stored = pattern.compute_nnz();

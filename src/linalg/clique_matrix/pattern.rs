@@ -2,15 +2,8 @@
 
 use faer::sparse::SymbolicSparseColMat;
 
-/// Union of the cliques' squares and of the diagonal, lower triangle; where each clique's cells
-/// and the diagonal lie in it.
-pub(super) fn pattern(
-    n: usize,
-    members: &[u32],
-    offsets: &[usize],
-    place_offsets: &[usize],
-) -> (SymbolicSparseColMat<u32>, Vec<u32>, Vec<u32>) {
-    // cliques by member
+/// Cliques by member: those of member `t` are `starts[t]..starts[t + 1]`, with its place in each.
+fn by_member(n: usize, members: &[u32], offsets: &[usize]) -> (Vec<usize>, Vec<(u32, u32)>) {
     let mut starts = vec![0usize; n + 1];
     for t in members {
         starts[*t as usize + 1] += 1;
@@ -26,6 +19,56 @@ pub(super) fn pattern(
             next[*t as usize] += 1;
         }
     }
+    (starts, containing)
+}
+
+/// The most unknowns at one distance from a first one, unknowns being next to each other where they share a clique. Grids
+/// and chains are narrow; where everything is a few steps from everything else, no order of elimination helps, and
+/// looking for one takes long. Those in very many cliques are passed over: eliminated last they do no harm.
+pub(super) fn widest_level(n: usize, members: &[u32], offsets: &[usize]) -> usize {
+    let (starts, containing) = by_member(n, members, offsets);
+    let many = 10.0 * (n as f64).sqrt();
+    let mut seen: Vec<bool> = starts
+        .windows(2)
+        .map(|w| (w[1] - w[0]) as f64 > many)
+        .collect();
+    let mut expanded = vec![false; offsets.len()];
+    let (mut level, mut next, mut widest) = (Vec::new(), Vec::new(), 0);
+    for first in 0..n {
+        if seen[first] {
+            continue;
+        }
+        seen[first] = true;
+        level.push(first as u32);
+        while !level.is_empty() {
+            widest = widest.max(level.len());
+            for t in level.drain(..) {
+                for &(s, _) in &containing[starts[t as usize]..starts[t as usize + 1]] {
+                    if std::mem::replace(&mut expanded[s as usize], true) {
+                        continue;
+                    }
+                    for &i in &members[offsets[s as usize]..offsets[s as usize + 1]] {
+                        if !std::mem::replace(&mut seen[i as usize], true) {
+                            next.push(i);
+                        }
+                    }
+                }
+            }
+            std::mem::swap(&mut level, &mut next);
+        }
+    }
+    widest
+}
+
+/// Union of the cliques' squares and of the diagonal, lower triangle; where each clique's cells
+/// and the diagonal lie in it.
+pub(super) fn pattern(
+    n: usize,
+    members: &[u32],
+    offsets: &[usize],
+    place_offsets: &[usize],
+) -> (SymbolicSparseColMat<u32>, Vec<u32>, Vec<u32>) {
+    let (starts, containing) = by_member(n, members, offsets);
     let mut places = vec![0u32; place_offsets[place_offsets.len() - 1]];
     let mut diagonal = vec![0u32; n];
     let mut columns: Vec<u32> = vec![0];

@@ -39,6 +39,32 @@ fn an_unknown_without_a_pivot_stays_at_zero() {
     }
 }
 
+/// A strip of 4,000 by 3 with a state that all are next to is narrow; the same unknowns with links to anywhere are not.
+#[test]
+fn width_tells_strips_from_tangles() {
+    let n = 12_001u32;
+    let cliques = |far: bool| {
+        let (mut offsets, mut members) = (vec![0], Vec::new());
+        for s in 0..n - 1 {
+            let mut clique = vec![s, (s + 3).min(n - 2), n - 1];
+            if far {
+                clique.push((s.wrapping_mul(2_654_435_761) >> 8) % n);
+            }
+            clique.sort_unstable();
+            clique.dedup();
+            members.extend(clique);
+            offsets.push(members.len());
+        }
+        (offsets, members)
+    };
+    let (offsets, members) = cliques(false);
+    assert!(widest_level(n as usize, &members, &offsets) < 10);
+    assert!(CliqueMatrix::new(n as usize, offsets, members, false, 0).is_some());
+    let (offsets, members) = cliques(true);
+    assert!(widest_level(n as usize, &members, &offsets) > WIDEST);
+    assert!(CliqueMatrix::new(n as usize, offsets, members, false, 0).is_none());
+}
+
 /// Three overlapping cliques on six unknowns, both storages, against the product.
 #[test]
 fn solves_what_was_assembled() {
