@@ -20,7 +20,7 @@ use crate::solve::programs::frobenius_face::FrobeniusFace;
 
 /// A bound this far above zero proves that no policy is even.
 pub(super) const PROVEN: f64 = 1e-9;
-/// An entry this far above zeta is one that is not, and an equation this far from holding one that holds.
+/// Entries above zeta by no more than this, and equations violated by no more, are so by rounding.
 const ROUNDING: f64 = 1e-12;
 /// Within so many steps the violation of the equations halves, or the search is given up.
 const PATIENCE: usize = 5;

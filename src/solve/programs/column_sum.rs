@@ -95,7 +95,7 @@ impl ColumnSum {
             x[moving + 2 * n] = sigma;
         }
         for t in 0..n {
-            let missing = missing(t) - if shared { sigma / n as f64 } else { 0.0 };
+            let missing = missing(t) - sigma / n as f64;
             x[moving + t] = missing.max(0.0) + 0.1;
             x[moving + n + t] = x[moving + t] - missing;
         }
