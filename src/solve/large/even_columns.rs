@@ -56,24 +56,12 @@ struct Drops<'a> {
     previous: Vec<f64>,
 }
 
-/// $\sum_i g_i \pi_i + \tfrac12 q_i (\pi_i - \bar\pi_i)^2$.
-struct Pairs {
-    price: Vec<f64>,
-    curvature: Vec<f64>,
-    centre: Vec<f64>,
-    /// The steps of each state, which its own curvature shortens.
-    steps: Vec<f64>,
-}
-
 pub(super) struct Balance<'a> {
     mdp: &'a Mdp,
     transposed: Kernel,
     xi: f64,
-    /// What each column is to hold, and how much a column off its target weighs.
+    /// What each column is to hold.
     target: Vec<f64>,
-    weight: Vec<f64>,
-    /// A model's own part per pair, if there is one.
-    pairs: Option<Pairs>,
     step: f64,
     momentum: f64,
     pub(super) policy: Vec<f64>,
@@ -99,8 +87,6 @@ impl<'a> Balance<'a> {
             transposed: mdp.kernel().transpose(),
             xi,
             target: vec![1.0; n],
-            weight: vec![1.0; n],
-            pairs: None,
             step: 1.0,
             momentum: 1.0,
             columns: vec![0.0; n],
@@ -112,19 +98,14 @@ impl<'a> Balance<'a> {
             value: f64::INFINITY,
             drops: None,
         };
-        balance.measure_step();
+        balance.step = 1.0 / (1.1 * balance.curvature()).max(1e-3);
         balance.sums();
         balance.previous_columns.copy_from_slice(&balance.columns);
         balance.value = balance.objective();
         balance
     }
 
-    fn measure_step(&mut self) {
-        let heaviest = self.weight.iter().copied().fold(0.0, f64::max);
-        self.step = 1.0 / (1.1 * self.curvature()).max(1e-3 * heaviest);
-    }
-
-    /// Largest eigenvalue of $P W P^\top$ on directions that keep each state's sum, by the power method.
+    /// Largest eigenvalue of $P P^\top$ on directions that keep each state's sum, by the power method.
     fn curvature(&mut self) -> f64 {
         let mut v: Vec<f64> = (0..self.mdp.n_pairs())
             .map(|i| (i as f64 * 0.754_877_666_2) % 1.0)
@@ -142,9 +123,8 @@ impl<'a> Balance<'a> {
             update(&mut v, |_, x| x / size);
             let kernel = self.mdp.kernel();
             kernel.arrivals(&self.transposed, &v, &mut self.residual);
-            let (weight, arriving) = (&self.weight, &self.residual);
-            estimate = sum(arriving.len(), |t| weight[t] * arriving[t] * arriving[t]);
-            update(&mut self.residual, |t, x| weight[t] * x);
+            let arriving = &self.residual;
+            estimate = sum(arriving.len(), |t| arriving[t] * arriving[t]);
             self.mdp.kernel().times(&self.residual, &mut v);
         }
         estimate
@@ -153,40 +133,6 @@ impl<'a> Balance<'a> {
     /// Other aims for the columns than one.
     pub(super) fn aim_at(&mut self, target: Vec<f64>) {
         self.target = target;
-        self.begin_again();
-    }
-
-    /// Another objective around the policy $\bar\pi$ at hand:
-    /// $g \cdot \pi + \tfrac12 \sum_t w_t (c_t(\pi) - c_t(\bar\pi))^2 + \tfrac12 \sum_i q_i (\pi_i - \bar\pi_i)^2$.
-    pub(super) fn model(&mut self, price: &[f64], weight: &[f64], curvature: &[f64]) {
-        let first = self.mdp.first_pair();
-        let pairs = self.pairs.get_or_insert_with(|| Pairs {
-            price: vec![0.0; price.len()],
-            curvature: vec![0.0; price.len()],
-            centre: vec![0.0; price.len()],
-            steps: vec![0.0; first.len() - 1],
-        });
-        pairs.curvature.copy_from_slice(curvature);
-        pairs.centre.copy_from_slice(&self.policy);
-        // what all of a state's actions cost decides nothing, and would drown what does in rounding
-        blocks(first, &mut pairs.price, |s, row| {
-            let own = &price[first[s]..first[s + 1]];
-            let mean = own.iter().sum::<f64>() / row.len() as f64;
-            for (x, price) in row.iter_mut().zip(own) {
-                *x = price - mean;
-            }
-        });
-        self.weight.copy_from_slice(weight);
-        self.sums();
-        self.target.copy_from_slice(&self.columns);
-        self.measure_step();
-        let step = self.step;
-        if let Some(pairs) = &mut self.pairs {
-            update(&mut pairs.steps, |s, _| {
-                let own = curvature[first[s]..first[s + 1]].iter();
-                step / (1.0 + step * own.copied().fold(0.0, f64::max))
-            });
-        }
         self.begin_again();
     }
 
@@ -312,14 +258,7 @@ impl<'a> Balance<'a> {
     }
 
     fn objective(&self) -> f64 {
-        let columns = 0.5 * sum(self.columns.len(), |t| self.weight[t] * self.off(t).powi(2));
-        let pairs = self.pairs.as_ref().map_or(0.0, |pairs| {
-            sum(self.policy.len(), |i| {
-                let moved = self.policy[i] - pairs.centre[i];
-                moved * (pairs.price[i] + 0.5 * pairs.curvature[i] * moved)
-            })
-        });
-        columns + pairs
+        0.5 * sum(self.columns.len(), |t| self.off(t).powi(2))
     }
 
     /// Makes so many steps, fewer if the solve is to stop; returns the last one's largest change of a
@@ -345,10 +284,9 @@ impl<'a> Balance<'a> {
         // c is linear, so its value at the extrapolated point needs no product
         let (columns, previous, target) = (&self.columns, &self.previous_columns, &self.target);
         let one_sided = self.drops.is_some();
-        let weight = &self.weight;
         update(&mut self.residual, |t, _| {
             let off = columns[t] + share * (columns[t] - previous[t]) - target[t];
-            weight[t] * if one_sided { off.max(0.0) } else { off }
+            if one_sided { off.max(0.0) } else { off }
         });
         self.mdp.kernel().times(&self.residual, &mut self.gradient);
         std::mem::swap(&mut self.columns, &mut self.previous_columns);
@@ -356,16 +294,11 @@ impl<'a> Balance<'a> {
             (self.mdp.first_pair(), &self.gradient, self.step, self.xi);
         std::mem::swap(&mut self.policy, &mut self.previous);
         let here = &self.previous;
-        let pairs = self.pairs.as_ref();
         // `policy` holds the point before the last: extrapolate, descend, project
         blocks(first, &mut self.policy, |s, row| {
-            let step = pairs.map_or(step, |pairs| step.min(pairs.steps[s]));
             for (i, old) in (first[s]..).zip(row.iter_mut()) {
                 let point = here[i] + share * (here[i] - *old);
-                let own = pairs.map_or(0.0, |pairs| {
-                    pairs.price[i] + pairs.curvature[i] * (point - pairs.centre[i])
-                });
-                *old = point - step * (gradient[i] + own);
+                *old = point - step * gradient[i];
             }
             simplex::project(row, xi);
         });

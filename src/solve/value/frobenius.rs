@@ -110,29 +110,4 @@ impl<'a> Evaluator<'a> {
             violation: self.violation,
         }
     }
-
-    /// For each pair an upper bound of its part in the curvature that cut entries have, where $U$
-    /// does not follow $M$: `out_r` $= \sum_{t \text{ cut}} P_{rt} \sum_{r'} P_{r't}$ over the state's
-    /// pairs $r'$. Uniform shares are left out.
-    pub fn cut_curvature(&self, out: &mut [f64]) {
-        let kernel = self.mdp.kernel();
-        let n = self.mdp.n_states();
-        let mut all = vec![0.0; self.support.len()];
-        for (slot, p) in self.support.slots.iter().zip(kernel.values()) {
-            all[*slot as usize] += p;
-        }
-        for s in 0..n {
-            let share = self.spread[s] / n as f64;
-            for pair in self.mdp.pairs(s) {
-                out[pair] = 0.0;
-                for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
-                    let k = self.support.slots[e] as usize;
-                    let u = self.mass[k] + share + self.residual[k];
-                    if u <= 0.0 || u >= self.projection.zeta() {
-                        out[pair] += kernel.values()[e] * all[k];
-                    }
-                }
-            }
-        }
-    }
 }

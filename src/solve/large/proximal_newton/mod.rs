@@ -13,7 +13,6 @@
 //! The multipliers of an unfinished step already prove a bound: see
 //! [`frobenius`](crate::formulation::frobenius), which takes any $G$.
 
-mod approach;
 mod packing;
 mod row;
 mod system;
@@ -24,20 +23,17 @@ use crate::model::Mdp;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 use crate::solve::large::even_columns::evenly_filled;
 use crate::solve::value::frobenius::Evaluator;
-use approach::Approach;
 use system::System;
 
 /// First $\sigma = \text{distance} / \mu$, its growth per step, and its limit: beyond it the
 /// rows' problems lose their digits.
 const FIRST: f64 = 100.0;
 const GROWTH: f64 = 3.0;
-/// First $\sigma$ after an [`approach`], which leaves only what a small $\mu$ moves; and where it proved nothing, so that the optimum may be
-/// farther away (from 1e6, garnets with zeta 0.5 take four steps in vain).
-const FIRST_NEAR: f64 = 1e6;
-const FIRST_FAR: f64 = 1e3;
 const LARGEST: f64 = 1e7;
 /// No $\mu$ below this.
 const LEAST_WEIGHT: f64 = 1e-10;
+/// Rounding in a row's problem, in the units of its objective: it comes out divided by $\mu$, so that no sum gets nearer to one than that.
+const ROUNDING: f64 = 1e3 * f64::EPSILON;
 /// Proximal steps.
 const MOST_PROXIMAL: usize = 500;
 /// Proximal steps without a better gap before giving up.
@@ -46,10 +42,7 @@ const PATIENCE: usize = 12;
 /// The steps, with what is needed to judge them.
 pub(in crate::solve) struct ProximalNewton<'a> {
     judge: Judge<'a>,
-    /// The way to the neighbourhood of the optimum, as long as it pays.
-    approach: Option<Approach<'a>>,
     system: System<'a>,
-    near: bool,
     begun: bool,
     sigma: f64,
     share: f64,
@@ -69,29 +62,25 @@ impl<'a> ProximalNewton<'a> {
         driver: &mut Driver<'_>,
     ) -> Self {
         let n = mdp.n_states();
-        let near = unknown && n >= approach::FEWEST;
-        let policy = if near {
+        let policy = if unknown {
             evenly_filled(mdp, problem.xi, driver).0
         } else {
             driver.best().policy.clone()
         };
-        let mut system = System::new(mdp, support, *problem, policy.clone());
+        let mut system = System::new(mdp, support, *problem, policy);
         if let Some(given) = (driver.best().dual.len() == 2 * n).then(|| &driver.best().dual) {
             system.alpha.copy_from_slice(&given[..n]);
             system.beta.copy_from_slice(&given[n..]);
         }
-        system.rough = near;
         ProximalNewton {
             judge: Judge {
                 evaluator: Evaluator::new(mdp, support, problem.zeta),
                 descent: vec![0.0; mdp.n_pairs()],
                 xi: problem.xi,
             },
-            approach: near.then(|| Approach::new(mdp, problem.xi, policy)),
             system,
-            near,
             begun: false,
-            sigma: if near { FIRST_NEAR } else { FIRST },
+            sigma: FIRST,
             share: 1e-2,
             last_gap: f64::INFINITY,
             waited: 0,
@@ -118,21 +107,8 @@ impl Method for ProximalNewton<'_> {
     }
 
     fn step(&mut self, driver: &mut Driver<'_>) -> Step {
-        if let Some(approach) = &mut self.approach {
-            if !approach.go_on(&mut self.judge, driver) {
-                self.approach = None;
-            }
-            return Step::Going;
-        }
         if !self.begun {
             self.begun = true;
-            if self.near {
-                self.go_back(driver);
-                if driver.best().bound <= 0.0 {
-                    self.sigma = FIRST_FAR;
-                }
-                self.last_gap = (driver.best().objective - driver.best().bound).abs();
-            }
             self.system.centre.clone_from(&self.system.policy);
             let first = self.judge.look(&self.system, driver);
             let n = self.system.alpha.len();
@@ -148,7 +124,7 @@ impl Method for ProximalNewton<'_> {
         let n = self.system.alpha.len() as f64;
         self.system.weight = (scale / self.sigma).max(LEAST_WEIGHT);
         // a share of what one row contributes to the distance
-        let accuracy = (self.share * scale / n.sqrt()).max(1e-14);
+        let accuracy = (self.share * scale / n.sqrt()).max(ROUNDING / self.system.weight);
         let settled = self.system.settle(accuracy, driver);
         let found = self.judge.look(&self.system, driver);
         driver.offer(found, self.name());
@@ -158,7 +134,7 @@ impl Method for ProximalNewton<'_> {
         } else {
             self.waited + 1
         };
-        if self.near && !settled && self.waited > 0 && self.sigma > 10.0 * FIRST {
+        if !settled && self.waited > 0 && self.sigma > FIRST {
             // too far for so small a weight: back to where the multipliers were good
             self.go_back(driver);
             self.sigma *= 0.1;

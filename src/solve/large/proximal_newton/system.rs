@@ -48,8 +48,6 @@ pub(super) struct System<'a> {
     /// $\mu$.
     pub(super) weight: f64,
     damping: f64,
-    /// Whether steps may be rough: after an approach, where better directions do not pay.
-    pub(super) rough: bool,
     /// Full steps one after the other that hardly reduced the violation.
     stuck: usize,
     columns: Sorted,
@@ -115,7 +113,6 @@ impl<'a> System<'a> {
             policy: start,
             weight: 1.0,
             damping: 1e-3,
-            rough: false,
             stuck: 0,
             columns: Sorted::new(n),
             rows: Sorted::new(n),
@@ -229,8 +226,7 @@ impl<'a> System<'a> {
         let mut settled = self.violation() <= accuracy;
         self.stuck = 0;
         for _ in 0..MOST_NEWTON {
-            let enough = self.rough && self.stuck >= MOST_STUCK;
-            if settled || enough || !driver.alive() {
+            if settled || self.stuck >= MOST_STUCK || !driver.alive() {
                 break;
             }
             driver.count(1);
@@ -247,7 +243,7 @@ impl<'a> System<'a> {
     /// One damped Newton step; returns whether it moved.
     fn step(&mut self, driver: &mut Driver<'_>) -> bool {
         let before = self.violation();
-        let forcing = if self.rough && self.stuck == 0 {
+        let forcing = if self.stuck == 0 {
             LOOSE
         } else {
             (LOOSE * before).clamp(TIGHT, LOOSE)
@@ -280,7 +276,7 @@ impl<'a> System<'a> {
         }
         // too long a step means that the model misses entries about to become free; damping
         // hardly touches columns whose mass the policy can still move, their curvature is large
-        if self.rough && size < 0.03 {
+        if size < 0.03 {
             self.damping = (1e3 * self.damping).clamp(1e-3, 1e8);
         } else if size < 0.3 {
             self.damping = (10.0 * self.damping).min(1e8);
