@@ -25,11 +25,9 @@ use crate::solve::driver::Driver;
 
 /// Newton steps for one proximal step.
 const MOST_NEWTON: usize = 60;
-/// How far conjugate gradients reduce a Newton step's residual while entries become free and cut
-/// from one step to the next, so that a better direction is not a better step; and where full steps
-/// do not get on.
+/// How far conjugate gradients reduce a Newton step's residual, and so much further for each full step that did not get on. While entries become
+/// free and cut from one step to the next a better direction is not a better step.
 const LOOSE: f64 = 0.1;
-const TIGHT: f64 = 1e-9;
 /// Full steps that hardly reduce the violation before leaving it: rounding, divided by a small
 /// $\mu$.
 const MOST_STUCK: usize = 4;
@@ -243,11 +241,7 @@ impl<'a> System<'a> {
     /// One damped Newton step; returns whether it moved.
     fn step(&mut self, driver: &mut Driver<'_>) -> bool {
         let before = self.violation();
-        let forcing = if self.stuck == 0 {
-            LOOSE
-        } else {
-            (LOOSE * before).clamp(TIGHT, LOOSE)
-        };
+        let forcing = LOOSE.powi(1 + self.stuck as i32);
         self.direction(self.damping, forcing, driver);
         let slope = self.slope();
         if !(slope > 0.0) {
