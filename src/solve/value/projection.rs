@@ -374,16 +374,6 @@ impl Projection {
         total
     }
 
-    /// The cap on entries.
-    pub fn zeta(&self) -> f64 {
-        self.zeta
-    }
-
-    /// How many entries of each column are strictly between the bounds.
-    pub fn column_counts(&self) -> &[f64] {
-        &self.rows.counts
-    }
-
     /// Row sums of $U$ at the last evaluation.
     pub fn row_sums(&self) -> &[f64] {
         &self.row_sums

@@ -28,8 +28,7 @@ const MOST_NEWTON: usize = 60;
 /// How far conjugate gradients reduce a Newton step's residual, and so much further for each full step that did not get on. While entries become
 /// free and cut from one step to the next a better direction is not a better step.
 const LOOSE: f64 = 0.1;
-/// Full steps that hardly reduce the violation before leaving it: rounding, divided by a small
-/// $\mu$.
+/// Full steps one after the other that hardly reduce the violation, with ever better directions, before leaving it.
 const MOST_STUCK: usize = 4;
 
 pub(super) struct System<'a> {
