@@ -31,6 +31,8 @@ const MOST_FILL: usize = 60_000_000;
 const WIDEST: usize = 3_000;
 /// Multiplications of a sparse factorisation cost about this many of a dense one's.
 const SPARSE_COST: f64 = 5.0;
+/// Cliques with more members than this are added to a dense matrix by dense products: their squares, cell by cell, would cost more.
+pub(crate) const WIDE: usize = 96;
 /// What such a pivot is replaced by: large, so that its unknown comes out as zero.
 const DROPPED: f64 = 1e100;
 
@@ -105,6 +107,11 @@ impl CliqueMatrix {
             storage,
             right: Mat::zeros(n, 1),
         })
+    }
+
+    /// Whether a clique of so many members is added faster as a product of dense rows.
+    pub(crate) fn prefers_rows(&self, members: usize) -> bool {
+        members > WIDE && matches!(self.storage, Storage::Dense { .. })
     }
 
     /// About how many multiplications one factorisation takes, at the speed of dense ones.
@@ -355,6 +362,21 @@ impl CliqueMatrix {
     }
 }
 
+/// Appends a dense row of `n` numbers that holds `scale` times `values` in `columns`.
+pub(crate) fn stack(
+    rows: &mut Vec<f64>,
+    n: usize,
+    columns: impl Iterator<Item = u32>,
+    values: &[f64],
+    scale: f64,
+) {
+    let start = rows.len();
+    rows.resize(start + n, 0.0);
+    for (t, x) in columns.zip(values) {
+        rows[start + t as usize] = scale * x;
+    }
+}
+
 /// $1/\sqrt{x}$, zero for a zero and not a number for anything that is no diagonal of a positive matrix.
 fn inverse_root(x: f64) -> f64 {
     if x == 0.0 {
@@ -371,6 +393,10 @@ impl Sparse {
     fn new(n: usize, offsets: &[usize], members: &[u32], most_fill: f64) -> Option<Self> {
         let mut place_offsets = vec![0usize];
         for w in offsets.windows(2) {
+            // the factor holds half the square of each clique
+            if 0.5 * ((w[1] - w[0]) as f64).powi(2) > most_fill {
+                return None;
+            }
             let total = place_offsets[place_offsets.len() - 1] + (w[1] - w[0]).pow(2);
             if total > MOST_CELLS {
                 return None;

@@ -93,6 +93,9 @@ pub(super) fn check_probability(
     })
 }
 
+/// In rows shorter than this there is nothing to be gained by a uniform share.
+const WORTH_A_SHARE: usize = 32;
+
 /// Appends rows state by state, merging duplicates, dropping zeros and renormalising.
 pub(super) struct Builder {
     n_states: usize,
@@ -156,6 +159,11 @@ impl Builder {
                 sum: sum + spread,
             });
         }
+        let spread = if spread == 0.0 {
+            self.common_share(first)
+        } else {
+            spread
+        };
         if spread > 0.0 {
             // rows before this one had no uniform share
             self.spread.resize(self.actions.len(), 0.0);
@@ -164,6 +172,31 @@ impl Builder {
         self.offsets.push(self.indices.len());
         self.actions.push(action);
         Ok(())
+    }
+
+    /// Takes what every state has in common out of a row that reaches all, where most have nothing else: pairs never tried that somebody
+    /// wrote out as uniform, counts smoothed by a constant. What is left is as sparse as what is known of the pair.
+    fn common_share(&mut self, first: usize) -> f64 {
+        let row = &mut self.values[first..];
+        let n = row.len();
+        if n < self.n_states || n < WORTH_A_SHARE {
+            return 0.0;
+        }
+        let least = row.iter().copied().fold(f64::INFINITY, f64::min);
+        if 2 * row.iter().filter(|p| **p == least).count() < n {
+            return 0.0;
+        }
+        let mut kept = first;
+        for at in first..first + n {
+            let more = self.values[at] - least;
+            if more > 0.0 {
+                (self.indices[kept], self.values[kept]) = (self.indices[at], more);
+                kept += 1;
+            }
+        }
+        self.indices.truncate(kept);
+        self.values.truncate(kept);
+        (least * n as f64).min(1.0)
     }
 
     pub(super) fn finish(mut self) -> Result<Mdp> {
@@ -201,6 +234,33 @@ mod tests {
             let once = row.clone();
             normalise(&mut row, 1.0).unwrap();
             assert_eq!(once, row);
+        }
+    }
+
+    #[test]
+    fn what_all_states_have_in_common_becomes_a_share() {
+        let n = 40;
+        let counts = |k: usize| if k % 8 == 3 { 2.0 } else { 0.0 };
+        let smoothed: Vec<f64> = (0..n).map(|k| (counts(k) + 0.1) / 14.0).collect();
+        let even = vec![1.0 / n as f64; n];
+        let rising: Vec<f64> = (0..n).map(|k| (k + 1) as f64 / 820.0).collect();
+        let rows = [smoothed, even, rising];
+        let mut builder = Builder::new(n, 0);
+        for s in 0..n {
+            let row = rows[s % 3].iter().enumerate();
+            let row = row.map(|(t, p)| (t as u32, *p));
+            builder.push_row(s, 0, row, 0.0).unwrap();
+        }
+        let mdp = builder.finish().unwrap();
+        let entries: Vec<usize> = (0..3).map(|s| mdp.row(s).entries().count()).collect();
+        assert_eq!(entries, [5, 0, n]);
+        for (s, expected) in rows.iter().enumerate() {
+            let row = mdp.row(s);
+            let mut dense = vec![row.spread / n as f64; n];
+            row.entries().for_each(|(t, p)| dense[t] += p);
+            for (x, y) in dense.iter().zip(expected) {
+                assert!((x - y).abs() < 1e-15, "{x} {y}");
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Column Sum: the interior-point method, or primal-dual steps where its system is too large.
 
-use super::{Found, Interior, even, replace, settle, sharpen, take_nearest};
+use super::{Found, Interior, Near, even, replace, settle, sharpen, take_nearest};
 use crate::error::Result;
 use crate::formulation::{Problem, column_sum, simplex};
 use crate::model::Mdp;
@@ -61,13 +61,14 @@ pub(in crate::solve) fn solve(
         }
         let frozen = point.at_bounds();
         point.program.toward(centre);
-        if !settle(&mut point, frozen, driver) {
-            return None;
-        }
+        let nearest = settle(&mut point, frozen, driver)?;
         let (policy, _) = point.program.read(&point.x, &point.y);
         let policy = simplex::feasible(mdp, problem.xi, policy);
-        let objective = column_sum::value(mdp, &policy);
-        Some((policy, objective))
+        Some(Near {
+            objective: column_sum::value(mdp, &policy),
+            policy,
+            nearest,
+        })
     });
     Ok(take_nearest(driver, nearest).into_iter().collect())
 }

@@ -1,6 +1,6 @@
 //! Frobenius: the interior-point method, or proximal Newton steps where all of the target is too much.
 
-use super::{Found, Interior, even, replace, settle, sharpen, take_nearest};
+use super::{Found, Interior, Near, even, replace, settle, sharpen, take_nearest};
 use crate::error::Result;
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
@@ -64,13 +64,15 @@ pub(in crate::solve) fn solve(
         }
         let optimum = point.optimum(mdp);
         let (mut face, frozen) = FrobeniusFace::start(mdp, problem, &optimum, centre)?;
-        if !settle(&mut face, frozen, driver) {
-            return None;
-        }
+        let nearest = settle(&mut face, frozen, driver)?;
         let policy = face.program.policy(&face.x);
         let (_, multipliers) = point.program.read(&point.x, &point.y);
         let found = certified(mdp, problem, policy, Some(&multipliers));
-        Some((found.policy, found.objective))
+        Some(Near {
+            policy: found.policy,
+            objective: found.objective,
+            nearest,
+        })
     });
     Ok(take_nearest(driver, nearest).into_iter().collect())
 }

@@ -1,6 +1,6 @@
 //! Infinity: the interior-point method, or equal shares and primal-dual steps where its system is too large.
 
-use super::{Interior, even, replace, settle, sharpen, take_nearest};
+use super::{Interior, Near, even, replace, settle, sharpen, take_nearest};
 use crate::error::{Error, Result};
 use crate::formulation::infinity::Block;
 use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
@@ -132,13 +132,17 @@ pub(in crate::solve) fn solve(
             let mut frozen = point.at_bounds();
             frozen[point.program.level()] = true;
             point.program.toward(centre);
-            if !settle(&mut point, frozen, driver) {
+            let Some(settled) = settle(&mut point, frozen, driver) else {
                 break;
-            }
+            };
             let (policy, kept) = point.program.read(&point.x);
             let (candidate, violated) = judge(&blocks, policy, kept, &DualPoint::default());
             block = violated;
-            nearest = Some((candidate.policy, candidate.objective.max(found.objective)));
+            nearest = Some(Near {
+                policy: candidate.policy,
+                objective: candidate.objective.max(found.objective),
+                nearest: settled,
+            });
         }
         if let Some(block) = block.filter(|b| !blocks.contains(b)) {
             blocks.push(block);

@@ -89,17 +89,18 @@ fn sharpen<P: Program>(
     true
 }
 
-/// From a point on the optimal face to the one nearest to the policy wanted; false if the solve is to stop.
+/// From a point on the optimal face to the one nearest to the policy wanted; says whether it got there, nothing if the solve is to
+/// stop.
 fn settle<P: Program>(
     point: &mut InteriorPoint<P>,
     frozen: Vec<bool>,
     driver: &mut Driver<'_>,
-) -> bool {
+) -> Option<bool> {
     point.begin_on_face(frozen, CENTRE);
     let mut steps = 0;
-    approach(point, driver, MOST_STEPS, &mut steps, |_| false);
+    let settled = approach(point, driver, MOST_STEPS, &mut steps, |_| false);
     driver.count(steps);
-    driver.alive()
+    driver.alive().then_some(settled)
 }
 
 /// Goes to the nearest point to the policy wanted in at most so many steps, unless after one of them it is seen to be `hopeless`;
@@ -152,12 +153,21 @@ fn replace(driver: &mut Driver<'_>, policy: Vec<f64>, objective: f64) -> bool {
     as_good
 }
 
-/// Takes the nearest optimal policy in place of the best one if it is as good; the note says why not.
-fn take_nearest(driver: &mut Driver<'_>, nearest: Option<(Vec<f64>, f64)>) -> Option<String> {
-    let why = match nearest {
-        Some((policy, objective)) => {
-            if replace(driver, policy, objective) {
-                return None;
+/// An optimal policy near the one wanted.
+struct Near {
+    policy: Vec<f64>,
+    objective: f64,
+    /// Whether no optimal policy is nearer.
+    nearest: bool,
+}
+
+/// Takes the nearest optimal policy in place of the best one if it is as good; the note says what is missing.
+fn take_nearest(driver: &mut Driver<'_>, near: Option<Near>) -> Option<String> {
+    let why = match near {
+        Some(near) => {
+            if replace(driver, near.policy, near.objective) {
+                let note = "tie-break ended early (rounding): other optimal policies may be nearer to the one wanted";
+                return (!near.nearest).then(|| note.to_owned());
             }
             "rounding hides the optimal face"
         }

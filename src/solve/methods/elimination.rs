@@ -22,18 +22,14 @@
 mod squares;
 
 use super::rows::Rows;
-use crate::linalg::clique_matrix::CliqueMatrix;
-use squares::{add_square, rests, stack};
+use crate::linalg::clique_matrix::{CliqueMatrix, WIDE, stack};
+use squares::{add_square, rests};
 
 /// Up to this order the columns' system may be dense: a factorisation then takes about half a second.
 pub(super) const MOST_DENSE: usize = 2_000;
 /// Most multiplications in one Newton step: some seconds for a whole solve. Beyond, steps of first order get further in the
 /// same time.
 const MOST_WORK: f64 = 4e9;
-
-/// Rows with more cells than this add to the columns' matrix by dense products: their squares, cell by
-/// cell, would cost more.
-const WIDE: usize = 96;
 
 /// Pivots of the columns' scaled matrix below this are rounding: it is what some thousand additions leave.
 const PIVOT: f64 = 1e-13;

@@ -10,7 +10,7 @@
 //! factor make up for them.
 
 use super::cliques::Cliques;
-use crate::linalg::clique_matrix::CliqueMatrix;
+use crate::linalg::clique_matrix::{CliqueMatrix, stack};
 use crate::model::Mdp;
 
 /// Up to this many states a Hessian with too many entries is factored densely.
@@ -20,6 +20,9 @@ const MOST_DENSE: usize = 1_500;
 /// is no positive number is left out.
 const PIVOT: f64 = 1e-300;
 
+/// Numbers in the rows that are multiplied at a time: 16 MB.
+const AT_A_TIME: usize = 1 << 21;
+
 pub(super) struct Hessian {
     matrix: CliqueMatrix,
     /// Place of each kernel entry's column, and of the state itself, in the state's clique.
@@ -28,6 +31,9 @@ pub(super) struct Hessian {
     local: Vec<f64>,
     flow: Vec<f64>,
     mean: Vec<f64>,
+    /// Dense rows of which the product is still to be added, and one of them.
+    rows: Vec<f64>,
+    row: Vec<f64>,
     hub: Option<Hub>,
 }
 
@@ -66,6 +72,8 @@ impl Hessian {
             local: vec![0.0; largest * largest],
             flow: vec![0.0; largest],
             mean: vec![0.0; largest],
+            rows: Vec::new(),
+            row: vec![0.0; largest],
             hub: mdp.kernel().has_spread().then(|| Hub {
                 border: vec![0.0; n],
                 corner: 0.0,
@@ -145,14 +153,17 @@ impl Hessian {
 
     fn assemble(&mut self, mdp: &Mdp, point: &Point<'_>) {
         let kernel = mdp.kernel();
+        let n = mdp.n_states();
         self.matrix.clear();
+        self.rows.clear();
         if let Some(hub) = &mut self.hub {
             hub.border.fill(0.0);
             hub.corner = 0.0;
         }
         for s in 0..mdp.n_states() {
             let width = self.matrix.members(s).len();
-            let local = &mut self.local[..width * width];
+            let wide = self.matrix.prefers_rows(width);
+            let local = &mut self.local[..if wide { 0 } else { width * width }];
             let (flow, mean) = (&mut self.flow[..width], &mut self.mean[..width]);
             local.fill(0.0);
             flow.fill(0.0);
@@ -190,6 +201,9 @@ impl Hessian {
                     let j = self.entry_places[e] as usize;
                     let x = p * kernel.values()[e];
                     mean[j] += x;
+                    if wide {
+                        continue;
+                    }
                     let scaled = d * x / point.tau;
                     // entries of a row ascend, so these lie in the lower triangle
                     for f in e..entries.end {
@@ -210,13 +224,34 @@ impl Hessian {
             }
             flow[self.own_places[s] as usize] -= 1.0;
             let spread = d / (point.tau * mass);
-            for j in 0..width {
-                let (along, around) = (d * flow[j], spread * mean[j]);
-                for i in j..width {
-                    local[j * width + i] += along * flow[i] - around * mean[i];
+            if wide {
+                let members = || self.matrix.members(s).iter().copied();
+                stack(&mut self.rows, n, members(), flow, d.sqrt());
+                // the same covariance as squares of differences from the mean
+                for pair in mdp.pairs(s).filter(|i| free > 1 && point.p[*i] > point.xi) {
+                    let row = &mut self.row[..width];
+                    for (x, mean) in row.iter_mut().zip(mean.iter()) {
+                        *x = -mean / mass;
+                    }
+                    for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
+                        row[self.entry_places[e] as usize] += kernel.values()[e];
+                    }
+                    let weight = d * point.p[pair] / point.tau;
+                    stack(&mut self.rows, n, members(), row, weight.sqrt());
                 }
+                if self.rows.len() >= AT_A_TIME {
+                    self.matrix.add_product(&self.rows, 1.0);
+                    self.rows.clear();
+                }
+            } else {
+                for j in 0..width {
+                    let (along, around) = (d * flow[j], spread * mean[j]);
+                    for i in j..width {
+                        local[j * width + i] += along * flow[i] - around * mean[i];
+                    }
+                }
+                self.matrix.add_clique(s, local);
             }
-            self.matrix.add_clique(s, local);
             if let Some(hub) = &mut self.hub {
                 hub.corner += hub_local + d * hub_flow * hub_flow - spread * hub_mean * hub_mean;
                 for (j, t) in self.matrix.members(s).iter().enumerate() {
@@ -225,5 +260,6 @@ impl Hessian {
                 }
             }
         }
+        self.matrix.add_product(&self.rows, 1.0);
     }
 }

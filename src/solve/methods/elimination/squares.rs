@@ -1,6 +1,7 @@
 //! The columns' matrix as a sum of squares of rows, in which nothing cancels.
 
-use super::{Elimination, WIDE, Weights};
+use super::{Elimination, Weights};
+use crate::linalg::clique_matrix::{WIDE, stack};
 use crate::solve::methods::rows::Rows;
 
 impl Elimination {
@@ -51,20 +52,5 @@ pub(super) fn add_square(local: &mut [f64], row: &[f64], scale: f64) {
                 *o += x * y;
             }
         }
-    }
-}
-
-/// Appends a dense row of `n` numbers that holds `scale` times `values` in `columns`.
-pub(super) fn stack(
-    rows: &mut Vec<f64>,
-    n: usize,
-    columns: impl Iterator<Item = u32>,
-    values: &[f64],
-    scale: f64,
-) {
-    let start = rows.len();
-    rows.resize(start + n, 0.0);
-    for (t, x) in columns.zip(values) {
-        rows[start + t as usize] = scale * x;
     }
 }

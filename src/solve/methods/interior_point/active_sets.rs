@@ -5,10 +5,12 @@
 //! (Hintermüller, Ito and Kunisch 2002, *SIAM J. Optim.* 13, 865-888), which ends after few steps or not at all. In the latter case everything is
 //! as before, for the interior-point method; some of its steps later it is known better what ends at a bound.
 
-use super::{InteriorPoint, Program, REFINED, VIOLATED, add, largest};
+use super::{FORGIVEN, InteriorPoint, Program, REFINED, VIOLATED, add};
 
-/// Exchanges fall at least to this share from step to step, or it turns in circles.
-const FEWER: f64 = 0.75;
+/// It turns in circles where so many steps in a row exchange no fewer than some step before did,
+const PATIENCE: usize = 5;
+/// or one exchanges so many times as many. Where the objective curves all that moves, exchanges go up twofold at most before they fall.
+const MORE: usize = 3;
 /// Weight of standing still: what the objective does not determine stays where it is.
 const STILL: f64 = 1e-9;
 /// What counts as beyond a bound, and as a force.
@@ -34,11 +36,12 @@ impl<P: Program> InteriorPoint<P> {
         self.v.fill(0.0);
         self.aim.fill(0.0);
         self.aim_v.fill(0.0);
-        let mut most = f64::INFINITY;
+        let (mut fewest, mut worse) = (usize::MAX, 0);
         let mut steps = 0;
         while alive() {
             steps += 1;
             self.residuals();
+            let violated = self.violation();
             self.weigh(STILL);
             if !(self.program.factor(&self.theta) && self.direction(REFINED)) {
                 break;
@@ -49,13 +52,20 @@ impl<P: Program> InteriorPoint<P> {
             add(&mut self.room, moved, -1.0);
             self.residuals();
             let exchanged = self.exchange(&face);
-            if exchanged == 0 && largest(&self.primal_residual) <= VIOLATED {
+            // what the frozen variables leave of the rows' equations, no step takes away
+            let left = self.violation();
+            let holds = left <= VIOLATED || (left <= FORGIVEN && left > 0.5 * violated);
+            if exchanged == 0 && holds {
                 return Some(steps);
             }
-            if exchanged == 0 || exchanged as f64 > most {
+            if exchanged < fewest {
+                (fewest, worse) = (exchanged, 0);
+            } else {
+                worse += 1;
+            }
+            if exchanged == 0 || worse >= PATIENCE || exchanged > fewest.saturating_mul(MORE) {
                 break;
             }
-            most = FEWER * exchanged as f64;
         }
         (self.x, self.z, self.y) = before;
         (self.room, self.v, self.frozen) = (room, v, face);
