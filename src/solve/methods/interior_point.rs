@@ -51,8 +51,10 @@ const REFINED: f64 = 1e-11;
 const FORESEEN: f64 = 1e-4;
 /// but no more than so often.
 const MOST_REFINEMENTS: usize = 3;
-/// A step may violate the rows by this much: it is what certificates forgive, since policies are projected.
+/// A step may violate the rows by this much: it is what certificates forgive, since policies are projected,
 const VIOLATED: f64 = 1e-9;
+/// or by this share of the mean complementarity product: later steps make up for it.
+const VIOLATED_SHARE: f64 = 1e-4;
 /// On a face the rows may be violated by this much in the end: it is how exactly the variables frozen there are known at worst.
 const FORGIVEN: f64 = 1e-6;
 
@@ -251,7 +253,8 @@ impl<P: Program> InteriorPoint<P> {
         // predictor: aim at zero complementarity
         self.aim.fill(0.0);
         self.aim_v.fill(0.0);
-        if !self.direction(FORESEEN) {
+        let violated = VIOLATED.max(VIOLATED_SHARE * mu);
+        if !self.direction(FORESEEN, violated) {
             return false;
         }
         let (primal, dual) = self.largest_steps();
@@ -267,7 +270,7 @@ impl<P: Program> InteriorPoint<P> {
                 self.aim_v[j] = centre + self.dx[i] * self.dv(j);
             }
         }
-        if !self.direction(REFINED) {
+        if !self.direction(REFINED, violated) {
             return false;
         }
         let (primal, dual) = self.largest_steps();
@@ -304,8 +307,8 @@ impl<P: Program> InteriorPoint<P> {
     }
 
     /// Newton's direction towards the aims, with the factor at hand; false where its equations cannot be
-    /// solved any more.
-    fn direction(&mut self, refined: f64) -> bool {
+    /// solved any more, or its rows would be `violated` by more than so much.
+    fn direction(&mut self, refined: f64, violated: f64) -> bool {
         for i in 0..self.x.len() {
             self.rx[i] = if self.is_frozen(i) {
                 0.0
@@ -343,7 +346,7 @@ impl<P: Program> InteriorPoint<P> {
             }
         }
         // neither a number missing nor rows violated more than before
-        left.is_finite() && largest(&self.error_y) <= 1.5 * scale.1 + VIOLATED
+        left.is_finite() && largest(&self.error_y) <= 1.5 * scale.1 + violated
     }
 
     /// What the direction leaves of its two equations, as shares of their right-hand sides.

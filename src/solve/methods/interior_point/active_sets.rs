@@ -43,7 +43,7 @@ impl<P: Program> InteriorPoint<P> {
             self.residuals();
             let violated = self.violation();
             self.weigh(STILL);
-            if !(self.program.factor(&self.theta) && self.direction(REFINED)) {
+            if !(self.program.factor(&self.theta) && self.direction(REFINED, VIOLATED)) {
                 break;
             }
             add(&mut self.x, &self.dx, 1.0);
