@@ -81,6 +81,9 @@ pub(in crate::solve) struct InteriorPoint<P> {
     primal_residual: Vec<f64>,
     dx: Vec<f64>,
     dy: Vec<f64>,
+    /// What goes with the direction and the aims; zero where frozen.
+    dz: Vec<f64>,
+    dv: Vec<f64>,
     rx: Vec<f64>,
     error_x: Vec<f64>,
     error_y: Vec<f64>,
@@ -98,9 +101,8 @@ impl<P: Program> InteriorPoint<P> {
         InteriorPoint {
             aim_v: vec![0.0; v.len()],
             room,
-            v,
             bounded,
-            frozen: Vec::new(),
+            frozen: vec![false; n],
             linear: true,
             theta: vec![0.0; n],
             aim: vec![0.0; n],
@@ -108,6 +110,8 @@ impl<P: Program> InteriorPoint<P> {
             primal_residual: vec![0.0; m],
             dx: vec![0.0; n],
             dy: vec![0.0; m],
+            dz: vec![0.0; n],
+            dv: vec![0.0; v.len()],
             rx: vec![0.0; n],
             error_x: vec![0.0; n],
             error_y: vec![0.0; m],
@@ -117,12 +121,13 @@ impl<P: Program> InteriorPoint<P> {
             x,
             z,
             y,
+            v,
         }
     }
 
     /// Holds these variables where they are.
     pub(in crate::solve) fn freeze(&mut self, range: Range<usize>) {
-        self.frozen = vec![false; self.x.len()];
+        self.frozen.fill(false);
         self.frozen[range.clone()].fill(true);
         self.z[range.clone()].fill(0.0);
         for (v, i) in self.v.iter_mut().zip(self.bounded.clone()) {
@@ -175,11 +180,6 @@ impl<P: Program> InteriorPoint<P> {
         }
         self.y.fill(0.0);
         self.frozen = frozen;
-    }
-
-    /// Whether a variable is held at the bound it lies at.
-    fn is_frozen(&self, i: usize) -> bool {
-        self.frozen.get(i).copied().unwrap_or(false)
     }
 
     /// The complementarity products' sum: the gap, as far as both sides are feasible.
@@ -241,7 +241,7 @@ impl<P: Program> InteriorPoint<P> {
         self.residuals();
         self.weigh(0.0);
         for (j, i) in self.bounded.clone().enumerate() {
-            if !self.is_frozen(i) {
+            if !self.frozen[i] {
                 self.theta[i] += self.v[j] / self.room[j];
             }
         }
@@ -261,13 +261,13 @@ impl<P: Program> InteriorPoint<P> {
         let centre = (self.gap_after(primal, dual) / gap).clamp(0.0, 1.0).powi(3) * mu;
         // corrector: aim at the centre, less the second-order term of the predictor
         for i in 0..self.x.len() {
-            if !self.is_frozen(i) {
-                self.aim[i] = centre - self.dx[i] * self.dz(i);
+            if !self.frozen[i] {
+                self.aim[i] = centre - self.dx[i] * self.dz[i];
             }
         }
         for (j, i) in self.bounded.clone().enumerate() {
-            if !self.is_frozen(i) {
-                self.aim_v[j] = centre + self.dx[i] * self.dv(j);
+            if !self.frozen[i] {
+                self.aim_v[j] = centre + self.dx[i] * self.dv[j];
             }
         }
         if !self.direction(REFINED, violated) {
@@ -288,7 +288,7 @@ impl<P: Program> InteriorPoint<P> {
     /// The barrier's weights, and at least the weight given.
     fn weigh(&mut self, least: f64) {
         for i in 0..self.x.len() {
-            self.theta[i] = if self.is_frozen(i) {
+            self.theta[i] = if self.frozen[i] {
                 FROZEN
             } else {
                 (self.z[i] / self.x[i]).max(least)
@@ -296,28 +296,36 @@ impl<P: Program> InteriorPoint<P> {
         }
     }
 
-    /// $dz$ that goes with the direction and the aim.
-    fn dz(&self, i: usize) -> f64 {
-        (self.aim[i] - self.z[i] * self.dx[i]) / self.x[i] - self.z[i]
-    }
-
-    fn dv(&self, j: usize) -> f64 {
-        let dx = self.dx[self.bounded.start + j];
-        (self.aim_v[j] + self.v[j] * dx) / self.room[j] - self.v[j]
+    /// The multipliers' steps that go with the direction and the aims.
+    fn multipliers(&mut self) {
+        for i in 0..self.x.len() {
+            self.dz[i] = if self.frozen[i] {
+                0.0
+            } else {
+                (self.aim[i] - self.z[i] * self.dx[i]) / self.x[i] - self.z[i]
+            };
+        }
+        for (j, i) in self.bounded.clone().enumerate() {
+            self.dv[j] = if self.frozen[i] {
+                0.0
+            } else {
+                (self.aim_v[j] + self.v[j] * self.dx[i]) / self.room[j] - self.v[j]
+            };
+        }
     }
 
     /// Newton's direction towards the aims, with the factor at hand; false where its equations cannot be
     /// solved any more, or its rows would be `violated` by more than so much.
     fn direction(&mut self, refined: f64, violated: f64) -> bool {
         for i in 0..self.x.len() {
-            self.rx[i] = if self.is_frozen(i) {
+            self.rx[i] = if self.frozen[i] {
                 0.0
             } else {
                 self.aim[i] / self.x[i] - self.z[i] - self.dual_residual[i]
             };
         }
         for (j, i) in self.bounded.clone().enumerate() {
-            if !self.is_frozen(i) {
+            if !self.frozen[i] {
                 self.rx[i] += self.v[j] - self.aim_v[j] / self.room[j];
             }
         }
@@ -345,6 +353,7 @@ impl<P: Program> InteriorPoint<P> {
                 break;
             }
         }
+        self.multipliers();
         // neither a number missing nor rows violated more than before
         left.is_finite() && largest(&self.error_y) <= 1.5 * scale.1 + violated
     }
@@ -362,10 +371,8 @@ impl<P: Program> InteriorPoint<P> {
         if self.program.curvature(&self.dx, &mut self.fix_x) {
             add(&mut self.error_x, &self.fix_x, -1.0);
         }
-        if !self.frozen.is_empty() {
-            for (e, _) in self.error_x.iter_mut().zip(&self.frozen).filter(|x| *x.1) {
-                *e = 0.0;
-            }
+        for (e, _) in self.error_x.iter_mut().zip(&self.frozen).filter(|x| *x.1) {
+            *e = 0.0;
         }
         self.program.rows(&self.dx, &mut self.error_y);
         for (e, r) in self.error_y.iter_mut().zip(&self.primal_residual) {
@@ -386,72 +393,49 @@ impl<P: Program> InteriorPoint<P> {
     /// Longest steps, up to one, that keep both sides non-negative. With curvature the two sides
     /// depend on each other and take the same.
     fn largest_steps(&self) -> (f64, f64) {
-        let (mut primal, mut dual) = (f64::INFINITY, f64::INFINITY);
-        for i in 0..self.x.len() {
-            if self.is_frozen(i) {
-                continue;
+        let moved = &self.dx[self.bounded.clone()];
+        // a ratio is only taken where it is the least so far
+        let mut primal = 1.0 / TO_THE_BOUNDARY;
+        let mut dual = primal;
+        let shorten = |most: &mut f64, x: f64, d: f64| {
+            if x + *most * d < 0.0 {
+                *most = -x / d;
             }
-            if self.dx[i] < 0.0 {
-                primal = primal.min(-self.x[i] / self.dx[i]);
-            }
-            let dz = self.dz(i);
-            if dz < 0.0 {
-                dual = dual.min(-self.z[i] / dz);
-            }
+        };
+        for (x, d) in self.x.iter().zip(&self.dx) {
+            shorten(&mut primal, *x, *d);
         }
-        for (j, i) in self.bounded.clone().enumerate() {
-            if self.is_frozen(i) {
-                continue;
-            }
-            let dx = self.dx[i];
-            if dx > 0.0 {
-                primal = primal.min(self.room[j] / dx);
-            }
-            let dv = self.dv(j);
-            if dv < 0.0 {
-                dual = dual.min(-self.v[j] / dv);
-            }
+        for (room, d) in self.room.iter().zip(moved) {
+            shorten(&mut primal, *room, -d);
+        }
+        for (z, d) in self.z.iter().zip(&self.dz) {
+            shorten(&mut dual, *z, *d);
+        }
+        for (v, d) in self.v.iter().zip(&self.dv) {
+            shorten(&mut dual, *v, *d);
         }
         if !self.linear {
             (primal, dual) = (primal.min(dual), primal.min(dual));
         }
-        (
-            primal.min(1.0 / TO_THE_BOUNDARY),
-            dual.min(1.0 / TO_THE_BOUNDARY),
-        )
+        (primal, dual)
     }
 
     fn gap_after(&self, primal: f64, dual: f64) -> f64 {
         let (primal, dual) = (primal.min(1.0), dual.min(1.0));
-        let mut gap = 0.0;
-        for i in (0..self.x.len()).filter(|i| !self.is_frozen(*i)) {
-            gap += (self.x[i] + primal * self.dx[i]) * (self.z[i] + dual * self.dz(i));
-        }
-        for (j, i) in self.bounded.clone().enumerate() {
-            if self.is_frozen(i) {
-                continue;
-            }
-            let dx = self.dx[i];
-            gap += (self.room[j] - primal * dx) * (self.v[j] + dual * self.dv(j));
-        }
-        gap
+        let product = |x: f64, dx: f64, z: f64, dz: f64| (x + primal * dx) * (z + dual * dz);
+        let own = (0..self.x.len()).filter(|i| !self.frozen[*i]);
+        let own = own.map(|i| product(self.x[i], self.dx[i], self.z[i], self.dz[i]));
+        let bounded = self.bounded.clone().enumerate();
+        let room = bounded.filter(|(_, i)| !self.frozen[*i]);
+        let room = room.map(|(j, i)| product(self.room[j], -self.dx[i], self.v[j], self.dv[j]));
+        own.sum::<f64>() + room.sum::<f64>()
     }
 
     fn advance(&mut self, primal: f64, dual: f64) {
-        for (j, i) in self.bounded.clone().enumerate() {
-            if !self.is_frozen(i) {
-                let dv = self.dv(j);
-                self.v[j] += dual * dv;
-                self.room[j] -= primal * self.dx[i];
-            }
-        }
-        for i in 0..self.x.len() {
-            if !self.is_frozen(i) {
-                let dz = self.dz(i);
-                self.z[i] += dual * dz;
-                self.x[i] += primal * self.dx[i];
-            }
-        }
+        add(&mut self.v, &self.dv, dual);
+        add(&mut self.room, &self.dx[self.bounded.clone()], -primal);
+        add(&mut self.x, &self.dx, primal);
+        add(&mut self.z, &self.dz, dual);
         add(&mut self.y, &self.dy, dual);
     }
 }
