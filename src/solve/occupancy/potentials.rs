@@ -12,6 +12,10 @@
 //! $\tau$; the limit policy is, of all that reach the optimal $d$, the one with the highest
 //! entropy of actions. The steps are [`newton`](super::newton)'s.
 //!
+//! What $V_\tau$ proves falls short by about $\tau$. But $V$ is smooth in $\tau$, and from two values of it the limit is known to the second
+//! order, as the value of the policy is: $V_0$ so found proves what a far smaller $\tau$ would. A policy is valued, which takes a stationary
+//! distribution, once that is expected to do.
+//!
 //! A *loose* gap, as learning asks for after each batch, is reached by fewer means: State Entropy stops at the
 //! $\tau$ whose smoothing costs no more than the gap, and a policy is valued by a few steps of its chain from the
 //! $d$ at hand.
@@ -29,6 +33,8 @@ const MOST_STEPS: usize = 500;
 const SHRINK: f64 = 0.2;
 /// Relative gaps from here on are loose.
 const LOOSE: f64 = 5e-4;
+/// A policy is valued once the gap is expected to be no more than so many times what is wanted: $d$ is not quite stationary yet.
+const EXPECTED: f64 = 3.0;
 /// Steps of the chain that valuing a policy may take under a loose gap.
 const SETTLE: usize = 400;
 
@@ -48,6 +54,7 @@ pub(super) struct Potentials<'a> {
     /// $\tau$ and $V$ of the last smoothing step.
     previous: Option<(f64, Vec<f64>)>,
     steps: usize,
+    /// Whether what is at hand was offered.
     offered: bool,
     ended: bool,
 }
@@ -129,8 +136,8 @@ impl<'a> Potentials<'a> {
         } else {
             None
         };
-        let (target, xi) = (self.target, self.problem.xi);
-        let bound = entropy::bound_towards(mdp, formulation, target, xi, &newton.v);
+        let target = self.target;
+        let (bound, dual) = self.proven();
         let objective = settled
             .map(|d| entropy::worth(mdp, formulation, target, &policy, &d))
             // no policy is worth more than the bound: a few steps of the chain were too few to tell
@@ -140,11 +147,39 @@ impl<'a> Potentials<'a> {
             policy: policy.probabilities().to_vec(),
             objective,
             bound,
-            dual: newton.v.clone(),
+            dual,
         }
     }
 
-    /// Whether nothing was offered yet.
+    /// The least bound that potentials at hand prove: these, or where they lead as $\tau$ vanishes.
+    fn proven(&self) -> (f64, Vec<f64>) {
+        let newton = &self.newton;
+        let bound = |v: &[f64]| {
+            let (formulation, xi) = (self.problem.formulation, self.problem.xi);
+            entropy::bound_towards(newton.mdp, formulation, self.target, xi, v)
+        };
+        let mut best = (bound(&newton.v), newton.v.clone());
+        if let Some((tau, before)) = self.previous.as_ref().filter(|(_, v)| !v.is_empty()) {
+            let mut limit = newton.v.clone();
+            extrapolate(&mut limit, before, -newton.tau / (newton.tau - tau));
+            let proven = bound(&limit);
+            if proven < best.0 {
+                best = (proven, limit);
+            }
+        }
+        best
+    }
+
+    /// Whether the policy at hand can be expected to be close enough.
+    fn is_promising(&self, driver: &Driver<'_>) -> bool {
+        let newton = &self.newton;
+        let policy = Policy::cleaned(newton.mdp, newton.p.clone());
+        let formulation = self.problem.formulation;
+        let worth = entropy::worth(newton.mdp, formulation, self.target, &policy, &newton.d);
+        self.proven().0 - worth <= EXPECTED * driver.wanted(worth)
+    }
+
+    /// Whether what is at hand was not offered.
     pub(super) fn silent(&self) -> bool {
         !self.offered
     }
@@ -179,16 +214,15 @@ impl<'a> Potentials<'a> {
     /// Newton steps for one $\tau$, then on to the next.
     fn path_step(&mut self, driver: &mut Driver<'_>) -> Step {
         let nearly = if self.loose { 1e-2 } else { 1e-3 };
+        let first = self.newton.tau >= self.near;
+        self.offered = false;
         let newton = &mut self.newton;
         if let Some((tau, v)) = self.previous.take() {
             // V is smooth in tau: extrapolate to the next value
             let next = newton.tau * SHRINK;
             let here = newton.v.clone();
             if !v.is_empty() {
-                let share = (next - newton.tau) / (newton.tau - tau);
-                for (x, old) in newton.v.iter_mut().zip(&v) {
-                    *x += share * (*x - old);
-                }
+                extrapolate(&mut newton.v, &v, (next - newton.tau) / (newton.tau - tau));
             }
             self.previous = Some((newton.tau, here));
             newton.tau = next;
@@ -205,11 +239,20 @@ impl<'a> Potentials<'a> {
             }
         }
         self.ended = newton.tau <= 1e-12 || self.steps >= MOST_STEPS;
-        if newton.tau < self.near || self.ended {
+        // the first policy is valued in any case, so that there is one
+        let near = newton.tau < self.near;
+        if self.ended || (near && (first || self.is_promising(driver))) {
             Step::Offer(self.certified(driver))
         } else {
             Step::Going
         }
+    }
+}
+
+/// Goes on along the line through `before` and `v`, by so many times their distance.
+fn extrapolate(v: &mut [f64], before: &[f64], share: f64) {
+    for (x, old) in v.iter_mut().zip(before) {
+        *x += share * (*x - old);
     }
 }
 
