@@ -104,7 +104,7 @@ fn found<P: Program>(
         return false;
     }
     *steps += 1;
-    approach(point, driver, left.min(MOST_STEPS), steps, hopeless)
+    approach(point, driver, (left - 1).min(MOST_STEPS), steps, hopeless)
 }
 
 /// Prices between -1 and 1 that prove the same: a constant more or less proves nothing.

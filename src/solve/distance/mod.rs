@@ -121,7 +121,8 @@ fn approach<P: Program>(
             } else {
                 point.at_bounds()
             };
-            if let Some(taken) = point.find_active_sets(&held, || driver.alive()) {
+            let left = most - k;
+            if let Some(taken) = point.find_active_sets(&held, left, || driver.alive()) {
                 *steps += taken;
                 return true;
             }

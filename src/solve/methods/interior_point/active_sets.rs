@@ -18,11 +18,12 @@ const BEYOND: f64 = 1e-11;
 const FORCE: f64 = 1e-9;
 
 impl<P: Program> InteriorPoint<P> {
-    /// From a point with some variables frozen to the optimum with these frozen, as long as one is `alive`; the number of steps, or
-    /// nothing if it was not found. Those that are `held` are taken to end at a bound.
+    /// From a point with some variables frozen to the optimum with these frozen, in at most so many steps and as long as one is `alive`;
+    /// the number of steps, or nothing if it was not found. Those that are `held` are taken to end at a bound.
     pub(in crate::solve) fn find_active_sets(
         &mut self,
         held: &[bool],
+        most: usize,
         mut alive: impl FnMut() -> bool,
     ) -> Option<usize> {
         let face = self.frozen.clone();
@@ -38,7 +39,7 @@ impl<P: Program> InteriorPoint<P> {
         self.aim_v.fill(0.0);
         let (mut fewest, mut worse) = (usize::MAX, 0);
         let mut steps = 0;
-        while alive() {
+        while steps < most && alive() {
             steps += 1;
             self.residuals();
             let violated = self.violation();
