@@ -7,10 +7,11 @@
 
 use super::{FORGIVEN, InteriorPoint, Program, REFINED, VIOLATED, add};
 
-/// It turns in circles where so many steps in a row exchange no fewer than some step before did,
+/// Where the objective curves what moves, so many steps in a row may exchange no fewer than some step before did: exchanges often go up at
+/// first. Elsewhere the first such step is the beginning of a circle.
 const PATIENCE: usize = 5;
-/// or one exchanges so many times as many. Where the objective curves all that moves, exchanges go up twofold at most before they fall.
-const MORE: usize = 3;
+/// Up to this share of what moves may be without curvature for that: slacks of columns are, while numbers on cells are most of what moves.
+const FLAT: f64 = 0.5;
 /// Weight of standing still: what the objective does not determine stays where it is.
 const STILL: f64 = 1e-9;
 /// What counts as beyond a bound, and as a force.
@@ -37,6 +38,7 @@ impl<P: Program> InteriorPoint<P> {
         self.v.fill(0.0);
         self.aim.fill(0.0);
         self.aim_v.fill(0.0);
+        let patience = if self.is_curved() { PATIENCE } else { 1 };
         let (mut fewest, mut worse) = (usize::MAX, 0);
         let mut steps = 0;
         while steps < most && alive() {
@@ -64,13 +66,23 @@ impl<P: Program> InteriorPoint<P> {
             } else {
                 worse += 1;
             }
-            if exchanged == 0 || worse >= PATIENCE || exchanged > fewest.saturating_mul(MORE) {
+            if exchanged == 0 || worse >= patience {
                 break;
             }
         }
         (self.x, self.z, self.y) = before;
         (self.room, self.v, self.frozen) = (room, v, face);
         None
+    }
+
+    /// Whether the objective curves most of what is not frozen.
+    fn is_curved(&mut self) -> bool {
+        self.rx.fill(1.0);
+        self.fix_x.fill(0.0);
+        self.program.curvature(&self.rx, &mut self.fix_x);
+        let moving = self.fix_x.iter().zip(&self.frozen).filter(|x| !x.1);
+        let flat = moving.clone().filter(|x| !(*x.0 > 0.0)).count();
+        flat as f64 <= FLAT * moving.count() as f64
     }
 
     /// Holds what is beyond its bound, lets go what is pushed off it; says how many there were.
