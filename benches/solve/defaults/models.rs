@@ -21,8 +21,8 @@ pub(crate) struct Model {
     pub(crate) file: PathBuf,
 }
 
-/// States, actions and successors of the garnets, from small to large.
-const GARNETS: [(usize, usize, usize); 13] = [
+/// States, actions and successors of the garnets, from small to large; then dense ones.
+const GARNETS: [(usize, usize, usize); 15] = [
     (50, 2, 3),
     (60, 6, 2),
     (80, 4, 5),
@@ -36,6 +36,9 @@ const GARNETS: [(usize, usize, usize); 13] = [
     (500, 5, 5),
     (700, 3, 3),
     (1000, 4, 5),
+    // dense: every state follows every pair
+    (100, 3, 100),
+    (150, 2, 150),
 ];
 
 /// Rows, columns and slip of the open grids.
