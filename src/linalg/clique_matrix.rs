@@ -19,7 +19,9 @@ use faer::linalg::cholesky::ldlt;
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::prelude::ReborrowMut;
 use faer::sparse::SparseColMat;
-use faer::sparse::linalg::cholesky::{LdltRef, SymbolicCholesky, factorize_symbolic_cholesky};
+use faer::sparse::linalg::cholesky::{
+    LdltRef, SymbolicCholesky, SymbolicCholeskyRaw, factorize_symbolic_cholesky,
+};
 use faer::{Accum, Conj, Mat, MatRef, Par, Side};
 use pattern::{pattern, widest_level};
 
@@ -29,10 +31,11 @@ pub(crate) const MOST_CELLS: usize = 20_000_000;
 const MOST_FILL: usize = 60_000_000;
 /// Most unknowns at one distance from another: half as many have to be eliminated densely sooner or later, some seconds' work.
 const WIDEST: usize = 3_000;
-/// Multiplications of a sparse factorisation cost about this many of a dense one's.
+/// Multiplications of a sparse factorisation cost about this many of a dense one's: entry by entry, and in blocks of columns.
 const SPARSE_COST: f64 = 5.0;
+const BLOCK_COST: f64 = 2.0;
 /// Cliques with more members than this are added to a dense matrix by dense products: their squares, cell by cell, would cost more.
-pub(crate) const WIDE: usize = 96;
+const WIDE: usize = 96;
 /// What such a pivot is replaced by: large, so that its unknown comes out as zero.
 const DROPPED: f64 = 1e100;
 
@@ -60,6 +63,8 @@ struct Sparse {
     diagonal: Vec<u32>,
     matrix: SparseColMat<u32, f64>,
     symbolic: SymbolicCholesky<u32>,
+    /// See [`CliqueMatrix::work`].
+    work: f64,
     factor: Vec<f64>,
     buffer: MemBuffer,
 }
@@ -75,17 +80,15 @@ impl CliqueMatrix {
         wide: bool,
         most_dense: usize,
     ) -> Option<Self> {
-        // a factor with more numbers than this takes longer than a dense one
-        let dense_work = (n as f64).powi(3) / 3.0;
-        let most_fill = if n > most_dense {
-            MOST_FILL as f64
+        let most_work = if n > most_dense {
+            f64::INFINITY
         } else {
-            (dense_work * n as f64 / SPARSE_COST).sqrt()
+            (n as f64).powi(3) / 3.0
         };
         let sparse = if wide {
             None
         } else {
-            Sparse::new(n, &offsets, &members, most_fill)
+            Sparse::new(n, &offsets, &members, most_work)
         };
         let storage = match sparse {
             Some(sparse) => Storage::Sparse(Box::new(sparse)),
@@ -118,7 +121,7 @@ impl CliqueMatrix {
     pub(crate) fn work(&self) -> f64 {
         match &self.storage {
             Storage::Dense { .. } => (self.scale.len() as f64).powi(3) / 3.0,
-            Storage::Sparse(sparse) => SPARSE_COST * sparse.work(),
+            Storage::Sparse(sparse) => sparse.work,
         }
     }
 
@@ -389,12 +392,12 @@ fn inverse_root(x: f64) -> f64 {
 }
 
 impl Sparse {
-    /// Nothing where the factor would hold more than `most_fill` numbers.
-    fn new(n: usize, offsets: &[usize], members: &[u32], most_fill: f64) -> Option<Self> {
+    /// Nothing where a factorisation would take more than `most_work` multiplications at the speed of dense ones, or too much memory.
+    fn new(n: usize, offsets: &[usize], members: &[u32], most_work: f64) -> Option<Self> {
         let mut place_offsets = vec![0usize];
         for w in offsets.windows(2) {
-            // the factor holds half the square of each clique
-            if 0.5 * ((w[1] - w[0]) as f64).powi(2) > most_fill {
+            // every clique is eliminated densely at last
+            if BLOCK_COST * ((w[1] - w[0]) as f64).powi(3) / 3.0 > most_work {
                 return None;
             }
             let total = place_offsets[place_offsets.len() - 1] + (w[1] - w[0]).pow(2);
@@ -408,8 +411,9 @@ impl Sparse {
         }
         let (pattern, places, diagonal) = pattern(n, members, offsets, &place_offsets);
         let stored = pattern.compute_nnz();
-        // what the matrix holds, its factor does, too
-        if stored as f64 > most_fill {
+        // what the matrix holds, its factor does, too; and no columns of that many numbers take less than all of one length
+        let length = stored as f64 / n as f64;
+        if stored > MOST_FILL || length * length * n as f64 > most_work {
             return None;
         }
         let matrix = SparseColMat::new(pattern, vec![0.0; stored]);
@@ -420,7 +424,8 @@ impl Sparse {
             Default::default(),
         )
         .ok()?;
-        if symbolic.len_val() as f64 > most_fill.min(MOST_FILL as f64) {
+        let work = work_of(&symbolic);
+        if symbolic.len_val() > MOST_FILL || work > most_work {
             return None;
         }
         let request = symbolic
@@ -433,13 +438,29 @@ impl Sparse {
             matrix,
             factor: vec![0.0; symbolic.len_val()],
             buffer: MemBuffer::try_new(request).ok()?,
+            work,
             symbolic,
         })
     }
+}
 
-    fn work(&self) -> f64 {
-        let fill = self.factor.len() as f64;
-        fill * fill / self.diagonal.len() as f64
+/// About how many multiplications at the speed of dense ones a factorisation takes: the squared lengths of the factor's columns.
+fn work_of(symbolic: &SymbolicCholesky<u32>) -> f64 {
+    match symbolic.raw() {
+        SymbolicCholeskyRaw::Simplicial(factor) => {
+            let lengths = factor.col_ptr().windows(2).map(|w| f64::from(w[1] - w[0]));
+            SPARSE_COST * lengths.map(|x| x * x).sum::<f64>()
+        }
+        SymbolicCholeskyRaw::Supernodal(factor) => {
+            let blocks = (0..factor.n_supernodes()).map(|k| {
+                let width = factor.supernode_end()[k] - factor.supernode_begin()[k];
+                let below = factor.supernode(k).pattern().len() as f64;
+                (1..=width)
+                    .map(|j| (below + f64::from(j)).powi(2))
+                    .sum::<f64>()
+            });
+            BLOCK_COST * blocks.sum::<f64>()
+        }
     }
 }
 

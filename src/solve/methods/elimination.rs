@@ -22,7 +22,7 @@
 mod squares;
 
 use super::rows::Rows;
-use crate::linalg::clique_matrix::{CliqueMatrix, WIDE, stack};
+use crate::linalg::clique_matrix::{CliqueMatrix, stack};
 use squares::{add_square, rests};
 
 /// Up to this order the columns' system may be dense: a factorisation then takes about half a second.
@@ -49,15 +49,17 @@ pub(in crate::solve) struct Weights {
 }
 
 /// About how many multiplications it takes to eliminate the rows once.
-fn work_of_rows(rows: &Rows) -> f64 {
+fn work_of_rows(rows: &Rows, matrix: &CliqueMatrix) -> f64 {
     let n = rows.n_states() as f64;
     let mut work = 0.0;
     for s in 0..rows.n_states() {
-        let reach = rows.reach(s).len() as f64;
+        let reach = rows.reach(s).len();
         let cells = rows.offsets[s + 1] - rows.offsets[s];
         let others = (rows.first[s + 1] - rows.first[s]) as f64;
-        work += others * reach * (others + if reach > WIDE as f64 { n } else { reach });
-        if cells > WIDE {
+        let by_products = matrix.prefers_rows(reach);
+        let square = if by_products { n } else { reach as f64 };
+        work += others * reach as f64 * (others + square);
+        if matrix.prefers_rows(cells) {
             work += n * n / 2.0;
         }
     }
@@ -85,8 +87,9 @@ pub(in crate::solve) struct Elimination {
     square: Vec<f64>,
     added: Vec<f64>,
     taken: Vec<f64>,
-    /// Forces half solved, and the references' own.
+    /// The forces on the actions, half solved; one state's part; and as they are.
     half: Vec<f64>,
+    solved: Vec<f64>,
     force: Vec<f64>,
 }
 
@@ -95,25 +98,26 @@ impl Elimination {
     pub(in crate::solve) fn new(rows: &Rows, keeps_rows: bool) -> Option<Self> {
         let n = rows.n_states();
         let (mut clique_offsets, mut members) = (vec![0], Vec::new());
-        let mut wide = false;
+        let mut beyond_reach = false;
         let mut lower_offsets = vec![0];
-        let mut largest = 0;
         for s in 0..n {
             let reach = rows.reach(s);
             let cells = rows.offsets[s + 1] - rows.offsets[s];
-            wide |= reach.len() > WIDE || (keeps_rows && cells != reach.len());
-            if reach.len() <= WIDE {
-                members.extend(reach.iter().map(|c| rows.columns[*c as usize]));
-                largest = largest.max(reach.len());
-            }
+            beyond_reach |= keeps_rows && cells != reach.len();
+            members.extend(reach.iter().map(|c| rows.columns[*c as usize]));
             clique_offsets.push(members.len());
             let others = (rows.first[s + 1] - rows.first[s]).saturating_sub(1);
             lower_offsets.push(lower_offsets[s] + others * others);
         }
-        let matrix = CliqueMatrix::new(rows.n_states(), clique_offsets, members, wide, MOST_DENSE)?;
-        if matrix.work() + work_of_rows(rows) > MOST_WORK {
+        let matrix = CliqueMatrix::new(n, clique_offsets, members, beyond_reach, MOST_DENSE)?;
+        if matrix.work() + work_of_rows(rows, &matrix) > MOST_WORK {
             return None;
         }
+        let widths = (0..n).map(|s| rows.reach(s).len());
+        let squares = widths.filter(|width| !matrix.prefers_rows(*width));
+        let largest = squares.max().unwrap_or(0);
+        let most_actions = rows.first.windows(2).map(|w| w[1] - w[0]).max();
+        let most_actions = most_actions.unwrap_or(0);
         Some(Elimination {
             matrix,
             keeps_rows,
@@ -132,7 +136,8 @@ impl Elimination {
             added: Vec::new(),
             taken: Vec::new(),
             half: vec![0.0; rows.n_moving()],
-            force: vec![0.0; n],
+            solved: vec![0.0; most_actions],
+            force: vec![0.0; rows.n_moving()],
         })
     }
 
@@ -255,7 +260,7 @@ impl Elimination {
                 total[i] = row.iter().sum();
             }
         }
-        let narrow = width <= WIDE;
+        let narrow = !self.matrix.prefers_rows(width);
         let whole = narrow && width == cells.len();
         if !(self.keeps_rows && whole) {
             if narrow {
@@ -362,9 +367,11 @@ impl Elimination {
         mass: &mut [f64],
     ) {
         let f = |cell: usize| weights.f.get(cell).copied().unwrap_or(1.0);
+        self.half.fill(0.0);
         for s in 0..rows.n_states() {
             self.forward(rows, s, dp, eta[s]);
         }
+        self.force.copy_from_slice(dp);
         self.unfold(rows, eta, dp, mass);
         for s in 0..rows.n_states() {
             let cells = rows.offsets[s]..rows.offsets[s + 1];
@@ -386,8 +393,27 @@ impl Elimination {
             }
         }
         self.matrix.solve(beta);
+        // the rows' multipliers, and what they and the columns' push each cell by
         for s in 0..rows.n_states() {
-            self.backward(rows, s, lambda, beta);
+            let cells = rows.offsets[s]..rows.offsets[s + 1];
+            let price = |cell: usize| beta[rows.columns[cell] as usize];
+            let mut own = 0.0;
+            if self.keeps_rows {
+                let g = self.g[cells.clone()].iter().zip(cells);
+                lambda[s] -= g.map(|(g, cell)| g * price(cell)).sum::<f64>() / self.height[s];
+                own = lambda[s];
+            }
+            for &cell in rows.reach(s) {
+                let cell = cell as usize;
+                mass[cell] = f(cell) * (own + price(cell));
+            }
+        }
+        rows.gather(mass, dp);
+        for s in 0..rows.n_states() {
+            self.forward(rows, s, dp, 0.0);
+        }
+        for (force, more) in self.force.iter_mut().zip(dp.iter()) {
+            *force += more;
         }
         self.unfold(rows, eta, dp, mass);
         for s in 0..rows.n_states() {
@@ -397,24 +423,18 @@ impl Elimination {
                 continue;
             }
             // the reference's own equation gives the simplex's multiplier
-            let r = self.reference[s] as usize;
-            let reach = rows.reach(s);
-            let row = &rows.values[rows.value_offsets[s] + r * reach.len()..][..reach.len()];
-            let mut value = weights.policy[own.start + r] * dp[own.start + r] - self.force[s];
-            for (x, &cell) in row.iter().zip(reach) {
-                let cell = cell as usize;
-                let mut price = beta[rows.columns[cell] as usize];
-                if self.keeps_rows {
-                    price += lambda[s];
-                }
-                let w = weights.w.get(cell).copied().unwrap_or(0.0);
-                value += x * (w * mass[cell] - f(cell) * price);
+            let r = own.start + self.reference[s] as usize;
+            eta[s] = weights.policy[r] * dp[r] - self.force[r];
+            if !weights.w.is_empty() {
+                let along = rows.entries(r);
+                eta[s] += along
+                    .map(|(cell, x)| x * weights.w[cell] * mass[cell])
+                    .sum::<f64>();
             }
-            eta[s] = value;
         }
     }
 
-    /// $L^{-1}$ of the force relative to the reference's, and the latter.
+    /// Adds $L^{-1}$ of the force relative to the reference's to what is half solved.
     fn forward(&mut self, rows: &Rows, s: usize, force: &[f64], simplex: f64) {
         let own = rows.first[s]..rows.first[s + 1];
         let Some(others) = own.len().checked_sub(1) else {
@@ -423,37 +443,15 @@ impl Elimination {
         let lower = &self.lower[self.lower_offsets[s]..self.lower_offsets[s + 1]];
         let r = self.reference[s] as usize;
         let force = &force[own.clone()];
-        self.force[s] = force[r];
-        let half = &mut self.half[own.clone()];
+        let solved = &mut self.solved[..others];
         for i in 0..others {
             let action = if i < r { i } else { i + 1 };
             let mut sum = force[action] - force[r] - simplex * self.pull[own.start + i];
             for m in 0..i {
-                sum -= lower[i * others + m] * half[m];
+                sum -= lower[i * others + m] * solved[m];
             }
-            half[i] = sum / lower[i * others + i];
-        }
-    }
-
-    /// The row's multiplier, and its and the columns' part in the force.
-    fn backward(&mut self, rows: &Rows, s: usize, lambda: &mut [f64], beta: &[f64]) {
-        let price = |cell: usize| beta[rows.columns[cell] as usize];
-        if self.keeps_rows {
-            let cells = rows.offsets[s]..rows.offsets[s + 1];
-            let g = self.g[cells.clone()].iter().zip(cells);
-            let along: f64 = g.map(|(g, cell)| g * price(cell)).sum();
-            lambda[s] -= along / self.height[s];
-        }
-        let own = rows.first[s]..rows.first[s + 1];
-        let reach = rows.reach(s);
-        let c = &self.c[rows.value_offsets[s]..];
-        for i in 0..own.len().saturating_sub(1) {
-            let row = c[i * reach.len()..].iter().zip(reach);
-            let mut sum: f64 = row.map(|(x, cell)| x * price(*cell as usize)).sum();
-            if self.keeps_rows {
-                sum += lambda[s] * self.c_total[own.start + i];
-            }
-            self.half[own.start + i] += sum;
+            solved[i] = sum / lower[i * others + i];
+            self.half[own.start + i] += solved[i];
         }
     }
 

@@ -51,6 +51,8 @@ const REFINED: f64 = 1e-11;
 const FORESEEN: f64 = 1e-4;
 /// but no more than so often.
 const MOST_REFINEMENTS: usize = 3;
+/// Right-hand sides below this count as so large: costs and slacks are of the order of one, so that the rest is rounding.
+const NO_FORCE: f64 = 1e-4;
 /// A step may violate the rows by this much: it is what certificates forgive, since policies are projected,
 const VIOLATED: f64 = 1e-9;
 /// or by this share of the mean complementarity product: later steps make up for it.
@@ -378,7 +380,7 @@ impl<P: Program> InteriorPoint<P> {
         for (e, r) in self.error_y.iter_mut().zip(&self.primal_residual) {
             *e = r - *e;
         }
-        let share = |error: f64, scale: f64| error / scale.max(1e-12);
+        let share = |error: f64, scale: f64| error / scale.max(NO_FORCE);
         let moved = largest(&self.dx);
         share(largest(&self.error_x), size) + share(largest(&self.error_y), scale.1.max(moved))
     }

@@ -31,6 +31,10 @@ pub(in crate::solve) struct Rows {
     /// $m_s P_s$ on the cells reached, action by action.
     pub(super) values: Vec<f64>,
     pub(super) value_offsets: Vec<usize>,
+    /// The same without its zeros, for products: cells and values of moving action `i` are `entry_offsets[i]..entry_offsets[i + 1]`.
+    entry_offsets: Vec<usize>,
+    entry_cells: Vec<u32>,
+    entry_values: Vec<f64>,
     /// Whether partly uniform rows have their share on the cells.
     filled: bool,
     /// The policy of the states that do not move, zero elsewhere.
@@ -92,6 +96,9 @@ impl Rows {
             reach: Vec::new(),
             values: Vec::new(),
             value_offsets: vec![0],
+            entry_offsets: vec![0],
+            entry_cells: Vec::new(),
+            entry_values: Vec::new(),
             filled: cells != Cells::Reached,
             still: vec![0.0; mdp.n_pairs()],
         };
@@ -140,6 +147,14 @@ impl Rows {
                     for (t, x) in row.entries() {
                         rows.values[start + place[t] as usize] += mass * x;
                     }
+                    let reach = &rows.reach[rows.reach_offsets[s]..];
+                    for (cell, x) in reach.iter().zip(&rows.values[start..]) {
+                        if *x != 0.0 {
+                            rows.entry_cells.push(*cell);
+                            rows.entry_values.push(*x);
+                        }
+                    }
+                    rows.entry_offsets.push(rows.entry_cells.len());
                 }
             } else {
                 let uniform = 1.0 / pairs.len() as f64;
@@ -207,56 +222,46 @@ impl Rows {
         out
     }
 
+    /// The cells that a moving action reaches, with its values there.
+    #[inline]
+    pub(super) fn entries(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
+        let range = self.entry_offsets[i]..self.entry_offsets[i + 1];
+        let cells = self.entry_cells[range.clone()].iter();
+        cells
+            .zip(&self.entry_values[range])
+            .map(|(c, x)| (*c as usize, *x))
+    }
+
     /// `out` $= P^\top p$ on the cells.
     pub(in crate::solve) fn spread(&self, p: &[f64], out: &mut [f64]) {
         out.fill(0.0);
-        for s in 0..self.n_states() {
-            let reach = self.reach(s);
-            let mut at = self.value_offsets[s];
-            for x in &p[self.first[s]..self.first[s + 1]] {
-                for (&cell, value) in reach.iter().zip(&self.values[at..at + reach.len()]) {
-                    out[cell as usize] += x * value;
-                }
-                at += reach.len();
-            }
-        }
-    }
-
-    /// `out` $= P v$ for a vector over cells.
-    pub(in crate::solve) fn gather(&self, v: &[f64], out: &mut [f64]) {
-        self.gather_by(|cell| v[cell], out);
-    }
-
-    fn gather_by(&self, v: impl Fn(usize) -> f64, out: &mut [f64]) {
-        for s in 0..self.n_states() {
-            let reach = self.reach(s);
-            let mut at = self.value_offsets[s];
-            for out in &mut out[self.first[s]..self.first[s + 1]] {
-                let row = &self.values[at..at + reach.len()];
-                *out = reach.iter().zip(row).map(|(c, x)| v(*c as usize) * x).sum();
-                at += reach.len();
-            }
+        for (i, p) in p[..self.n_moving()].iter().enumerate() {
+            self.entries(i).for_each(|(cell, x)| out[cell] += p * x);
         }
     }
 
     /// `out` $= P^\top p$ summed by column.
     pub(in crate::solve) fn column_sums_of(&self, p: &[f64], out: &mut [f64]) {
         out.fill(0.0);
-        for s in 0..self.n_states() {
-            let reach = self.reach(s);
-            let mut at = self.value_offsets[s];
-            for x in &p[self.first[s]..self.first[s + 1]] {
-                for (&cell, value) in reach.iter().zip(&self.values[at..at + reach.len()]) {
-                    out[self.columns[cell as usize] as usize] += x * value;
-                }
-                at += reach.len();
-            }
+        for (i, p) in p[..self.n_moving()].iter().enumerate() {
+            self.entries(i)
+                .for_each(|(cell, x)| out[self.columns[cell] as usize] += p * x);
+        }
+    }
+
+    /// `out` $= P v$ for a vector over cells.
+    pub(in crate::solve) fn gather(&self, v: &[f64], out: &mut [f64]) {
+        for (i, out) in out[..self.n_moving()].iter_mut().enumerate() {
+            *out = self.entries(i).map(|(cell, x)| v[cell] * x).sum();
         }
     }
 
     /// `out` $= P v$ for a vector over columns.
     pub(in crate::solve) fn gather_columns(&self, v: &[f64], out: &mut [f64]) {
-        self.gather_by(|cell| v[self.columns[cell] as usize], out);
+        let at = |cell: usize| v[self.columns[cell] as usize];
+        for (i, out) in out[..self.n_moving()].iter_mut().enumerate() {
+            *out = self.entries(i).map(|(cell, x)| at(cell) * x).sum();
+        }
     }
 
     /// Free mass $m_s$.

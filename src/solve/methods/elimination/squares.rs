@@ -1,7 +1,7 @@
 //! The columns' matrix as a sum of squares of rows, in which nothing cancels.
 
 use super::{Elimination, Weights};
-use crate::linalg::clique_matrix::{WIDE, stack};
+use crate::linalg::clique_matrix::stack;
 use crate::solve::methods::rows::Rows;
 
 impl Elimination {
@@ -12,7 +12,10 @@ impl Elimination {
             return;
         }
         self.taken.clear();
-        for s in (0..rows.n_states()).filter(|s| rows.reach(*s).len() > WIDE) {
+        for s in 0..rows.n_states() {
+            if !self.matrix.prefers_rows(rows.reach(s).len()) {
+                continue;
+            }
             let cells = rows.offsets[s]..rows.offsets[s + 1];
             let d = &weights.d[cells.clone()];
             let own: f64 = d.iter().sum();
