@@ -14,16 +14,13 @@
 //! because $\langle P_\rho V, \omega \rangle = \langle V, d \rangle$ and $\langle c_j, \omega \rangle \le b_j$. A
 //! [utility](super::utility) turns that into a bound on its value.
 
-use super::components;
+use super::components::{self, Submodel};
 use super::simplex;
 use super::utility::Conjugate;
 use super::visits::Limit;
 use crate::chain::Chain;
 use crate::chain::stationary::long_run;
 use crate::model::{Kernel, Mdp};
-
-/// From here on $A_s \xi$ counts as one.
-const FIXED: f64 = 1.0 - 1e-12;
 
 /// The part of a model that occupancies can live on.
 #[derive(Debug, Clone)]
@@ -57,67 +54,16 @@ impl Occupancies {
         for (i, &s) in states.iter().enumerate() {
             local[s] = i as u32;
         }
-        let (mut groups, mut group_offsets) = (Vec::new(), vec![0]);
-        let (mut first_pair, mut actions) = (vec![0], Vec::new());
-        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        let mut spread = Vec::new();
-        let mut row: Vec<(u32, f64)> = Vec::new();
-        for &s in &states {
-            let here: Vec<usize> = mdp.pairs(s).filter(|pair| allowed[*pair]).collect();
-            let size = if xi * here.len() as f64 >= FIXED {
-                here.len()
-            } else {
-                1
-            };
-            for group in here.chunks(size) {
-                row.clear();
-                let share = 1.0 / size as f64;
-                let mut uniform = 0.0;
-                for &pair in group {
-                    let source = mdp.row(pair);
-                    row.extend(source.entries().map(|(t, p)| (local[t], share * p)));
-                    uniform += share * source.spread;
-                }
-                if restart >= 1.0 {
-                    // nobody follows these rows
-                    row.clear();
-                    row.push((local[s], 1.0));
-                    uniform = 0.0;
-                }
-                row.sort_by_key(|entry| entry.0);
-                let first = indices.len();
-                for &(t, p) in &row {
-                    if indices.len() > first && indices.last() == Some(&t) {
-                        let last = values.len() - 1;
-                        values[last] += p;
-                    } else {
-                        indices.push(t);
-                        values.push(p);
-                    }
-                }
-                offsets.push(indices.len());
-                spread.push(uniform);
-                actions.push(mdp.actions()[group[0]]);
-                groups.extend_from_slice(group);
-                group_offsets.push(groups.len());
-            }
-            first_pair.push(actions.len());
-        }
-        if spread.iter().all(|c| *c == 0.0) {
-            spread.clear();
-        }
-        let n = states.len();
-        let kernel = Kernel::from_raw(n, offsets, indices, values, spread);
+        let part = Submodel::new(mdp, &allowed, &states, &local, (xi, restart));
         let start = states.iter().map(|s| mdp.start()[*s]).collect();
-        let component = states.iter().map(|s| component[*s]).collect();
         Some(Occupancies {
-            mdp: Mdp::from_parts(first_pair, actions, kernel, start),
+            mdp: Mdp::from_parts(part.first_pair, part.actions, part.kernel, start),
             xi,
             restart,
+            component: states.iter().map(|s| component[*s]).collect(),
             states,
-            groups,
-            group_offsets,
-            component,
+            groups: part.groups,
+            group_offsets: part.group_offsets,
         })
     }
 
@@ -232,22 +178,21 @@ impl Occupancies {
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for s in 0..n {
             let row = mixed.row(s);
-            indices.extend_from_slice(row.indices);
-            values.extend(row.values.iter().map(|p| stay * p));
-            // the uniform share of a row would reach the restart, too; written out it does not
-            let (share, own) = (stay * row.spread / n as f64, self.restart);
+            let share = stay * row.spread / n as f64;
             if share > 0.0 {
+                // as a uniform share it would lead to the additional state, too: it is written out
                 let mut dense = vec![share; n];
                 for (t, p) in row.entries() {
                     dense[t] += stay * p;
                 }
-                indices.truncate(offsets[s]);
-                values.truncate(offsets[s]);
                 indices.extend(0..n as u32);
                 values.extend(dense);
+            } else {
+                indices.extend_from_slice(row.indices);
+                values.extend(row.values.iter().map(|p| stay * p));
             }
             indices.push(n as u32);
-            values.push(own);
+            values.push(self.restart);
             offsets.push(indices.len());
         }
         for (t, p) in self.mdp.start().iter().enumerate() {
@@ -266,20 +211,17 @@ impl Occupancies {
         d
     }
 
-    /// $P_\rho V - V - \sum_j y_j c_j$ per pair. A constant in $V$ means nothing; only differences are formed.
+    /// $P_\rho V - V - \sum_j y_j c_j$ per pair.
     pub fn advantage(&self, limits: &[Limit], v: &[f64], prices: &[f64], out: &mut [f64]) {
         let mdp = &self.mdp;
-        let mut state_of = vec![0u32; mdp.n_pairs()];
-        for s in 0..mdp.n_states() {
-            state_of[mdp.pairs(s)].fill(s as u32);
-        }
-        let here = |pair: usize| v[state_of[pair] as usize];
-        mdp.kernel().times_relative(v, &here, out);
+        expected_gains(mdp, v, out);
         if self.restart > 0.0 {
             let base = v[0];
             let started: f64 = mdp.start().iter().zip(v).map(|(p, v)| p * (v - base)).sum();
-            for (pair, x) in out.iter_mut().enumerate() {
-                *x = (1.0 - self.restart) * *x + self.restart * (started - (here(pair) - base));
+            for (s, v) in v.iter().enumerate() {
+                for x in &mut out[mdp.pairs(s)] {
+                    *x = (1.0 - self.restart) * *x + self.restart * (started - (v - base));
+                }
             }
         }
         for (limit, y) in limits.iter().zip(prices) {
@@ -321,12 +263,23 @@ impl Occupancies {
     }
 }
 
+/// $(P V)(s,a) - V(s)$ per pair. Only differences of $V$ are formed: a constant in it means nothing, and may be large.
+pub(super) fn expected_gains(mdp: &Mdp, v: &[f64], out: &mut [f64]) {
+    let mut state_of = vec![0u32; mdp.n_pairs()];
+    for s in 0..mdp.n_states() {
+        state_of[mdp.pairs(s)].fill(s as u32);
+    }
+    let here = |pair: usize| v[state_of[pair] as usize];
+    mdp.kernel().times_relative(v, &here, out);
+}
+
 /// The pairs that are played when the process starts over with probability `restart` from the model's start and only those
 /// `allowed` may be played; nothing if that cannot be.
 fn reached(mdp: &Mdp, xi: f64, restart: f64, mut allowed: Vec<bool>) -> Option<Vec<bool>> {
     let n = mdp.n_states();
+    let follows = restart < 1.0;
+    // states that can go on for ever with allowed pairs
     let mut alive = vec![true; n];
-    let starts = (0..n).filter(|s| mdp.start()[*s] > 0.0);
     loop {
         let mut changed = false;
         let whole = alive.iter().all(|a| *a);
@@ -334,7 +287,7 @@ fn reached(mdp: &Mdp, xi: f64, restart: f64, mut allowed: Vec<bool>) -> Option<V
             for pair in mdp.pairs(s) {
                 let row = mdp.row(pair);
                 let lost = row.entries().any(|(t, _)| !alive[t]) || (row.spread > 0.0 && !whole);
-                if allowed[pair] && restart < 1.0 && lost {
+                if allowed[pair] && follows && lost {
                     allowed[pair] = false;
                     changed = true;
                 }
@@ -354,16 +307,12 @@ fn reached(mdp: &Mdp, xi: f64, restart: f64, mut allowed: Vec<bool>) -> Option<V
             break;
         }
     }
-    let mut seen = vec![false; n];
-    let mut next: Vec<usize> = starts.collect();
+    let mut seen: Vec<bool> = mdp.start().iter().map(|p| *p > 0.0).collect();
+    let mut next: Vec<usize> = (0..n).filter(|s| seen[*s]).collect();
     if next.iter().any(|s| !alive[*s]) {
         return None;
     }
-    next.iter().for_each(|s| seen[*s] = true);
-    while let Some(s) = next.pop() {
-        if restart >= 1.0 {
-            continue;
-        }
+    while let Some(s) = next.pop().filter(|_| follows) {
         for pair in mdp.pairs(s).filter(|pair| allowed[*pair]) {
             let row = mdp.row(pair);
             let everywhere = if row.spread > 0.0 { n } else { 0 };
