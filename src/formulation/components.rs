@@ -50,15 +50,10 @@ pub fn components(mdp: &Mdp, xi: f64) -> Option<Vec<Component>> {
         }
     }
     let parts = members.into_iter().map(|states| {
-        let n = states.len();
-        let part = Submodel::new(mdp, &allowed, &states, &local, (0.0, 0.0));
+        let start = vec![1.0 / states.len() as f64; states.len()];
+        let part = Submodel::new(mdp, &allowed, (&states, &local), (0.0, 0.0), start);
         Component {
-            mdp: Mdp::from_parts(
-                part.first_pair,
-                part.actions,
-                part.kernel,
-                vec![1.0 / n as f64; n],
-            ),
+            mdp: part.mdp,
             states,
             pairs: part.groups,
         }
@@ -107,11 +102,10 @@ pub(crate) fn recurrent(mdp: &Mdp, xi: f64, mut allowed: Vec<bool>) -> (Vec<bool
     }
 }
 
-/// A model on some of the states, but for its start.
+/// A model on some of the states.
+#[derive(Debug, Clone)]
 pub(super) struct Submodel {
-    pub(super) first_pair: Vec<usize>,
-    pub(super) actions: Vec<u32>,
-    pub(super) kernel: Kernel,
+    pub(super) mdp: Mdp,
     /// The pairs of the whole model, group by group: each group is one pair here.
     pub(super) groups: Vec<usize>,
     /// Where each group begins, and where the last one ends.
@@ -120,14 +114,14 @@ pub(super) struct Submodel {
 
 impl Submodel {
     /// The `allowed` pairs of some `states`, which must not lead elsewhere; `local` is the number of each state among these. Where
-    /// $\xi$ leaves no choice ($A_s \xi = 1$) all pairs of a state are one group. With restarts at every step nobody follows the rows,
+    /// $\xi$ leaves no choice ($A_s \xi = 1$) all pairs of a state are one group. With a restart at every step the rows have no effect,
     /// and a loop stands for each.
     pub(super) fn new(
         mdp: &Mdp,
         allowed: &[bool],
-        states: &[usize],
-        local: &[u32],
+        (states, local): (&[usize], &[u32]),
         (xi, restart): (f64, f64),
+        start: Vec<f64>,
     ) -> Self {
         let (mut first_pair, mut actions) = (vec![0], Vec::new());
         let (mut groups, mut group_offsets) = (Vec::new(), vec![0]);
@@ -168,10 +162,9 @@ impl Submodel {
         if spread.iter().all(|c| *c == 0.0) {
             spread.clear();
         }
+        let kernel = Kernel::from_raw(states.len(), offsets, indices, values, spread);
         Submodel {
-            first_pair,
-            actions,
-            kernel: Kernel::from_raw(states.len(), offsets, indices, values, spread),
+            mdp: Mdp::from_parts(first_pair, actions, kernel, start),
             groups,
             group_offsets,
         }

@@ -65,22 +65,28 @@ impl Episode {
 
 /// States that some policy reaches within `steps` steps.
 pub fn reached(mdp: &Mdp, steps: usize) -> Vec<bool> {
+    reached_by(mdp, steps, |_| true)
+}
+
+/// States that are reached within `steps` steps by playing allowed pairs.
+pub(super) fn reached_by(mdp: &Mdp, steps: usize, allowed: impl Fn(usize) -> bool) -> Vec<bool> {
     let mut seen: Vec<bool> = mdp.start().iter().map(|p| *p > 0.0).collect();
     let mut fresh: Vec<usize> = (0..seen.len()).filter(|&s| seen[s]).collect();
     for _ in 1..steps {
         let mut next = Vec::new();
-        for &s in &fresh {
-            for pair in mdp.pairs(s) {
-                let row = mdp.row(pair);
-                if row.spread > 0.0 {
-                    seen.fill(true);
-                    return seen;
-                }
-                for (t, p) in row.entries() {
-                    if p > 0.0 && !seen[t] {
-                        seen[t] = true;
-                        next.push(t);
-                    }
+        for pair in fresh.into_iter().flat_map(|s| mdp.pairs(s)) {
+            if !allowed(pair) {
+                continue;
+            }
+            let row = mdp.row(pair);
+            if row.spread > 0.0 {
+                seen.fill(true);
+                return seen;
+            }
+            for (t, _) in row.entries() {
+                if !seen[t] {
+                    seen[t] = true;
+                    next.push(t);
                 }
             }
         }

@@ -1,4 +1,7 @@
 //! What is best: the paper's optimisation problems and those of [what to visit](visits), stated once, apart from any solver.
+//!
+//! Each problem has a file with its objective for a policy and the bound that any dual point proves; the other files hold what these
+//! share.
 
 pub mod column_sum;
 pub mod components;
@@ -126,9 +129,9 @@ impl Formulation {
 pub struct Problem {
     /// Which.
     pub formulation: Formulation,
-    /// Least probability of every action: $\pi(a|s) \ge \xi$.
+    /// Least probability of every action: $\pi(a|s) \ge \xi$, the paper's (7).
     pub xi: f64,
-    /// Largest entry of the target $U$; 1 where the formulation has no target.
+    /// Largest entry of the target $U$, the paper's (9); 1 where the formulation has no target.
     pub zeta: f64,
 }
 

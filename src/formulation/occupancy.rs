@@ -15,9 +15,9 @@
 //! [utility](super::utility) turns that into a bound on its value.
 
 use super::components::{self, Submodel};
-use super::simplex;
 use super::utility::Conjugate;
 use super::visits::Limit;
+use super::{episode, simplex};
 use crate::chain::Chain;
 use crate::chain::stationary::long_run;
 use crate::model::{Kernel, Mdp};
@@ -25,12 +25,10 @@ use crate::model::{Kernel, Mdp};
 /// The part of a model that occupancies can live on.
 #[derive(Debug, Clone)]
 pub struct Occupancies {
-    mdp: Mdp,
+    part: Submodel,
     xi: f64,
     restart: f64,
     states: Vec<usize>,
-    groups: Vec<usize>,
-    group_offsets: Vec<usize>,
     component: Vec<u32>,
 }
 
@@ -54,22 +52,19 @@ impl Occupancies {
         for (i, &s) in states.iter().enumerate() {
             local[s] = i as u32;
         }
-        let part = Submodel::new(mdp, &allowed, &states, &local, (xi, restart));
         let start = states.iter().map(|s| mdp.start()[*s]).collect();
         Some(Occupancies {
-            mdp: Mdp::from_parts(part.first_pair, part.actions, part.kernel, start),
+            part: Submodel::new(mdp, &allowed, (&states, &local), (xi, restart), start),
             xi,
             restart,
             component: states.iter().map(|s| component[*s]).collect(),
             states,
-            groups: part.groups,
-            group_offsets: part.group_offsets,
         })
     }
 
     /// The part as a model.
     pub fn mdp(&self) -> &Mdp {
-        &self.mdp
+        &self.part.mdp
     }
 
     /// Least probability of every action.
@@ -102,13 +97,17 @@ impl Occupancies {
 
     /// The pairs of the whole model that a pair of the part stands for, evenly.
     pub fn group(&self, pair: usize) -> &[usize] {
-        &self.groups[self.group_offsets[pair]..self.group_offsets[pair + 1]]
+        let first = &self.part.group_offsets;
+        &self.part.groups[first[pair]..first[pair + 1]]
     }
 
     /// Whether a pair of the whole model is visited.
     pub fn visited(&self, n_pairs: usize) -> Vec<bool> {
         let mut visited = vec![false; n_pairs];
-        self.groups.iter().for_each(|pair| visited[*pair] = true);
+        self.part
+            .groups
+            .iter()
+            .for_each(|pair| visited[*pair] = true);
         visited
     }
 
@@ -117,7 +116,7 @@ impl Occupancies {
         let mean = |group: &[usize]| {
             group.iter().map(|pair| numbers[*pair]).sum::<f64>() / group.len() as f64
         };
-        let pairs = 0..self.mdp.n_pairs();
+        let pairs = 0..self.part.mdp.n_pairs();
         pairs.map(|pair| mean(self.group(pair))).collect()
     }
 
@@ -153,10 +152,10 @@ impl Occupancies {
     /// The occupancy of a policy of the part. Where its chain has several recurrent classes they share the mass as it is when the
     /// process starts from `near`.
     pub fn of_policy(&self, policy: &[f64], near: &[f64]) -> Vec<f64> {
-        let n = self.mdp.n_states();
-        let mixed = self.mdp.mix(policy);
+        let n = self.part.mdp.n_states();
+        let mixed = self.part.mdp.mix(policy);
         let d = if self.restart >= 1.0 {
-            self.mdp.start().to_vec()
+            self.part.mdp.start().to_vec()
         } else if self.restart > 0.0 {
             self.restarted(&mixed)
         } else {
@@ -166,14 +165,16 @@ impl Occupancies {
         };
         let mut omega = policy.to_vec();
         for s in 0..n {
-            omega[self.mdp.pairs(s)].iter_mut().for_each(|x| *x *= d[s]);
+            omega[self.part.mdp.pairs(s)]
+                .iter_mut()
+                .for_each(|x| *x *= d[s]);
         }
         omega
     }
 
     /// The stationary distribution with restarts: one more state leads to the start, and every state to it.
     fn restarted(&self, mixed: &Kernel) -> Vec<f64> {
-        let n = self.mdp.n_states();
+        let n = self.part.mdp.n_states();
         let stay = 1.0 - self.restart;
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for s in 0..n {
@@ -195,7 +196,7 @@ impl Occupancies {
             values.push(self.restart);
             offsets.push(indices.len());
         }
-        for (t, p) in self.mdp.start().iter().enumerate() {
+        for (t, p) in self.part.mdp.start().iter().enumerate() {
             if *p > 0.0 {
                 indices.push(t as u32);
                 values.push(*p);
@@ -213,7 +214,7 @@ impl Occupancies {
 
     /// $P_\rho V - V - \sum_j y_j c_j$ per pair.
     pub fn advantage(&self, limits: &[Limit], v: &[f64], prices: &[f64], out: &mut [f64]) {
-        let mdp = &self.mdp;
+        let mdp = self.mdp();
         expected_gains(mdp, v, out);
         if self.restart > 0.0 {
             let base = v[0];
@@ -234,10 +235,10 @@ impl Occupancies {
     /// $L$ of the [module](self): no occupancy has a larger $\langle r, \omega \rangle$. `advantage` is that of $V$ and $y$.
     pub fn level(&self, limits: &[Limit], prices: &[f64], advantage: &[f64], r: &[f64]) -> f64 {
         let of = |s: usize| {
-            let row = self.mdp.pairs(s).map(|pair| advantage[pair] + r[pair]);
+            let row = self.part.mdp.pairs(s).map(|pair| advantage[pair] + r[pair]);
             simplex::support(row, self.xi)
         };
-        let best = (0..self.mdp.n_states())
+        let best = (0..self.part.mdp.n_states())
             .map(of)
             .fold(f64::NEG_INFINITY, f64::max);
         let budgets: f64 = limits.iter().zip(prices).map(|(l, y)| l.budget * y).sum();
@@ -255,7 +256,7 @@ impl Occupancies {
         prices: &[f64],
     ) -> f64 {
         let prices: Vec<f64> = prices.iter().map(|y| y.max(0.0)).collect();
-        let mut advantage = vec![0.0; self.mdp.n_pairs()];
+        let mut advantage = vec![0.0; self.part.mdp.n_pairs()];
         self.advantage(limits, v, &prices, &mut advantage);
         utility.reward(self.xi, &advantage, r);
         let level = self.level(limits, &prices, &advantage, r);
@@ -307,23 +308,11 @@ fn reached(mdp: &Mdp, xi: f64, restart: f64, mut allowed: Vec<bool>) -> Option<V
             break;
         }
     }
-    let mut seen: Vec<bool> = mdp.start().iter().map(|p| *p > 0.0).collect();
-    let mut next: Vec<usize> = (0..n).filter(|s| seen[*s]).collect();
-    if next.iter().any(|s| !alive[*s]) {
+    if (0..n).any(|s| mdp.start()[s] > 0.0 && !alive[s]) {
         return None;
     }
-    while let Some(s) = next.pop().filter(|_| follows) {
-        for pair in mdp.pairs(s).filter(|pair| allowed[*pair]) {
-            let row = mdp.row(pair);
-            let everywhere = if row.spread > 0.0 { n } else { 0 };
-            for t in row.entries().map(|(t, _)| t).chain(0..everywhere) {
-                if !seen[t] {
-                    seen[t] = true;
-                    next.push(t);
-                }
-            }
-        }
-    }
+    let steps = if follows { usize::MAX } else { 1 };
+    let seen = episode::reached_by(mdp, steps, |pair| allowed[pair]);
     for s in 0..n {
         if !seen[s] || !alive[s] {
             allowed[mdp.pairs(s)].fill(false);

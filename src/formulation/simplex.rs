@@ -1,4 +1,4 @@
-//! The set of allowed action distributions, $\Delta_\xi = \{p \ge \xi, \sum_a p_a = 1\}$.
+//! The set of allowed action distributions, $\Delta_\xi = \{p \ge \xi, \sum_a p_a = 1\}$ (the paper's (7)).
 
 use crate::model::Mdp;
 

@@ -36,9 +36,9 @@ pub struct Visits {
     pub restart: f64,
     /// Linear limits.
     pub limits: Vec<Limit>,
-    /// $c$ of `model-error` per pair. Empty: that of the model's own rows.
+    /// $c$ of `model-error` per pair. Empty: $1 - \sum_t P(t|s,a)^2$ of the model's own rows.
     pub errors: Vec<f64>,
-    /// $m$ of `model-error`: samples had of each pair, per step to come. Empty: none.
+    /// $m$ of `model-error`: samples of each pair that are at hand already, divided by the number of steps to come. Empty: none.
     pub had: Vec<f64>,
 }
 

@@ -1,6 +1,6 @@
 //! Infinity as the sparse linear program in kept mass, see [`formulation::infinity`](crate::formulation::infinity).
 
-use super::program::{Program, Terms, pick};
+use super::program::{Program, Term, pick};
 use crate::error::Result;
 use crate::formulation::Problem;
 use crate::formulation::infinity::{Block, DualPoint};
@@ -30,7 +30,7 @@ pub(in crate::solve) fn solve(
     let rows: Vec<usize> = (0..n)
         .map(|s| program.at_most(lack(s).chain([(height, -1.0)]), -1.0))
         .collect();
-    let mut column_terms: Vec<Terms> = vec![Vec::new(); n];
+    let mut column_terms: Vec<Vec<Term>> = vec![Vec::new(); n];
     for (k, t) in support.columns.iter().enumerate() {
         column_terms[*t as usize].push(keep(k));
     }

@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use crate::formulation::visits::Limit;
 use crate::model::Mdp;
-use program::{Program, Terms};
+use program::{Program, Term};
 
 /// Adds a policy in $\Delta_\xi$: one variable per pair, at least $\xi$ (the paper's (7)), with sum one in every state. Returns the
 /// first variable.
@@ -50,7 +50,7 @@ fn between_zero_and(program: &mut Program, variables: Range<usize>, zeta: f64) {
 
 /// Terms of the mass that some pairs, played as much as the variables from `first` on say, send to each state. For the pairs of one
 /// state these are the cells of its row of $M(\pi)$.
-fn arrivals(mdp: &Mdp, pairs: Range<usize>, first: usize) -> Vec<Terms> {
+fn arrivals(mdp: &Mdp, pairs: Range<usize>, first: usize) -> Vec<Vec<Term>> {
     let n = mdp.n_states();
     let mut terms = vec![Vec::new(); n];
     for pair in pairs {
@@ -69,7 +69,7 @@ fn arrivals(mdp: &Mdp, pairs: Range<usize>, first: usize) -> Vec<Terms> {
 
 /// Terms of the column sums $c_t = \sum_{s,a} \pi(a|s) P(t|s,a)$: the [`arrivals`] from all pairs, but with the mass on uniform rows
 /// as one more variable, so that these rows do not fill the matrix.
-fn column_sums(program: &mut Program, mdp: &Mdp, first: usize) -> Vec<Terms> {
+fn column_sums(program: &mut Program, mdp: &Mdp, first: usize) -> Vec<Vec<Term>> {
     let n = mdp.n_states();
     let mut terms = vec![Vec::new(); n];
     for pair in 0..mdp.n_pairs() {

@@ -10,8 +10,8 @@ use crate::solve::driver::Driver;
 /// certificate.
 const TOLERANCE: f64 = 1e-11;
 
-/// The terms $a_j x_j$ of a row: numbers of variables with their coefficients.
-pub(super) type Terms = Vec<(usize, f64)>;
+/// A term $a_j x_j$ of a row: the variable's number $j$ and its coefficient.
+pub(super) type Term = (usize, f64);
 
 /// `minimise cost . x` subject to equations, inequalities, and rows that lie in other cones.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ struct Rows {
 
 impl Rows {
     /// Adds a row; returns its number.
-    fn push(&mut self, terms: impl IntoIterator<Item = (usize, f64)>, right: f64) -> usize {
+    fn push(&mut self, terms: impl IntoIterator<Item = Term>, right: f64) -> usize {
         let row = self.right.len();
         for (column, value) in terms {
             self.rows.push(row);
@@ -65,32 +65,24 @@ impl Program {
     }
 
     /// Maximises `terms . x`, beside what has a cost already.
-    pub(super) fn maximise(&mut self, terms: impl IntoIterator<Item = (usize, f64)>) {
+    pub(super) fn maximise(&mut self, terms: impl IntoIterator<Item = Term>) {
         for (variable, worth) in terms {
             self.cost[variable] = -worth;
         }
     }
 
     /// `terms . x = right`; returns the row's number among the equations.
-    pub(super) fn equal(
-        &mut self,
-        terms: impl IntoIterator<Item = (usize, f64)>,
-        right: f64,
-    ) -> usize {
+    pub(super) fn equal(&mut self, terms: impl IntoIterator<Item = Term>, right: f64) -> usize {
         self.equal.push(terms, right)
     }
 
     /// `terms . x <= right`; returns the row's number among the inequalities.
-    pub(super) fn at_most(
-        &mut self,
-        terms: impl IntoIterator<Item = (usize, f64)>,
-        right: f64,
-    ) -> usize {
+    pub(super) fn at_most(&mut self, terms: impl IntoIterator<Item = Term>, right: f64) -> usize {
         self.at_most.push(terms, right)
     }
 
     /// The Euclidean norm of the vector whose components are `terms . x` is at most `length`.
-    pub(super) fn norm(&mut self, length: usize, components: impl IntoIterator<Item = Terms>) {
+    pub(super) fn norm(&mut self, length: usize, components: impl IntoIterator<Item = Vec<Term>>) {
         let first = self.conic.push([(length, -1.0)], 0.0);
         for terms in components {
             let negated = terms.into_iter().map(|(j, v)| (j, -v));
