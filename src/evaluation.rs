@@ -133,7 +133,7 @@ pub fn distances(mdp: &Mdp, policy: &Policy) -> Distances {
     Distances {
         infinity,
         frobenius,
-        column_sum: column_sum::objective(mdp, policy),
+        column_sum: column_sum::value(mdp, policy.probabilities()),
     }
 }
 

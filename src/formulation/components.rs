@@ -10,8 +10,13 @@
 //!
 //! Reference for end components: de Alfaro (1997), *Formal Verification of Probabilistic Systems*, section 3.3.
 
+use std::collections::HashMap;
+
 use crate::chain::classes;
 use crate::model::{Kernel, Mdp};
+
+/// From here on $A_s \xi$ counts as one: $\xi$ may be $1/A_s$ as rounded.
+const FIXED: f64 = 1.0 - 1e-12;
 
 /// One component: a model of its own, and where its states and pairs come from.
 #[derive(Debug, Clone)]
@@ -29,15 +34,39 @@ pub struct Component {
 pub fn components(mdp: &Mdp, xi: f64) -> Option<Vec<Component>> {
     let (allowed, component) = recurrent(mdp, xi, vec![true; mdp.n_pairs()]);
     let whole = allowed.iter().all(|a| *a) && component.iter().all(|c| *c == component[0]);
-    (!whole).then(|| collect(mdp, &allowed, &component))
+    if whole {
+        return None;
+    }
+    let (mut members, mut places) = (Vec::<Vec<usize>>::new(), HashMap::new());
+    let mut local = vec![u32::MAX; mdp.n_states()];
+    for s in 0..mdp.n_states() {
+        if mdp.pairs(s).any(|pair| allowed[pair]) {
+            let place = *places.entry(component[s]).or_insert(members.len());
+            if place == members.len() {
+                members.push(Vec::new());
+            }
+            local[s] = members[place].len() as u32;
+            members[place].push(s);
+        }
+    }
+    let parts = members.into_iter().map(|states| {
+        let start = vec![1.0 / states.len() as f64; states.len()];
+        let part = Submodel::new(mdp, &allowed, (&states, &local), (0.0, 0.0), start);
+        Component {
+            mdp: part.mdp,
+            states,
+            pairs: part.groups,
+        }
+    });
+    Some(parts.collect())
 }
 
 /// The pairs that can be played for ever when only those `allowed` may be, and a number per state: states with the
-/// same number are one component.
+/// same number are one component. Removes pairs that leave their strongly connected component until none does.
 pub(crate) fn recurrent(mdp: &Mdp, xi: f64, mut allowed: Vec<bool>) -> (Vec<bool>, Vec<u32>) {
     let n = mdp.n_states();
     if xi > 0.0 {
-        // no action can be left out: a state that may not play all of them is not visited for ever
+        // every action is played: a state that may not play all of its own is not visited for ever
         for s in 0..n {
             if mdp.pairs(s).any(|pair| !allowed[pair]) {
                 allowed[mdp.pairs(s)].fill(false);
@@ -60,7 +89,7 @@ pub(crate) fn recurrent(mdp: &Mdp, xi: f64, mut allowed: Vec<bool>) -> (Vec<bool
             if pairs.clone().any(|pair| allowed[pair] && leaves(s, pair)) {
                 changed = true;
                 for pair in pairs {
-                    // with xi > 0 no action can be left out: the state itself is transient
+                    // with xi > 0 the action that leaves is played, so that the state is transient
                     if xi > 0.0 || leaves(s, pair) {
                         allowed[pair] = false;
                     }
@@ -73,56 +102,73 @@ pub(crate) fn recurrent(mdp: &Mdp, xi: f64, mut allowed: Vec<bool>) -> (Vec<bool
     }
 }
 
-fn collect(mdp: &Mdp, allowed: &[bool], component: &[u32]) -> Vec<Component> {
-    let n = mdp.n_states();
-    let mut order: Vec<u32> = Vec::new();
-    let mut members: std::collections::HashMap<u32, Vec<usize>> = std::collections::HashMap::new();
-    for s in 0..n {
-        if mdp.pairs(s).any(|pair| allowed[pair]) {
-            let list = members.entry(component[s]).or_default();
-            if list.is_empty() {
-                order.push(component[s]);
-            }
-            list.push(s);
-        }
-    }
-    let mut local = vec![u32::MAX; n];
-    order
-        .into_iter()
-        .map(|id| {
-            let states = members.remove(&id).unwrap_or_default();
-            for (i, &s) in states.iter().enumerate() {
-                local[s] = i as u32;
-            }
-            submodel(mdp, allowed, states, &local)
-        })
-        .collect()
+/// A model on some of the states.
+#[derive(Debug, Clone)]
+pub(super) struct Submodel {
+    pub(super) mdp: Mdp,
+    /// The pairs of the whole model, group by group: each group is one pair here.
+    pub(super) groups: Vec<usize>,
+    /// Where each group begins, and where the last one ends.
+    pub(super) group_offsets: Vec<usize>,
 }
 
-fn submodel(mdp: &Mdp, allowed: &[bool], states: Vec<usize>, local: &[u32]) -> Component {
-    let (mut first_pair, mut actions, mut pairs) = (vec![0], Vec::new(), Vec::new());
-    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    let mut spread = Vec::new();
-    for &s in &states {
-        for pair in mdp.pairs(s).filter(|pair| allowed[*pair]) {
-            let row = mdp.row(pair);
-            indices.extend(row.indices.iter().map(|t| local[*t as usize]));
-            values.extend_from_slice(row.values);
-            spread.push(row.spread);
-            offsets.push(indices.len());
-            actions.push(mdp.actions()[pair]);
-            pairs.push(pair);
+impl Submodel {
+    /// The `allowed` pairs of some `states`, which must not lead elsewhere; `local` is the number of each state among these. Where
+    /// $\xi$ leaves no choice ($A_s \xi = 1$) all pairs of a state are one group. With a restart at every step the rows have no effect,
+    /// and a loop stands for each.
+    pub(super) fn new(
+        mdp: &Mdp,
+        allowed: &[bool],
+        (states, local): (&[usize], &[u32]),
+        (xi, restart): (f64, f64),
+        start: Vec<f64>,
+    ) -> Self {
+        let (mut first_pair, mut actions) = (vec![0], Vec::new());
+        let (mut groups, mut group_offsets) = (Vec::new(), vec![0]);
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        let mut spread = Vec::new();
+        let mut row: Vec<(u32, f64)> = Vec::new();
+        for &s in states {
+            let here: Vec<usize> = mdp.pairs(s).filter(|pair| allowed[*pair]).collect();
+            let fixed = xi * here.len() as f64 >= FIXED;
+            let size = if fixed { here.len() } else { 1 };
+            for group in here.chunks(size) {
+                let share = 1.0 / size as f64;
+                let mut uniform = 0.0;
+                row.clear();
+                if restart >= 1.0 {
+                    row.push((local[s], 1.0));
+                } else {
+                    for &pair in group {
+                        let source = mdp.row(pair);
+                        row.extend(source.entries().map(|(t, p)| (local[t], share * p)));
+                        uniform += share * source.spread;
+                    }
+                }
+                row.sort_by_key(|entry| entry.0);
+                for same in row.chunk_by(|a, b| a.0 == b.0) {
+                    indices.push(same[0].0);
+                    values.push(same.iter().map(|entry| entry.1).sum());
+                }
+                offsets.push(indices.len());
+                spread.push(uniform);
+                actions.push(mdp.actions()[group[0]]);
+                groups.extend_from_slice(group);
+                group_offsets.push(groups.len());
+            }
+            first_pair.push(actions.len());
         }
-        first_pair.push(pairs.len());
+        // a uniform row reaches every state, so it stays only where the part is the whole
+        if spread.iter().all(|c| *c == 0.0) {
+            spread.clear();
+        }
+        let kernel = Kernel::from_raw(states.len(), offsets, indices, values, spread);
+        Submodel {
+            mdp: Mdp::from_parts(first_pair, actions, kernel, start),
+            groups,
+            group_offsets,
+        }
     }
-    // a uniform row reaches every state, so it stays only where the part is the whole
-    if spread.iter().all(|c| *c == 0.0) {
-        spread.clear();
-    }
-    let n = states.len();
-    let kernel = Kernel::from_raw(n, offsets, indices, values, spread);
-    let mdp = Mdp::from_parts(first_pair, actions, kernel, vec![1.0 / n as f64; n]);
-    Component { mdp, states, pairs }
 }
 
 #[cfg(test)]

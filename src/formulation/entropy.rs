@@ -1,4 +1,4 @@
-//! Dual and State Entropy: $\max H(\omega)$ and $\max H(d)$ over stationary distributions.
+//! Dual, the paper's (10), and State Entropy, its (3): $\max H(\omega)$ and $\max H(d)$ over stationary distributions.
 //!
 //! The Lagrangian dual is unconstrained with one potential $V$ per state: for any $V$
 //!
@@ -14,13 +14,13 @@
 //! becomes $\ln \sum_s q_s \exp(\psi_s - V_s)$. And between Dual and State Entropy lie all
 //! $H(d) + \tau \sum_s d_s H(p_s)$ with $0 < \tau < 1$. See [`Target`].
 
-use super::{Formulation, simplex};
+use super::{Formulation, occupancy, simplex};
 use crate::chain::classes::Classes;
 use crate::chain::stationary::long_run;
 use crate::chain::{Chain, entropy};
 use crate::model::{Mdp, Policy};
 
-/// What the entropies are measured against; the default is the plain formulation.
+/// Weights of states and of the entropy of actions; the default is the plain formulation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Target {
     /// $\ln q$ per state; empty: all alike.
@@ -40,13 +40,13 @@ impl Target {
         self.log_weights.get(s).copied().unwrap_or(0.0)
     }
 
-    /// Weights of some of the states.
+    /// $\ln q$ of some of the states; empty where all are alike.
     pub(crate) fn of_states(&self, states: &[usize]) -> Vec<f64> {
-        let some = states.iter().filter_map(|s| self.log_weights.get(*s));
-        some.copied().collect()
+        let weights = states.iter().filter_map(|s| self.log_weights.get(*s));
+        weights.copied().collect()
     }
 
-    /// Weight of the entropy of actions.
+    /// $\tau$ of a formulation: 1 for Dual, [`actions`](Self::actions) for State Entropy.
     pub fn temperature(&self, formulation: Formulation) -> f64 {
         match formulation {
             Formulation::Dual => 1.0,
@@ -54,7 +54,7 @@ impl Target {
         }
     }
 
-    /// What could be reached if every distribution were stationary.
+    /// The largest value if every distribution were stationary: $\ln \sum_s q_s A_s^\tau$.
     pub fn most(&self, mdp: &Mdp, formulation: Formulation) -> f64 {
         let tau = self.temperature(formulation);
         let of = |s: usize| self.log_weight(s) + tau * (mdp.n_actions(s) as f64).ln();
@@ -71,13 +71,7 @@ pub fn log_sum_exp(x: impl Iterator<Item = f64> + Clone) -> f64 {
     largest + x.map(|v| (v - largest).exp()).sum::<f64>().ln()
 }
 
-/// The upper bound that potentials `v` prove. A constant in `v` means nothing and may be large,
-/// so only differences are formed.
-pub fn bound(mdp: &Mdp, formulation: Formulation, xi: f64, v: &[f64]) -> f64 {
-    bound_towards(mdp, formulation, &Target::default(), xi, v)
-}
-
-/// [`bound`] for a target.
+/// The upper bound that potentials `v` prove, the [module's](self) first formula.
 pub fn bound_towards(
     mdp: &Mdp,
     formulation: Formulation,
@@ -87,35 +81,19 @@ pub fn bound_towards(
 ) -> f64 {
     let tau = target.temperature(formulation);
     let mut q = vec![0.0; mdp.n_pairs()];
-    let mut state_of = vec![0u32; mdp.n_pairs()];
-    for s in 0..mdp.n_states() {
-        state_of[mdp.pairs(s)].fill(s as u32);
-    }
-    let here = |pair: usize| v[state_of[pair] as usize];
-    mdp.kernel().times_relative(v, &here, &mut q);
+    occupancy::expected_gains(mdp, v, &mut q);
     let mut p = vec![0.0; mdp.max_actions()];
     let theta: Vec<f64> = (0..mdp.n_states())
         .map(|s| {
             let row = &q[mdp.pairs(s)];
-            let psi = if tau > 0.0 {
-                simplex::soft_maximum(row, xi, tau, &mut p[..row.len()])
-            } else {
-                simplex::support(row.iter().copied(), xi)
-            };
+            let psi = simplex::soft_maximum(row, xi, tau, &mut p[..row.len()]);
             psi + target.log_weight(s)
         })
         .collect();
     log_sum_exp(theta.iter().copied())
 }
 
-/// The value of a policy: the entropy of its stationary distribution. Where its chain has
-/// several recurrent classes every mixture of them is stationary, and the best one counts:
-/// $\ln \sum_c e^{H_c}$. Also returns the number of recurrent classes.
-pub fn value(mdp: &Mdp, formulation: Formulation, policy: &Policy) -> (f64, usize) {
-    value_towards(mdp, formulation, &Target::default(), policy)
-}
-
-/// What a stationary distribution `d` of a policy is worth.
+/// The value of a policy with its stationary distribution `d`: $H(d) + \tau \sum_s d_s H(\pi_s) + \sum_s d_s \ln q_s$.
 pub fn worth(
     mdp: &Mdp,
     formulation: Formulation,
@@ -140,11 +118,12 @@ pub fn worth(
 
 /// Number of recurrent classes of a policy's chain.
 pub fn classes(mdp: &Mdp, probabilities: &[f64]) -> usize {
-    let classes = Classes::of_kernel(&mdp.mix(probabilities));
-    classes.recurrent.len()
+    Classes::of_kernel(&mdp.mix(probabilities)).recurrent.len()
 }
 
-/// [`value`] for a target.
+/// The value of a policy: that of its stationary distribution. Where its chain has
+/// several recurrent classes every mixture of them is stationary, and the best one counts:
+/// $\ln \sum_c e^{H_c}$. Also returns the number of recurrent classes.
 pub fn value_towards(
     mdp: &Mdp,
     formulation: Formulation,
@@ -166,8 +145,6 @@ pub fn value_towards(
         }
         class_entropies.push(worth(mdp, formulation, target, policy, &d));
     }
-    (
-        log_sum_exp(class_entropies.iter().copied()),
-        class_entropies.len(),
-    )
+    let best = log_sum_exp(class_entropies.iter().copied());
+    (best, class_entropies.len())
 }

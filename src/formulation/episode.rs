@@ -17,14 +17,15 @@
 //! States that no policy reaches within the episode have $\bar d(s) = 0$ and are left out of the sum
 //! ($u = +\infty$ there).
 
-use super::{entropy, simplex};
+use super::{Formulation, Problem, entropy, parameter, simplex};
 use crate::chain::episode::{average_flow, state_marginal};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::linalg::parallel;
 use crate::model::{Mdp, TimedPolicy};
 
-/// Most probabilities of a time-dependent policy: a slip of the finger should give an error, not an exhausted machine.
-pub const MOST_PROBABILITIES: usize = 250_000_000;
+/// Most probabilities of a time-dependent policy, two gigabytes of them: a mistyped number of steps should give an error, not an
+/// exhausted machine.
+const MOST_PROBABILITIES: usize = 250_000_000;
 
 /// Evenness within an episode, with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,55 +42,51 @@ impl Episode {
 
     /// Checks the parameters against a model.
     pub fn validate(&self, mdp: &Mdp) -> Result<()> {
-        let bad = |value: usize, problem: String| {
-            Err(Error::Parameter {
-                name: "steps".into(),
-                value: value.to_string(),
-                problem,
-            })
-        };
         if self.steps == 0 {
-            return bad(0, "an episode has at least one step".into());
+            return Err(parameter("steps", 0, "an episode has at least one step"));
         }
         let size = self.steps.checked_mul(mdp.n_pairs());
         if size.is_none_or(|size| size > MOST_PROBABILITIES) {
             let most = MOST_PROBABILITIES / mdp.n_pairs();
-            return bad(
-                self.steps,
-                format!(
-                    "a policy for that many steps of {} state-action pairs is too large to hold; at most {most} steps \
-                     are possible, and in the long run state-entropy is the same question",
-                    mdp.n_pairs()
-                ),
+            let problem = format!(
+                "a policy for that many steps of {} state-action pairs is too large to hold; at most {most} steps \
+                 are possible, and in the long run state-entropy is the same question",
+                mdp.n_pairs()
             );
+            return Err(parameter("steps", self.steps, problem));
         }
-        // the floor of actions is checked as everywhere
-        super::Problem {
+        let xi = Problem {
             xi: self.xi,
-            ..super::Problem::new(super::Formulation::StateEntropy)
-        }
-        .validate(mdp)
+            ..Problem::new(Formulation::StateEntropy)
+        };
+        xi.validate(mdp)
     }
 }
 
 /// States that some policy reaches within `steps` steps.
 pub fn reached(mdp: &Mdp, steps: usize) -> Vec<bool> {
+    reached_by(mdp, steps, |_| true)
+}
+
+/// States that are reached within `steps` steps by playing allowed pairs.
+pub(super) fn reached_by(mdp: &Mdp, steps: usize, allowed: impl Fn(usize) -> bool) -> Vec<bool> {
     let mut seen: Vec<bool> = mdp.start().iter().map(|p| *p > 0.0).collect();
     let mut fresh: Vec<usize> = (0..seen.len()).filter(|&s| seen[s]).collect();
     for _ in 1..steps {
         let mut next = Vec::new();
-        for &s in &fresh {
-            for pair in mdp.pairs(s) {
-                let row = mdp.row(pair);
-                if row.spread > 0.0 {
-                    seen.fill(true);
-                    return seen;
-                }
-                for (t, p) in row.entries() {
-                    if p > 0.0 && !seen[t] {
-                        seen[t] = true;
-                        next.push(t);
-                    }
+        for pair in fresh.into_iter().flat_map(|s| mdp.pairs(s)) {
+            if !allowed(pair) {
+                continue;
+            }
+            let row = mdp.row(pair);
+            if row.spread > 0.0 {
+                seen.fill(true);
+                return seen;
+            }
+            for (t, _) in row.entries() {
+                if !seen[t] {
+                    seen[t] = true;
+                    next.push(t);
                 }
             }
         }
@@ -112,26 +109,20 @@ pub fn best_average(mdp: &Mdp, episode: &Episode, u: &[f64]) -> f64 {
             u[s] + simplex::support(q[mdp.pairs(s)].iter().copied(), episode.xi)
         });
     }
-    let total = parallel::sum(v.len(), |s| {
-        if mdp.start()[s] > 0.0 {
-            mdp.start()[s] * v[s]
-        } else {
-            0.0
-        }
-    });
-    total / episode.steps as f64
+    let start = mdp.start();
+    let at_start = |s: usize| if start[s] > 0.0 { start[s] * v[s] } else { 0.0 };
+    parallel::sum(v.len(), at_start) / episode.steps as f64
 }
 
 /// The bound that $u$ proves; `reached` are the states of [`reached`].
 pub fn bound(mdp: &Mdp, episode: &Episode, reached: &[bool], u: &[f64]) -> f64 {
-    // what is never reached has no part in any value
-    let finite: Vec<f64> = u
-        .iter()
-        .zip(reached)
+    // what is never reached has no part in any value, so that any finite number will do there
+    let seen = || u.iter().zip(reached);
+    let finite: Vec<f64> = seen()
         .map(|(u, here)| if *here { *u } else { 0.0 })
         .collect();
-    let seen = finite.iter().zip(reached).filter(|(_, here)| **here);
-    entropy::log_sum_exp(seen.map(|(u, _)| -u)) + best_average(mdp, episode, &finite)
+    let terms = seen().filter(|(_, here)| **here).map(|(u, _)| -u);
+    entropy::log_sum_exp(terms) + best_average(mdp, episode, &finite)
 }
 
 /// $H(\bar d)$ of a policy, and $\bar d$.

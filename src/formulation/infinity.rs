@@ -1,4 +1,5 @@
-//! Infinity: $\min_{\pi, U} \max_s \sum_t |U_{st} - M_{st}|$ through the mass that $U$ keeps of $M$.
+//! Infinity, the paper's (4): $\min_{\pi, U} \max_s \sum_t |U_{st} - M_{st}|$ with $U$ doubly stochastic, its entries at most $\zeta$
+//! (the paper's (9)), through the mass $k = \min(U, M)$ that $U$ keeps of $M$.
 //!
 //! $\sum_t |U_{st} - M_{st}| = 2 (1 - \sum_t \min(U_{st}, M_{st}))$, so the problem is
 //!
@@ -30,17 +31,25 @@ pub struct Block {
     pub right: f64,
 }
 
-/// A dual point. Slots are those of the [`Support`] it was made for, and `rest` what states with uniform
-/// rows keep outside them is priced exactly.
+impl Block {
+    /// The slots of a support that lie in the block.
+    pub fn slots(&self, support: &Support) -> impl Iterator<Item = usize> {
+        let rows = (0..self.rows.len()).filter(|s| self.rows[*s]);
+        rows.flat_map(|s| support.row(s))
+            .filter(|k| self.columns[support.columns[*k] as usize])
+    }
+}
+
+/// A dual point of the linear program; its slots are those of [`Support::filled`].
 #[derive(Debug, Clone, Default)]
 pub struct DualPoint {
-    /// Row prices $\lambda$; rescaled to sum to one.
+    /// Row prices $\lambda$; [`bound`] rescales them to sum to one, and all other prices with them.
     pub rows: Vec<f64>,
     /// Column prices $y$.
     pub columns: Vec<f64>,
     /// Prices $\rho$ of $k \le M$ per slot; empty means $\rho = g$.
     pub caps: Vec<f64>,
-    /// Block inequalities with their prices.
+    /// Block inequalities with their prices $\mu$.
     pub blocks: Vec<(Block, f64)>,
 }
 
@@ -51,7 +60,7 @@ pub fn full_mass(mdp: &Mdp, support: &Support, policy: &[f64], mass: &mut [f64])
     support.assemble(mdp, policy, mass, &mut spread);
     if mdp.kernel().has_spread() {
         for (s, share) in spread.iter().enumerate() {
-            for m in &mut mass[support.offsets[s]..support.offsets[s + 1]] {
+            for m in &mut mass[support.row(s)] {
                 *m += share / n as f64;
             }
         }
@@ -62,8 +71,7 @@ pub fn full_mass(mdp: &Mdp, support: &Support, policy: &[f64], mass: &mut [f64])
 /// cuts it to $[0, \min(\zeta, M)]$ and scales down columns that hold more than one and blocks
 /// that hold more than they can.
 pub fn repair(support: &Support, blocks: &[Block], zeta: f64, mass: &[f64], kept: &mut [f64]) {
-    let n = support.offsets.len() - 1;
-    let mut columns = vec![0.0; n];
+    let mut columns = vec![0.0; support.offsets.len() - 1];
     for (k, kept) in kept.iter_mut().enumerate() {
         let cap = mass[k].min(zeta).max(0.0);
         *kept = if kept.is_finite() {
@@ -80,63 +88,45 @@ pub fn repair(support: &Support, blocks: &[Block], zeta: f64, mass: &[f64], kept
         }
     }
     for block in blocks {
-        let inside =
-            |s: usize, k: usize| block.rows[s] && block.columns[support.columns[k] as usize];
-        let mut sum = 0.0;
-        for s in 0..n {
-            for k in support.offsets[s]..support.offsets[s + 1] {
-                if inside(s, k) {
-                    sum += kept[k];
-                }
-            }
-        }
+        let sum: f64 = block.slots(support).map(|k| kept[k]).sum();
         if sum > block.right {
             let factor = block.right.max(0.0) / sum;
-            for s in 0..n {
-                for k in support.offsets[s]..support.offsets[s + 1] {
-                    if inside(s, k) {
-                        kept[k] *= factor;
-                    }
-                }
-            }
+            block.slots(support).for_each(|k| kept[k] *= factor);
         }
     }
 }
 
-/// The bound that a dual point proves; anything infeasible in it is cut off first.
+/// The bound that a dual point proves, twice the right side of the [module's](self) last formula. Prices that are negative or not
+/// finite count as zero, and caps above $g$ as $g$. In every state the better one of the given caps and $\rho = g$ is taken.
+/// `support` is [`Support::filled`].
 pub fn bound(mdp: &Mdp, support: &Support, xi: f64, zeta: f64, dual: &DualPoint) -> f64 {
-    let n = mdp.n_states();
+    let (n, kernel) = (mdp.n_states(), mdp.kernel());
     let clean = |x: f64| if x.is_finite() { x.max(0.0) } else { 0.0 };
     let total: f64 = dual.rows.iter().copied().map(clean).sum();
-    let row = |s: usize| {
-        if total > 0.0 {
-            clean(dual.rows[s]) / total
-        } else {
-            1.0 / n as f64
-        }
-    };
-    // prices may be rescaled as a whole, so shrink columns and blocks with the rows
+    // without any row price the rows share one evenly, and nothing else has a price
     let scale = if total > 0.0 { 1.0 / total } else { 0.0 };
     let column: Vec<f64> = dual.columns.iter().map(|y| clean(*y) * scale).collect();
-    let mut value = 1.0 - column.iter().sum::<f64>();
-    let blocks: Vec<(&Block, f64)> = dual
-        .blocks
-        .iter()
-        .map(|(block, price)| (block, clean(*price) * scale))
+    let blocks = dual.blocks.iter();
+    let blocks: Vec<(&Block, f64)> = blocks
+        .map(|(b, price)| (b, clean(*price) * scale))
         .collect();
+    let mut value = 1.0 - column.iter().sum::<f64>();
     for (block, price) in &blocks {
         value -= price * block.right;
     }
-    let uniform = UniformPart::new(mdp, &column, &blocks);
-    let mut gain: Vec<f64> = Vec::new();
-    let mut cap: Vec<f64> = Vec::new();
+    let (mut gain, mut cap) = (Vec::new(), Vec::new());
     for s in 0..n {
-        let slots = support.offsets[s]..support.offsets[s + 1];
+        let row = if total > 0.0 {
+            clean(dual.rows[s]) / total
+        } else {
+            1.0 / n as f64
+        };
+        let slots = support.row(s);
         gain.clear();
         cap.clear();
         for k in slots.clone() {
             let t = support.columns[k] as usize;
-            let mut g = row(s) - column[t];
+            let mut g = row - column[t];
             for (block, price) in &blocks {
                 if block.rows[s] && block.columns[t] {
                     g -= price;
@@ -149,21 +139,20 @@ pub fn bound(mdp: &Mdp, support: &Support, xi: f64, zeta: f64, dual: &DualPoint)
                 None => g,
             });
         }
-        let elsewhere = uniform.gain(row(s), s, support);
+        // zeta (sum of g - rho) + max over p of p . (P rho)_s
         let kept = |prices: &[f64], slack: f64| {
             let best = mdp.pairs(s).map(|pair| {
-                let kernel = mdp.kernel();
                 let entries = kernel.offsets()[pair]..kernel.offsets()[pair + 1];
-                let share = kernel.spread_of(pair) / n as f64;
-                let on_slots: f64 = if share > 0.0 {
-                    prices.iter().sum()
-                } else {
-                    0.0
-                };
-                entries
+                let stored: f64 = entries
                     .map(|k| kernel.values()[k] * prices[support.slots[k] as usize - slots.start])
-                    .sum::<f64>()
-                    + share * (elsewhere + on_slots)
+                    .sum();
+                let share = kernel.spread_of(pair) / n as f64;
+                if share > 0.0 {
+                    debug_assert_eq!(prices.len(), n, "a uniform row has a slot in every column");
+                    stored + share * prices.iter().sum::<f64>()
+                } else {
+                    stored
+                }
             });
             simplex::support(best, xi) + zeta * slack
         };
@@ -171,65 +160,4 @@ pub fn bound(mdp: &Mdp, support: &Support, xi: f64, zeta: f64, dual: &DualPoint)
         value -= f64::min(kept(&gain, 0.0), kept(&cap, slack));
     }
     2.0 * value
-}
-
-/// $\sum_t (\lambda_s - y_t)_+$ over the columns outside a state's slots, for states with
-/// uniform rows; their cells hold at most $1/S \le \zeta$, so no cap applies there.
-struct UniformPart<'a> {
-    used: bool,
-    column: &'a [f64],
-    blocks: &'a [(&'a Block, f64)],
-    sorted: Vec<f64>,
-    prefix: Vec<f64>,
-}
-
-impl<'a> UniformPart<'a> {
-    fn new(mdp: &Mdp, column: &'a [f64], blocks: &'a [(&'a Block, f64)]) -> Self {
-        let used = mdp.kernel().has_spread();
-        let mut sorted = if used { column.to_vec() } else { Vec::new() };
-        sorted.sort_by(f64::total_cmp);
-        let mut prefix = vec![0.0];
-        for y in &sorted {
-            prefix.push(prefix[prefix.len() - 1] + y);
-        }
-        UniformPart {
-            used,
-            column,
-            blocks,
-            sorted,
-            prefix,
-        }
-    }
-
-    fn gain(&self, row: f64, s: usize, support: &Support) -> f64 {
-        if !self.used {
-            return 0.0;
-        }
-        let slots = &support.columns[support.offsets[s]..support.offsets[s + 1]];
-        if self.blocks.is_empty() {
-            let below = self.sorted.partition_point(|y| *y < row);
-            let all = row * below as f64 - self.prefix[below];
-            let on_slots: f64 = slots
-                .iter()
-                .map(|&t| (row - self.column[t as usize]).max(0.0))
-                .sum();
-            return (all - on_slots).max(0.0);
-        }
-        let mut slots = slots.iter().peekable();
-        let mut total = 0.0;
-        for (t, y) in self.column.iter().enumerate() {
-            if slots.peek() == Some(&&(t as u32)) {
-                slots.next();
-                continue;
-            }
-            let price: f64 = self
-                .blocks
-                .iter()
-                .filter(|(block, _)| block.rows[s] && block.columns[t])
-                .map(|(_, price)| price)
-                .sum();
-            total += (row - y - price).max(0.0);
-        }
-        total
-    }
 }

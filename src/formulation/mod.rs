@@ -1,4 +1,7 @@
 //! What is best: the paper's optimisation problems and those of [what to visit](visits), stated once, apart from any solver.
+//!
+//! Each problem has a file with its objective for a policy and the bound that any dual point proves; the other files hold what these
+//! share.
 
 pub mod column_sum;
 pub mod components;
@@ -14,6 +17,9 @@ pub mod visits;
 
 use crate::error::{Error, Result};
 use crate::model::Mdp;
+
+/// By how much of its size a parameter may exceed its limit: a user's $1/A$ or $1/S$ is rounded.
+const ROUNDING: f64 = 1e-12;
 
 /// Which problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -123,9 +129,9 @@ impl Formulation {
 pub struct Problem {
     /// Which.
     pub formulation: Formulation,
-    /// Least probability of every action: $\pi(a|s) \ge \xi$.
+    /// Least probability of every action: $\pi(a|s) \ge \xi$, the paper's (7).
     pub xi: f64,
-    /// Largest entry of the target $U$; 1 where the formulation has no target.
+    /// Largest entry of the target $U$, the paper's (9); 1 where the formulation has no target.
     pub zeta: f64,
 }
 
@@ -140,42 +146,37 @@ impl Problem {
     }
 
     /// Checks the parameters against a model: $0 \le \xi \le 1/A_s$ for every state,
-    /// $1/S \le \zeta \le 1$.
+    /// $1/S \le \zeta \le 1$, as in the paper's (7) and (9), up to the rounding of a division.
     pub fn validate(&self, mdp: &Mdp) -> Result<()> {
-        let parameter = |name: &str, value: f64, problem: String| Error::Parameter {
-            name: name.to_owned(),
-            value: value.to_string(),
-            problem,
-        };
         if !(self.xi >= 0.0 && self.xi <= 1.0) {
-            return Err(parameter(
-                "xi",
-                self.xi,
-                "must be a number from 0 to 1 / (number of actions)".into(),
-            ));
+            let problem = "must be a number from 0 to 1 / (number of actions)";
+            return Err(parameter("xi", self.xi, problem));
         }
         for s in 0..mdp.n_states() {
             let n = mdp.n_actions(s);
-            if self.xi * n as f64 > 1.0 + 1e-12 {
-                return Err(parameter(
-                    "xi",
-                    self.xi,
-                    format!(
-                        "state {} has {n} actions, so xi can be at most {}",
-                        mdp.state_name(s),
-                        1.0 / n as f64
-                    ),
-                ));
+            if self.xi * n as f64 > 1.0 + ROUNDING {
+                let problem = format!(
+                    "state {} has {n} actions, so xi can be at most {}",
+                    mdp.state_name(s),
+                    1.0 / n as f64
+                );
+                return Err(parameter("xi", self.xi, problem));
             }
         }
         let least = 1.0 / mdp.n_states() as f64;
-        if !(self.zeta >= least * (1.0 - 1e-12) && self.zeta <= 1.0) {
-            return Err(parameter(
-                "zeta",
-                self.zeta,
-                format!("must lie between 1 / (number of states) = {least} and 1"),
-            ));
+        if !(self.zeta >= least * (1.0 - ROUNDING) && self.zeta <= 1.0) {
+            let problem = format!("must lie between 1 / (number of states) = {least} and 1");
+            return Err(parameter("zeta", self.zeta, problem));
         }
         Ok(())
+    }
+}
+
+/// A parameter that is not what it must be.
+fn parameter(name: &str, value: impl ToString, problem: impl Into<String>) -> Error {
+    Error::Parameter {
+        name: name.to_owned(),
+        value: value.to_string(),
+        problem: problem.into(),
     }
 }

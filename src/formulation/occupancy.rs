@@ -14,26 +14,21 @@
 //! because $\langle P_\rho V, \omega \rangle = \langle V, d \rangle$ and $\langle c_j, \omega \rangle \le b_j$. A
 //! [utility](super::utility) turns that into a bound on its value.
 
-use super::components;
-use super::simplex;
+use super::components::{self, Submodel};
 use super::utility::Conjugate;
 use super::visits::Limit;
+use super::{episode, simplex};
 use crate::chain::Chain;
 use crate::chain::stationary::long_run;
 use crate::model::{Kernel, Mdp};
 
-/// From here on $A_s \xi$ counts as one.
-const FIXED: f64 = 1.0 - 1e-12;
-
 /// The part of a model that occupancies can live on.
 #[derive(Debug, Clone)]
 pub struct Occupancies {
-    mdp: Mdp,
+    part: Submodel,
     xi: f64,
     restart: f64,
     states: Vec<usize>,
-    groups: Vec<usize>,
-    group_offsets: Vec<usize>,
     component: Vec<u32>,
 }
 
@@ -57,73 +52,19 @@ impl Occupancies {
         for (i, &s) in states.iter().enumerate() {
             local[s] = i as u32;
         }
-        let (mut groups, mut group_offsets) = (Vec::new(), vec![0]);
-        let (mut first_pair, mut actions) = (vec![0], Vec::new());
-        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        let mut spread = Vec::new();
-        let mut row: Vec<(u32, f64)> = Vec::new();
-        for &s in &states {
-            let here: Vec<usize> = mdp.pairs(s).filter(|pair| allowed[*pair]).collect();
-            let size = if xi * here.len() as f64 >= FIXED {
-                here.len()
-            } else {
-                1
-            };
-            for group in here.chunks(size) {
-                row.clear();
-                let share = 1.0 / size as f64;
-                let mut uniform = 0.0;
-                for &pair in group {
-                    let source = mdp.row(pair);
-                    row.extend(source.entries().map(|(t, p)| (local[t], share * p)));
-                    uniform += share * source.spread;
-                }
-                if restart >= 1.0 {
-                    // nobody follows these rows
-                    row.clear();
-                    row.push((local[s], 1.0));
-                    uniform = 0.0;
-                }
-                row.sort_by_key(|entry| entry.0);
-                let first = indices.len();
-                for &(t, p) in &row {
-                    if indices.len() > first && indices.last() == Some(&t) {
-                        let last = values.len() - 1;
-                        values[last] += p;
-                    } else {
-                        indices.push(t);
-                        values.push(p);
-                    }
-                }
-                offsets.push(indices.len());
-                spread.push(uniform);
-                actions.push(mdp.actions()[group[0]]);
-                groups.extend_from_slice(group);
-                group_offsets.push(groups.len());
-            }
-            first_pair.push(actions.len());
-        }
-        if spread.iter().all(|c| *c == 0.0) {
-            spread.clear();
-        }
-        let n = states.len();
-        let kernel = Kernel::from_raw(n, offsets, indices, values, spread);
         let start = states.iter().map(|s| mdp.start()[*s]).collect();
-        let component = states.iter().map(|s| component[*s]).collect();
         Some(Occupancies {
-            mdp: Mdp::from_parts(first_pair, actions, kernel, start),
+            part: Submodel::new(mdp, &allowed, (&states, &local), (xi, restart), start),
             xi,
             restart,
+            component: states.iter().map(|s| component[*s]).collect(),
             states,
-            groups,
-            group_offsets,
-            component,
         })
     }
 
     /// The part as a model.
     pub fn mdp(&self) -> &Mdp {
-        &self.mdp
+        &self.part.mdp
     }
 
     /// Least probability of every action.
@@ -156,13 +97,17 @@ impl Occupancies {
 
     /// The pairs of the whole model that a pair of the part stands for, evenly.
     pub fn group(&self, pair: usize) -> &[usize] {
-        &self.groups[self.group_offsets[pair]..self.group_offsets[pair + 1]]
+        let first = &self.part.group_offsets;
+        &self.part.groups[first[pair]..first[pair + 1]]
     }
 
     /// Whether a pair of the whole model is visited.
     pub fn visited(&self, n_pairs: usize) -> Vec<bool> {
         let mut visited = vec![false; n_pairs];
-        self.groups.iter().for_each(|pair| visited[*pair] = true);
+        self.part
+            .groups
+            .iter()
+            .for_each(|pair| visited[*pair] = true);
         visited
     }
 
@@ -171,7 +116,7 @@ impl Occupancies {
         let mean = |group: &[usize]| {
             group.iter().map(|pair| numbers[*pair]).sum::<f64>() / group.len() as f64
         };
-        let pairs = 0..self.mdp.n_pairs();
+        let pairs = 0..self.part.mdp.n_pairs();
         pairs.map(|pair| mean(self.group(pair))).collect()
     }
 
@@ -207,10 +152,10 @@ impl Occupancies {
     /// The occupancy of a policy of the part. Where its chain has several recurrent classes they share the mass as it is when the
     /// process starts from `near`.
     pub fn of_policy(&self, policy: &[f64], near: &[f64]) -> Vec<f64> {
-        let n = self.mdp.n_states();
-        let mixed = self.mdp.mix(policy);
+        let n = self.part.mdp.n_states();
+        let mixed = self.part.mdp.mix(policy);
         let d = if self.restart >= 1.0 {
-            self.mdp.start().to_vec()
+            self.part.mdp.start().to_vec()
         } else if self.restart > 0.0 {
             self.restarted(&mixed)
         } else {
@@ -220,37 +165,38 @@ impl Occupancies {
         };
         let mut omega = policy.to_vec();
         for s in 0..n {
-            omega[self.mdp.pairs(s)].iter_mut().for_each(|x| *x *= d[s]);
+            omega[self.part.mdp.pairs(s)]
+                .iter_mut()
+                .for_each(|x| *x *= d[s]);
         }
         omega
     }
 
     /// The stationary distribution with restarts: one more state leads to the start, and every state to it.
     fn restarted(&self, mixed: &Kernel) -> Vec<f64> {
-        let n = self.mdp.n_states();
+        let n = self.part.mdp.n_states();
         let stay = 1.0 - self.restart;
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for s in 0..n {
             let row = mixed.row(s);
-            indices.extend_from_slice(row.indices);
-            values.extend(row.values.iter().map(|p| stay * p));
-            // the uniform share of a row would reach the restart, too; written out it does not
-            let (share, own) = (stay * row.spread / n as f64, self.restart);
+            let share = stay * row.spread / n as f64;
             if share > 0.0 {
+                // as a uniform share it would lead to the additional state, too: it is written out
                 let mut dense = vec![share; n];
                 for (t, p) in row.entries() {
                     dense[t] += stay * p;
                 }
-                indices.truncate(offsets[s]);
-                values.truncate(offsets[s]);
                 indices.extend(0..n as u32);
                 values.extend(dense);
+            } else {
+                indices.extend_from_slice(row.indices);
+                values.extend(row.values.iter().map(|p| stay * p));
             }
             indices.push(n as u32);
-            values.push(own);
+            values.push(self.restart);
             offsets.push(indices.len());
         }
-        for (t, p) in self.mdp.start().iter().enumerate() {
+        for (t, p) in self.part.mdp.start().iter().enumerate() {
             if *p > 0.0 {
                 indices.push(t as u32);
                 values.push(*p);
@@ -266,20 +212,17 @@ impl Occupancies {
         d
     }
 
-    /// $P_\rho V - V - \sum_j y_j c_j$ per pair. A constant in $V$ means nothing; only differences are formed.
+    /// $P_\rho V - V - \sum_j y_j c_j$ per pair.
     pub fn advantage(&self, limits: &[Limit], v: &[f64], prices: &[f64], out: &mut [f64]) {
-        let mdp = &self.mdp;
-        let mut state_of = vec![0u32; mdp.n_pairs()];
-        for s in 0..mdp.n_states() {
-            state_of[mdp.pairs(s)].fill(s as u32);
-        }
-        let here = |pair: usize| v[state_of[pair] as usize];
-        mdp.kernel().times_relative(v, &here, out);
+        let mdp = self.mdp();
+        expected_gains(mdp, v, out);
         if self.restart > 0.0 {
             let base = v[0];
             let started: f64 = mdp.start().iter().zip(v).map(|(p, v)| p * (v - base)).sum();
-            for (pair, x) in out.iter_mut().enumerate() {
-                *x = (1.0 - self.restart) * *x + self.restart * (started - (here(pair) - base));
+            for (s, v) in v.iter().enumerate() {
+                for x in &mut out[mdp.pairs(s)] {
+                    *x = (1.0 - self.restart) * *x + self.restart * (started - (v - base));
+                }
             }
         }
         for (limit, y) in limits.iter().zip(prices) {
@@ -292,10 +235,10 @@ impl Occupancies {
     /// $L$ of the [module](self): no occupancy has a larger $\langle r, \omega \rangle$. `advantage` is that of $V$ and $y$.
     pub fn level(&self, limits: &[Limit], prices: &[f64], advantage: &[f64], r: &[f64]) -> f64 {
         let of = |s: usize| {
-            let row = self.mdp.pairs(s).map(|pair| advantage[pair] + r[pair]);
+            let row = self.part.mdp.pairs(s).map(|pair| advantage[pair] + r[pair]);
             simplex::support(row, self.xi)
         };
-        let best = (0..self.mdp.n_states())
+        let best = (0..self.part.mdp.n_states())
             .map(of)
             .fold(f64::NEG_INFINITY, f64::max);
         let budgets: f64 = limits.iter().zip(prices).map(|(l, y)| l.budget * y).sum();
@@ -313,7 +256,7 @@ impl Occupancies {
         prices: &[f64],
     ) -> f64 {
         let prices: Vec<f64> = prices.iter().map(|y| y.max(0.0)).collect();
-        let mut advantage = vec![0.0; self.mdp.n_pairs()];
+        let mut advantage = vec![0.0; self.part.mdp.n_pairs()];
         self.advantage(limits, v, &prices, &mut advantage);
         utility.reward(self.xi, &advantage, r);
         let level = self.level(limits, &prices, &advantage, r);
@@ -321,12 +264,23 @@ impl Occupancies {
     }
 }
 
+/// $(P V)(s,a) - V(s)$ per pair. Only differences of $V$ are formed: a constant in it means nothing, and may be large.
+pub(super) fn expected_gains(mdp: &Mdp, v: &[f64], out: &mut [f64]) {
+    let mut state_of = vec![0u32; mdp.n_pairs()];
+    for s in 0..mdp.n_states() {
+        state_of[mdp.pairs(s)].fill(s as u32);
+    }
+    let here = |pair: usize| v[state_of[pair] as usize];
+    mdp.kernel().times_relative(v, &here, out);
+}
+
 /// The pairs that are played when the process starts over with probability `restart` from the model's start and only those
 /// `allowed` may be played; nothing if that cannot be.
 fn reached(mdp: &Mdp, xi: f64, restart: f64, mut allowed: Vec<bool>) -> Option<Vec<bool>> {
     let n = mdp.n_states();
+    let follows = restart < 1.0;
+    // states that can go on for ever with allowed pairs
     let mut alive = vec![true; n];
-    let starts = (0..n).filter(|s| mdp.start()[*s] > 0.0);
     loop {
         let mut changed = false;
         let whole = alive.iter().all(|a| *a);
@@ -334,7 +288,7 @@ fn reached(mdp: &Mdp, xi: f64, restart: f64, mut allowed: Vec<bool>) -> Option<V
             for pair in mdp.pairs(s) {
                 let row = mdp.row(pair);
                 let lost = row.entries().any(|(t, _)| !alive[t]) || (row.spread > 0.0 && !whole);
-                if allowed[pair] && restart < 1.0 && lost {
+                if allowed[pair] && follows && lost {
                     allowed[pair] = false;
                     changed = true;
                 }
@@ -354,27 +308,11 @@ fn reached(mdp: &Mdp, xi: f64, restart: f64, mut allowed: Vec<bool>) -> Option<V
             break;
         }
     }
-    let mut seen = vec![false; n];
-    let mut next: Vec<usize> = starts.collect();
-    if next.iter().any(|s| !alive[*s]) {
+    if (0..n).any(|s| mdp.start()[s] > 0.0 && !alive[s]) {
         return None;
     }
-    next.iter().for_each(|s| seen[*s] = true);
-    while let Some(s) = next.pop() {
-        if restart >= 1.0 {
-            continue;
-        }
-        for pair in mdp.pairs(s).filter(|pair| allowed[*pair]) {
-            let row = mdp.row(pair);
-            let everywhere = if row.spread > 0.0 { n } else { 0 };
-            for t in row.entries().map(|(t, _)| t).chain(0..everywhere) {
-                if !seen[t] {
-                    seen[t] = true;
-                    next.push(t);
-                }
-            }
-        }
-    }
+    let steps = if follows { usize::MAX } else { 1 };
+    let seen = episode::reached_by(mdp, steps, |pair| allowed[pair]);
     for s in 0..n {
         if !seen[s] || !alive[s] {
             allowed[mdp.pairs(s)].fill(false);

@@ -1,4 +1,4 @@
-//! The set of allowed action distributions, $\Delta_\xi = \{p \ge \xi, \sum_a p_a = 1\}$.
+//! The set of allowed action distributions, $\Delta_\xi = \{p \ge \xi, \sum_a p_a = 1\}$ (the paper's (7)).
 
 use crate::model::Mdp;
 
@@ -20,19 +20,19 @@ pub fn free_mass(n: usize, xi: f64) -> f64 {
 
 /// Replaces `row` by its nearest point of $\Delta_\xi$ in Euclidean distance.
 ///
-/// The projection subtracts one number from every entry and cuts off at $\xi$; the number
-/// is found by discarding, largest first, at most $n$ times. No allocation. A row that is not finite (a
-/// method that broke down) becomes uniform: whatever comes out is a distribution.
+/// The projection subtracts one number $\tau$ from every entry and cuts off at $\xi$. Michelot's iteration finds it: $\tau$ for the
+/// entries that are not cut off yet, then without those that it cuts off, at most $n$ times. No allocation. A row that is not finite
+/// (a method that broke down) becomes uniform: whatever comes out is a distribution.
 pub fn project(row: &mut [f64], xi: f64) {
     let n = row.len();
     let mass = free_mass(n, xi);
-    // p = xi + (y - tau)_+ with y = row - xi and sum = mass: Michelot's active-set iteration
+    // p = xi + (y - tau)_+ with y = row - xi, and tau such that the sum of (y - tau)_+ is the free mass
     let mut active = n;
     let mut tau = (row.iter().map(|x| x - xi).sum::<f64>() - mass) / n as f64;
     for _ in 0..=n {
         let (mut sum, mut count) = (0.0, 0usize);
         for &x in row.iter() {
-            // without a branch: which entries stay is hard to guess
+            // as a selection, not a branch: a processor cannot predict which entries stay
             let keep = x - xi > tau;
             sum += if keep { x - xi } else { 0.0 };
             count += usize::from(keep);
@@ -43,17 +43,13 @@ pub fn project(row: &mut [f64], xi: f64) {
         active = count;
         tau = (sum - mass) / count as f64;
     }
-    if !tau.is_finite() {
-        row.fill(xi + mass / n as f64);
-        return;
-    }
     let mut total = 0.0;
     for x in row.iter_mut() {
         *x = xi + (*x - xi - tau).max(0.0);
         total += *x;
     }
     // entries of 1e300 leave no digit to what is subtracted from them
-    if !((total - 1.0).abs() < 1e-6) {
+    if !(tau.is_finite() && (total - 1.0).abs() < 1e-6) {
         row.fill(xi + mass / n as f64);
     }
 }
@@ -68,16 +64,23 @@ pub fn feasible(mdp: &Mdp, xi: f64, mut policy: Vec<f64>) -> Vec<f64> {
 
 /// $\max_{p \in \Delta_\xi} \; p \cdot q + \tau H(p)$, writing the maximiser to `p`.
 ///
-/// For $\tau > 0$: $p_a = \max(\xi, e^{(q_a - \nu)/\tau})$ with $\nu$ such that the sum is
-/// one. Actions are moved to the bound $\xi$ one after another, smallest first, which needs
+/// For $\tau = 0$ it is the [`support`]. For $\tau > 0$: $p_a = \max(\xi, e^{(q_a - \nu)/\tau})$ with $\nu$ such that the sum is
+/// one. Actions whose share falls below $\xi$ are held at it, and the others share the rest, which needs
 /// at most $n$ passes. The value is computed relative to the largest $q$, so that it keeps
 /// its digits for large $q$.
 pub fn soft_maximum(q: &[f64], xi: f64, tau: f64, p: &mut [f64]) -> f64 {
     let n = q.len();
+    if tau == 0.0 {
+        p.fill(xi);
+        if let Some(best) = (0..n).max_by(|a, b| q[*a].total_cmp(&q[*b])) {
+            p[best] += free_mass(n, xi);
+        }
+        return support(q.iter().copied(), xi);
+    }
     let largest = q.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut clipped = 0usize;
     loop {
-        // weights of the free actions; an action is clipped once its share falls below xi
+        // weights of the free actions; -1 marks those that are held at xi
         let mass = 1.0 - xi * clipped as f64;
         let mut total = 0.0;
         for (x, p) in q.iter().zip(p.iter_mut()) {
@@ -167,6 +170,7 @@ mod tests {
             (0.2, 0.3),
             (0.25, 0.5),
             (0.05, 1e-3),
+            (0.1, 0.0),
         ] {
             let best = soft_maximum(&q, xi, tau, &mut p);
             assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-14);

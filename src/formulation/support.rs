@@ -1,5 +1,7 @@
 //! Where a chain $M(\pi)$ can have mass, whatever the policy.
 
+use std::ops::Range;
+
 use crate::model::Mdp;
 
 /// For each state the union of its actions' successors, ascending: the *slots* on which
@@ -30,9 +32,7 @@ impl Support {
     fn build(mdp: &Mdp, filled: bool) -> Self {
         let kernel = mdp.kernel();
         let n = mdp.n_states();
-        let mut offsets = Vec::with_capacity(n + 1);
-        offsets.push(0);
-        let mut columns: Vec<u32> = Vec::new();
+        let (mut offsets, mut columns) = (vec![0], Vec::new());
         let mut slots = vec![0u32; kernel.nnz()];
         let mut union: Vec<u32> = Vec::new();
         for s in 0..n {
@@ -61,6 +61,11 @@ impl Support {
         }
     }
 
+    /// The slots of a state.
+    pub fn row(&self, s: usize) -> Range<usize> {
+        self.offsets[s]..self.offsets[s + 1]
+    }
+
     /// Number of slots.
     pub fn len(&self) -> usize {
         self.columns.len()
@@ -83,15 +88,14 @@ impl Support {
                 }
             }
         }
+        spread.fill(0.0);
         if kernel.has_spread() {
             for (s, share) in spread.iter_mut().enumerate() {
-                *share = mdp
+                let shares = mdp
                     .pairs(s)
-                    .map(|pair| policy[pair] * kernel.spread()[pair])
-                    .sum();
+                    .map(|pair| policy[pair] * kernel.spread()[pair]);
+                *share = shares.sum();
             }
-        } else {
-            spread.fill(0.0);
         }
     }
 }

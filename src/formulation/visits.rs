@@ -9,11 +9,11 @@
 //! All problems of the family are: maximise a concave [utility](super::utility) $f(\omega)$ over $\Omega_\xi$ subject to
 //! $\sum \omega\, c_j \le b_j$ for every [`Limit`]. $\rho = 1 - \gamma$ is discounting by $\gamma$.
 
-use super::Formulation;
+use super::{Formulation, parameter};
 use crate::error::{Error, Result};
 use crate::model::Mdp;
 
-/// How far the sum of a target may be from one.
+/// How far the sum of a target may be from one: proportions written with six digits will do.
 const SUM: f64 = 1e-6;
 
 /// A long-run average that is to stay within a budget: $\sum \omega\, c \le b$.
@@ -36,9 +36,9 @@ pub struct Visits {
     pub restart: f64,
     /// Linear limits.
     pub limits: Vec<Limit>,
-    /// $c$ of `model-error` per pair. Empty: that of the model's own rows.
+    /// $c$ of `model-error` per pair. Empty: $1 - \sum_t P(t|s,a)^2$ of the model's own rows.
     pub errors: Vec<f64>,
-    /// $m$ of `model-error`: samples had of each pair, per step to come. Empty: none.
+    /// $m$ of `model-error`: samples of each pair that are at hand already, divided by the number of steps to come. Empty: none.
     pub had: Vec<f64>,
 }
 
@@ -60,8 +60,8 @@ impl Visits {
     /// Checks everything against a model and a formulation.
     pub fn validate(&self, mdp: &Mdp, formulation: Formulation) -> Result<()> {
         let name = formulation.name();
-        if !formulation.is_occupancy() && !(self.is_plain()) {
-            return Err(bad(
+        if !formulation.is_occupancy() && !self.is_plain() {
+            return Err(parameter(
                 "formulation",
                 name,
                 "takes no target, wanted samples, restart or limits; choose state-entropy, dual, target, coverage or \
@@ -69,77 +69,55 @@ impl Visits {
             ));
         }
         if !(0.0..=1.0).contains(&self.restart) {
-            return Err(bad(
-                "restart",
-                self.restart,
-                "must be a probability, from 0 to 1",
-            ));
+            let problem = "must be a probability, from 0 to 1";
+            return Err(parameter("restart", self.restart, problem));
         }
-        if formulation == Formulation::Target {
-            if self.target.is_empty() {
-                return Err(bad(
-                    "target",
-                    "none",
-                    "the formulation 'target' needs one probability per state",
-                ));
-            }
-            length("target", self.target.len(), mdp.n_states(), "state")?;
-            not_negative("target", &self.target)?;
-            let sum: f64 = self.target.iter().sum();
-            if !((sum - 1.0).abs() <= SUM) {
-                return Err(bad(
-                    "target",
-                    format!("sum {sum}"),
-                    "the proportions must sum to 1; divide them by their sum",
-                ));
-            }
-        } else if !self.target.is_empty() {
-            return Err(bad(
-                "target",
-                "given",
-                format!("{name} takes none; choose the formulation 'target'"),
-            ));
+        if formulation == Formulation::Target && self.target.is_empty() {
+            let problem = "the formulation 'target' needs one probability per state";
+            return Err(parameter("target", "none", problem));
         }
-        if !self.wanted.is_empty() {
-            if formulation != Formulation::Coverage {
-                return Err(bad(
-                    "wanted",
-                    "given",
-                    format!("{name} takes none; choose the formulation 'coverage'"),
-                ));
-            }
-            length(
-                "wanted",
-                self.wanted.len(),
-                mdp.n_pairs(),
-                "state-action pair",
-            )?;
-            not_negative("wanted", &self.wanted)?;
-            if self.wanted.iter().all(|b| *b == 0.0) {
-                return Err(bad("wanted", 0, "some pair must be wanted"));
-            }
-        }
-        for (what, numbers) in [("errors", &self.errors), ("had", &self.had)] {
+        let (state, pair) = (
+            (mdp.n_states(), "state"),
+            (mdp.n_pairs(), "state-action pair"),
+        );
+        for (what, numbers, taker, (expected, each)) in [
+            ("target", &self.target, Formulation::Target, state),
+            ("wanted", &self.wanted, Formulation::Coverage, pair),
+            ("errors", &self.errors, Formulation::ModelError, pair),
+            ("had", &self.had, Formulation::ModelError, pair),
+        ] {
             if numbers.is_empty() {
                 continue;
             }
-            if formulation != Formulation::ModelError {
-                let problem = format!("{name} takes none; choose the formulation 'model-error'");
-                return Err(bad(what, "given", problem));
+            if formulation != taker {
+                let taker = taker.name();
+                let problem = format!("{name} takes none; choose the formulation '{taker}'");
+                return Err(parameter(what, "given", problem));
             }
-            length(what, numbers.len(), mdp.n_pairs(), "state-action pair")?;
-            not_negative(what, numbers)?;
+            length(what, numbers.len(), expected, each)?;
+            if let Some(place) = numbers.iter().position(|x| !(*x >= 0.0 && x.is_finite())) {
+                let value = format!("{} at place {place}", numbers[place]);
+                return Err(parameter(what, value, "must be numbers, 0 or more"));
+            }
+        }
+        let sum: f64 = self.target.iter().sum();
+        if formulation == Formulation::Target && !((sum - 1.0).abs() <= SUM) {
+            let problem = "the proportions must sum to 1; divide them by their sum";
+            return Err(parameter("target", format!("sum {sum}"), problem));
+        }
+        if !self.wanted.is_empty() && self.wanted.iter().all(|b| *b == 0.0) {
+            return Err(parameter("wanted", 0, "some pair must be wanted"));
         }
         for (j, limit) in self.limits.iter().enumerate() {
             let what = format!("limit {}", j + 1);
             length(&what, limit.cost.len(), mdp.n_pairs(), "state-action pair")?;
             if let Some(pair) = limit.cost.iter().position(|c| !c.is_finite()) {
                 let value = format!("cost {} of pair {pair}", limit.cost[pair]);
-                return Err(bad(&what, value, "costs must be finite numbers"));
+                return Err(parameter(&what, value, "costs must be finite numbers"));
             }
             if !limit.budget.is_finite() {
                 let value = format!("budget {}", limit.budget);
-                return Err(bad(&what, value, "must be a finite number"));
+                return Err(parameter(&what, value, "must be a finite number"));
             }
         }
         Ok(())
@@ -150,34 +128,22 @@ impl Visits {
 /// actions that a state lacks are not read), or one per pair.
 pub fn per_pair(mdp: &Mdp, what: &str, numbers: &[f64]) -> Result<Vec<f64>> {
     let (n, labels) = (mdp.n_states(), mdp.n_action_labels());
-    if numbers.len() == mdp.n_pairs() && numbers.len() != n {
-        return Ok(numbers.to_vec());
-    }
-    let place = |s: usize, pair: usize| {
-        if numbers.len() == n {
-            s
-        } else {
-            s * labels + mdp.actions()[pair] as usize
-        }
-    };
-    if numbers.len() != n && numbers.len() != n * labels {
-        return Err(Error::Size {
+    let pairs = (0..n).flat_map(|s| mdp.pairs(s).map(move |pair| (s, pair)));
+    if numbers.len() == n {
+        Ok(pairs.map(|(s, _)| numbers[s]).collect())
+    } else if numbers.len() == mdp.n_pairs() {
+        Ok(numbers.to_vec())
+    } else if numbers.len() == n * labels {
+        let place = |(s, pair)| s * labels + mdp.actions()[pair] as usize;
+        Ok(pairs.map(|at| numbers[place(at)]).collect())
+    } else {
+        Err(Error::Size {
             what: what.to_owned(),
             expected: format!(
                 "{n} numbers, one per state, or {n} x {labels}, one per state and action"
             ),
             found: numbers.len().to_string(),
-        });
-    }
-    let states = (0..n).flat_map(|s| mdp.pairs(s).map(move |pair| (s, pair)));
-    Ok(states.map(|(s, pair)| numbers[place(s, pair)]).collect())
-}
-
-fn bad(name: &str, value: impl ToString, problem: impl Into<String>) -> Error {
-    Error::Parameter {
-        name: name.to_owned(),
-        value: value.to_string(),
-        problem: problem.into(),
+        })
     }
 }
 
@@ -190,15 +156,4 @@ fn length(what: &str, found: usize, expected: usize, each: &str) -> Result<()> {
         expected: format!("{expected} numbers, one per {each}"),
         found: found.to_string(),
     })
-}
-
-fn not_negative(what: &str, numbers: &[f64]) -> Result<()> {
-    match numbers.iter().position(|x| !(*x >= 0.0 && x.is_finite())) {
-        None => Ok(()),
-        Some(place) => Err(bad(
-            what,
-            format!("{} at place {place}", numbers[place]),
-            "must be numbers, 0 or more",
-        )),
-    }
 }

@@ -1,13 +1,16 @@
-//! Line search by slopes alone.
+//! Line search for the maximum of a concave function, by slopes alone.
 //!
-//! The slope of a concave function falls along a line, and slopes keep their digits where
-//! values have lost them to cancellation; so no value is compared.
+//! The slope of a concave function falls along a line. Slopes are compared instead of values because near the maximum values differ
+//! by less than their rounding, and slopes do not.
 
-/// A line search on the slope of a concave function.
+/// Where the maximum lies, as far as it is known.
 #[derive(Debug, Clone)]
 pub(crate) struct Bracket {
+    /// The slope at the start of the line.
     first: f64,
+    /// The farthest place before the maximum, and its slope.
     below: (f64, f64),
+    /// The last place seen beyond the maximum, and its slope.
     above: Option<(f64, f64)>,
 }
 
@@ -22,7 +25,8 @@ impl Bracket {
     }
 
     /// Where to look after seeing `slope` at `size`; nothing if that is good enough: at most
-    /// half of the first slope is left, on either side of the maximum.
+    /// half of the first slope is left, on either side of the maximum. Before the maximum is passed steps grow by three; then the zero
+    /// of the slope is interpolated, a twentieth of the bracket or more away from its ends.
     pub(crate) fn next(&mut self, size: f64, slope: f64) -> Option<f64> {
         if slope.abs() <= 0.5 * self.first {
             return None;

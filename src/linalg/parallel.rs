@@ -5,8 +5,9 @@
 
 use rayon::prelude::*;
 
-/// Vectors shorter than this are not worth sharing.
+/// Vectors shorter than this are not shared: waking the threads would take as long as the loop, some ten microseconds.
 const SHORT: usize = 1 << 15;
+/// Entries that one thread takes at a time: the shortest vectors that are shared have four chunks.
 const CHUNK: usize = 1 << 13;
 
 /// `out[i] = f(i, out[i])` for every `i`.

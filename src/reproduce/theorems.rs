@@ -61,7 +61,7 @@ fn check(name: String, mdp: &Mdp, policy: &Policy) -> Result<Checked> {
     let distances = Distances {
         infinity: Some(distance(Formulation::Infinity)?),
         frobenius: Some(distance(Formulation::Frobenius)?),
-        column_sum: column_sum::objective(mdp, policy),
+        column_sum: column_sum::value(mdp, policy.probabilities()),
     };
     let claims = paper_claims(n, &distances);
     let proven = certified(&chain);

@@ -4,7 +4,7 @@
 //! *Conjugate.* $\inf_\omega \langle r, \omega \rangle - \min_i \omega_i / b_i$ is 0 where $r \ge 0$ and $\sum r b = 1$ (put $\omega = t b +$ anything
 //! positive), so that $t \le L$; any $r \ge 0$ may be scaled to it, and $t \le L / \sum r b$.
 
-use super::{Conjugate, Form, Linear, Utility};
+use super::{Conjugate, Form, Linear, Utility, dot};
 use crate::formulation::occupancy::Occupancies;
 
 /// The least share of what is wanted.
@@ -19,16 +19,13 @@ impl Coverage {
         Coverage { wanted }
     }
 
-    /// The pair of which least is had.
+    /// The pair with the least $\omega_i / b_i$, and that share.
     fn least(&self, omega: &[f64]) -> (usize, f64) {
         let shares = omega.iter().zip(&self.wanted).enumerate();
         shares
             .filter(|(_, (_, b))| **b > 0.0)
             .map(|(pair, (x, b))| (pair, x / b))
-            .fold(
-                (0, f64::INFINITY),
-                |least, x| if x.1 < least.1 { x } else { least },
-            )
+            .fold((0, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
     }
 }
 
@@ -46,8 +43,7 @@ impl Utility for Coverage {
 
 impl Conjugate for Coverage {
     fn conjugate(&self, r: &[f64]) -> f64 {
-        let sum: f64 = r.iter().zip(&self.wanted).map(|(r, b)| r * b).sum();
-        if r.iter().all(|r| *r >= 0.0) && sum >= 1.0 {
+        if r.iter().all(|r| *r >= 0.0) && dot(r, &self.wanted) >= 1.0 {
             0.0
         } else {
             f64::NEG_INFINITY
@@ -55,7 +51,7 @@ impl Conjugate for Coverage {
     }
 
     fn at_most(&self, r: &[f64], level: f64) -> f64 {
-        let sum: f64 = r.iter().zip(&self.wanted).map(|(r, b)| r * b).sum();
+        let sum = dot(r, &self.wanted);
         if sum > 0.0 && r.iter().all(|r| *r >= 0.0) {
             (level / sum).max(0.0)
         } else {
@@ -65,9 +61,9 @@ impl Conjugate for Coverage {
 
     fn preferred(&self, out: &mut [f64]) {
         let sum: f64 = self.wanted.iter().sum();
-        out.iter_mut()
-            .zip(&self.wanted)
-            .for_each(|(x, b)| *x = b / sum);
+        for (x, b) in out.iter_mut().zip(&self.wanted) {
+            *x = b / sum;
+        }
     }
 
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {

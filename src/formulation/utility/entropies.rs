@@ -8,7 +8,7 @@
 //! *Best reward.* Beside potentials the best $r$ is the gradient at the $\omega$ that attains the same maximum over $\Delta_\xi$ with the
 //! advantages in place of $-r$. The bound is then that of [`entropy`](crate::formulation::entropy).
 
-use super::{Conjugate, Form, Linear, Utility};
+use super::{Conjugate, Form, Linear, Utility, dot};
 use crate::formulation::entropy::log_sum_exp;
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
@@ -33,8 +33,8 @@ impl Entropies {
         }
     }
 
-    /// $H(d) + \sum_s d_s \ln q_s = -\mathrm{KL}(d, q)$. States with $q_s = 0$ must not be visited; their weight is as small
-    /// as numbers are.
+    /// $H(d) + \sum_s d_s \ln q_s = -\mathrm{KL}(d, q)$. States with $q_s = 0$ must not be visited; theirs is the smallest positive
+    /// weight that a number can be.
     pub fn towards(mdp: &Mdp, q: &[f64]) -> Self {
         let mut entropies = Entropies::new(mdp, 0.0);
         let sum: f64 = q.iter().sum();
@@ -44,11 +44,12 @@ impl Entropies {
         entropies
     }
 
-    /// Calls `each` with the number and the pairs of every state.
+    /// The pairs of every state.
     fn states(&self) -> impl Iterator<Item = std::ops::Range<usize>> + Clone {
         self.first_pair.windows(2).map(|w| w[0]..w[1])
     }
 
+    /// $\tau \ln \sum_a e^{x_a / \tau}$, the largest $x_a$ at $\tau = 0$.
     fn psi(&self, row: impl Iterator<Item = f64> + Clone) -> f64 {
         if self.tau > 0.0 {
             self.tau * log_sum_exp(row.map(|x| x / self.tau))
@@ -65,11 +66,7 @@ fn entropy_of(x: f64) -> f64 {
 
 impl Utility for Entropies {
     fn value(&self, omega: &[f64]) -> f64 {
-        let mut value: f64 = omega
-            .iter()
-            .zip(&self.log_weights)
-            .map(|(x, w)| x * w)
-            .sum();
+        let mut value = dot(omega, &self.log_weights);
         for pairs in self.states() {
             let row = &omega[pairs];
             value += (1.0 - self.tau) * entropy_of(row.iter().sum());
@@ -85,11 +82,7 @@ impl Utility for Entropies {
         for pairs in self.states() {
             let state = (1.0 - self.tau) * log(omega[pairs.clone()].iter().sum());
             for pair in pairs {
-                let own = if self.tau > 0.0 {
-                    self.tau * log(omega[pair])
-                } else {
-                    0.0
-                };
+                let own = self.tau * log(omega[pair]);
                 out[pair] = state + own - 1.0 + self.log_weights[pair];
             }
         }
@@ -107,25 +100,15 @@ impl Conjugate for Entropies {
     fn reward(&self, xi: f64, advantage: &[f64], r: &mut [f64]) {
         let (mut row, mut p) = (Vec::new(), Vec::new());
         for pairs in self.states() {
+            let weighted = pairs.clone().map(|i| advantage[i] + self.log_weights[i]);
             row.clear();
-            row.extend(
-                pairs
-                    .clone()
-                    .map(|pair| advantage[pair] + self.log_weights[pair]),
-            );
+            row.extend(weighted);
             p.resize(row.len(), 0.0);
-            // with d(s) proportional to exp(theta) the gradient is, up to a constant, -theta + tau (H(p) .. - ln p)
-            if self.tau > 0.0 {
-                let theta = simplex::soft_maximum(&row, xi, self.tau, &mut p);
-                for (pair, p) in pairs.clone().zip(&p) {
-                    let log = p.max(f64::MIN_POSITIVE).ln();
-                    r[pair] = self.log_weights[pair] - theta - self.tau * log;
-                }
-            } else {
-                let theta = simplex::support(row.iter().copied(), xi);
-                for pair in pairs.clone() {
-                    r[pair] = self.log_weights[pair] - theta;
-                }
+            let theta = simplex::soft_maximum(&row, xi, self.tau, &mut p);
+            // the gradient ln w - ln d - tau ln p - 1 at d proportional to exp(theta), but for a constant
+            for (pair, p) in pairs.zip(&p) {
+                let log = p.max(f64::MIN_POSITIVE).ln();
+                r[pair] = self.log_weights[pair] - theta - self.tau * log;
             }
         }
     }
@@ -149,13 +132,10 @@ impl Conjugate for Entropies {
     }
 
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
-        let mut log_weights: Vec<f64> = Vec::with_capacity(part.mdp().n_pairs());
-        for pair in 0..part.mdp().n_pairs() {
-            // merged pairs are played evenly: their entropy is a weight of the state
-            let group = part.group(pair);
-            let n = group.len() as f64;
-            let mean = group.iter().map(|p| self.log_weights[*p]).sum::<f64>() / n;
-            log_weights.push(mean + self.tau * n.ln());
+        // n merged pairs are played evenly, which adds ln n to the entropy of the state's actions
+        let mut log_weights = part.means(&self.log_weights);
+        for (pair, w) in log_weights.iter_mut().enumerate() {
+            *w += self.tau * (part.group(pair).len() as f64).ln();
         }
         Box::new(Entropies {
             first_pair: part.mdp().first_pair().to_vec(),

@@ -6,14 +6,14 @@
 //! the utility of every policy. A utility is therefore three functions: value, gradient, conjugate. A fourth, its curvature,
 //! is what Newton's method asks for.
 
+mod average;
 mod coverage;
 mod entropies;
-mod linear;
 mod model_error;
 
+pub use average::Average;
 pub use coverage::Coverage;
 pub use entropies::Entropies;
-pub use linear::Average;
 pub use model_error::{ModelError, errors};
 
 use super::occupancy::Occupancies;
@@ -42,28 +42,27 @@ pub trait Conjugate: Utility {
     /// $P_\rho V - V - \sum_j y_j c_j$ per pair. Otherwise `r` stays as it is.
     fn reward(&self, _xi: f64, _advantage: &[f64], _r: &mut [f64]) {}
 
-    /// What one would visit if nothing stood in the way: the $\omega \ge 0$, $\sum \omega = 1$ with the greatest utility, where the
-    /// interior-point method begins.
+    /// The $\omega \ge 0$, $\sum \omega = 1$ with the greatest utility, stationary or not: where the interior-point method begins.
     fn preferred(&self, out: &mut [f64]);
 
     /// The same utility of the occupancies of a part of the model.
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate>;
 
-    /// Linearises the gradient: to first order it is `pair.0 - pair.1 * change` of the occupancy of a pair plus
-    /// `state.0 - state.1 * change` of that of its state. `r` and `state_r` are the rewards at hand, the same split in two, for
-    /// those to whom the products of rewards and occupancies are nearer to linear than the gradient.
+    /// Linearises the gradient at $\omega$, with $d$ its state marginal: to first order it is `pair - pair_slope * change` in the
+    /// occupancy of a pair plus `state - state_slope * change` in that of its state. The reward `r` at hand is close to the gradient;
+    /// a utility whose gradient is far from linear may use it to linearise another equation with the same solution.
     fn linearise(&self, omega: &[f64], d: &[f64], r: &[f64], out: &mut Linear);
 
-    /// What it is made of.
+    /// The standard function that it is.
     fn form(&self) -> Form<'_>;
 }
 
-/// The standard functions that utilities are made of, for those who state them to other solvers.
+/// The standard functions that utilities are, for stating them to a general solver.
 #[derive(Debug, Clone, Copy)]
 pub enum Form<'a> {
     /// $(1 - \tau) H(d) + \tau H(\omega) + \sum \omega \ln w$: $\ln w$ and $\tau$.
     Entropies(&'a [f64], f64),
-    /// $\max t$ subject to $\omega \ge t\, b$, which has no gradient worth having: $b$.
+    /// $\max t$ subject to $\omega \ge t\, b$, which is not smooth: $b$.
     Floor(&'a [f64]),
     /// $-\sum c / (\omega + m)$: $c$ and $m$.
     Inverse(&'a [f64], &'a [f64]),
@@ -71,7 +70,7 @@ pub enum Form<'a> {
     Average(&'a [f64]),
 }
 
-/// A gradient, linearised; see [`Conjugate::linearise`].
+/// A linearised gradient; see [`Conjugate::linearise`].
 #[derive(Debug, Clone, Default)]
 pub struct Linear {
     /// The gradient's part of each pair.
@@ -82,4 +81,8 @@ pub struct Linear {
     pub state: Vec<f64>,
     /// Minus its slope.
     pub state_slope: Vec<f64>,
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -10,12 +10,12 @@
 //! at $\omega + m = \sqrt{c / r}$, or at $\omega = 0$ where that is less than $m$. Leaving $\omega \ge 0$ out of account bounds it from below in either
 //! case: $f^*(r) \ge 2 \sum \sqrt{c r} - \sum r m$, and $f \le -(\sum \sqrt{c r})^2 / (L + \sum r m)$.
 
-use super::{Conjugate, Form, Linear, Utility};
+use super::{Conjugate, Form, Linear, Utility, dot};
 use crate::formulation::occupancy::Occupancies;
 use crate::model::Mdp;
 
-/// Rows whose error is below this are known for sure, but for rounding.
-const NONE: f64 = 1e-12;
+/// A row whose error is below this leads to one state for sure: its probability of one is rounded.
+const ROUNDING: f64 = 1e-12;
 
 /// The expected error of the estimated model, negated.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ impl ModelError {
         ModelError { c, had }
     }
 
-    /// $c$, $m$ and the visits of every pair.
+    /// $c$ and $\omega + m$ of every pair.
     fn terms<'a>(&'a self, omega: &'a [f64]) -> impl Iterator<Item = (f64, f64)> + 'a {
         let tries = omega.iter().zip(&self.had).map(|(x, m)| x + m);
         self.c.iter().copied().zip(tries)
@@ -55,7 +55,7 @@ pub fn errors(mdp: &Mdp) -> Vec<f64> {
             squares += p * (p + 2.0 * share);
         }
         let error = 1.0 - squares;
-        if error < NONE { 0.0 } else { error }
+        if error < ROUNDING { 0.0 } else { error }
     };
     (0..mdp.n_pairs()).map(of).collect()
 }
@@ -80,10 +80,6 @@ fn roots(c: &[f64], r: &[f64]) -> f64 {
     c.iter().zip(r).map(|(c, r)| (c * r).sqrt()).sum()
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
 impl Conjugate for ModelError {
     fn conjugate(&self, r: &[f64]) -> f64 {
         if r.iter().all(|r| *r >= 0.0) {
@@ -102,7 +98,7 @@ impl Conjugate for ModelError {
         if level > 0.0 {
             -roots * roots / level
         } else if roots > 0.0 {
-            // no occupancy has so little reward
+            // r >= 0 rewards every occupancy: one with <r, omega + m> <= 0 does not exist
             f64::NEG_INFINITY
         } else {
             0.0
@@ -110,15 +106,16 @@ impl Conjugate for ModelError {
     }
 
     fn preferred(&self, out: &mut [f64]) {
-        // c / x^2 is the same everywhere; samples had are left out of account
+        // without samples had the gradient c / x^2 is the same everywhere at the maximum; with them this is near enough to begin
         let sum: f64 = self.c.iter().map(|c| c.sqrt()).sum();
-        out.iter_mut()
-            .zip(&self.c)
-            .for_each(|(x, c)| *x = c.sqrt() / sum);
+        for (x, c) in out.iter_mut().zip(&self.c) {
+            *x = c.sqrt() / sum;
+        }
     }
 
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
-        // merged pairs are played evenly, each a share of their state; samples had of them count as if they were even, too
+        // n merged pairs are played evenly, x / n each: sum c_i / (x / n + m_i) = n sum c_i / (x + n m_i). With the mean m of the m_i,
+        // weighted by c_i, in their place it is n (sum c_i) / (x + n m): the same where the m_i are equal, else less (Jensen)
         let (mut c, mut had) = (Vec::new(), Vec::new());
         for pair in 0..part.mdp().n_pairs() {
             let group = part.group(pair);
@@ -132,8 +129,9 @@ impl Conjugate for ModelError {
     }
 
     fn linearise(&self, omega: &[f64], _d: &[f64], r: &[f64], out: &mut Linear) {
-        // Let y = c / (r x^2), which is 1 where the reward is the gradient. Far from there y = 1 and ln y = 0 say the same, but
-        // either asks for too much on one side: a reward that grows without need, or one below zero. The milder of the two does not.
+        // Let y = c / (r x^2), which is 1 where the reward r is the gradient. The equations y = 1 and ln y = 0 have the same
+        // solution; far from it Newton's step for y = 1 overshoots where y > 1 (r grows too much), that for ln y = 0 where y < 1
+        // (r falls below zero). So each is used on the side where its step is the shorter one.
         for (pair, (c, x)) in self.terms(omega).enumerate() {
             if c > 0.0 {
                 let r = r[pair].max(f64::MIN_POSITIVE);

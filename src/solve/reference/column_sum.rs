@@ -1,4 +1,4 @@
-//! Column Sum as a linear program (the paper's appendix).
+//! Column Sum as the linear program of the paper's appendix B.2, with $\xi$ beside it.
 
 use super::program::Program;
 use crate::error::Result;
@@ -12,24 +12,22 @@ pub(in crate::solve) fn solve(
     problem: &Problem,
     driver: &mut Driver<'_>,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
-    let n = mdp.n_states();
     let mut program = Program::default();
     let policy = super::policy_variables(&mut program, mdp, problem.xi);
-    let spread = super::spread_variable(&mut program, mdp, policy);
-    let height = program.variables(n, 1.0);
-    let columns = super::column_terms(mdp, policy, spread);
-    let mut first = 0;
+    let columns = super::column_sums(&mut program, mdp, policy);
+    let height = program.variables(mdp.n_states(), 1.0);
+    let mut rows = Vec::with_capacity(columns.len());
     for (t, terms) in columns.iter().enumerate() {
+        let height = [(height + t, -1.0)];
         let negative = terms.iter().map(|&(j, v)| (j, -v));
-        let row = program.at_most(negative.chain([(height + t, -1.0)]), -1.0);
-        if t == 0 {
-            first = row;
-        }
-        program.at_most(terms.iter().copied().chain([(height + t, -1.0)]), 1.0);
+        let lacking = program.at_most(negative.chain(height), -1.0);
+        let too_much = program.at_most(terms.iter().copied().chain(height), 1.0);
+        rows.push((lacking, too_much));
     }
-    let answer = program.solve(driver)?;
-    let y = (0..n)
-        .map(|t| answer.at_most[first + 2 * t] - answer.at_most[first + 2 * t + 1])
-        .collect();
-    Ok((answer.x[policy..policy + mdp.n_pairs()].to_vec(), y))
+    let mut answer = program.solve(driver)?;
+    let z = &answer.at_most;
+    let y = rows.iter().map(|&(lacking, over)| z[lacking] - z[over]);
+    let y = y.collect();
+    answer.x.truncate(mdp.n_pairs());
+    Ok((answer.x, y))
 }

@@ -1,67 +1,30 @@
 //! Dual and State Entropy over the exponential cone.
 
-use super::program::Program;
+use super::Flow;
+use super::program::{Program, pick};
 use crate::error::Result;
 use crate::formulation::Problem;
 use crate::formulation::entropy::Target;
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
 
-/// Maximises $H(\omega)$ or $H(d)$, for a [`Target`]: weights of states, and $\tau$ times the conditional entropy
-/// $H(\omega) - H(d)$ in the latter case. Returns the policy of $\omega$ and the
-/// potentials $V$.
+/// Maximises $H(\omega)$ (the paper's (10)) or $H(d)$ (its (3)), for a [`Target`]: weights of states, and $\tau$ times the
+/// conditional entropy $H(\omega) - H(d)$ in the latter case. Returns $\omega$ and the potentials $V$, the multipliers of the flows.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
     target: &Target,
     driver: &mut Driver<'_>,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
-    let n = mdp.n_states();
     let mut program = Program::default();
-    let flow = program.variables(mdp.n_pairs(), 0.0);
-    for s in 0..n {
-        for pair in mdp.pairs(s) {
-            program.cost(flow + pair, -target.log_weight(s));
-        }
-    }
-    let spread = super::spread_variable(&mut program, mdp, flow);
-    let arrivals = super::column_terms(mdp, flow, spread);
-    let mut first = 0;
-    for (t, mut terms) in arrivals.into_iter().enumerate() {
-        terms.extend(mdp.pairs(t).map(|pair| (flow + pair, -1.0)));
-        let row = program.equal(terms, 0.0);
-        if t == 0 {
-            first = row;
-        }
-    }
-    program.equal((0..mdp.n_pairs()).map(|pair| (flow + pair, 1.0)), 1.0);
-    for s in 0..n {
-        for pair in mdp.pairs(s) {
-            let share = mdp.pairs(s).map(|other| (flow + other, problem.xi));
-            program.at_most(share.chain([(flow + pair, -1.0)]), 0.0);
-        }
-    }
-    // H(d) + tau (H(omega) - H(d))
+    let flow = Flow::add(&mut program, mdp, (problem.xi, 0.0), &[], 1.0);
+    let states = 0..mdp.n_states();
+    let log_weights = states.flat_map(|s| mdp.pairs(s).map(move |_| target.log_weight(s)));
+    let log_weights: Vec<f64> = log_weights.collect();
     let tau = target.temperature(problem.formulation);
-    if tau > 0.0 {
-        for pair in 0..mdp.n_pairs() {
-            let height = program.variables(1, -tau);
-            program.entropy(height, flow + pair);
-        }
-    }
-    if tau < 1.0 {
-        for s in 0..n {
-            let visits = program.variables(1, 0.0);
-            let terms = mdp.pairs(s).map(|pair| (flow + pair, -1.0));
-            program.equal(terms.chain([(visits, 1.0)]), 0.0);
-            let height = program.variables(1, tau - 1.0);
-            program.entropy(height, visits);
-        }
-    }
-    let answer = program.solve(driver)?;
-    let omega = &answer.x[flow..flow + mdp.n_pairs()];
-    // minimising -H: stationarity reads ln omega + 1 + ... + V(arrivals) - V(s) = 0, so the
-    // potentials of the maximisation are the negated multipliers
-    let potentials = (0..n).map(|t| -answer.equal[first + t]).collect();
-    Ok((omega.to_vec(), potentials))
+    flow.maximise_entropies(&mut program, mdp, &log_weights, tau);
+    let mut answer = program.solve(driver)?;
+    let potentials = pick(&answer.equal, &flow.balance);
+    answer.x.truncate(mdp.n_pairs());
+    Ok((answer.x, potentials))
 }

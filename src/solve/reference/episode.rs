@@ -6,6 +6,9 @@ use crate::formulation::episode::Episode;
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
 
+/// The least average that a logarithm is taken of, where rounding leaves zero or less of a state that is reached.
+const LEAST: f64 = 1e-300;
+
 /// Returns the flows, one per step and pair (zero where nothing is visited), and $u = -\ln \bar d$.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
@@ -17,18 +20,7 @@ pub(in crate::solve) fn solve(
     let share = 1.0 / steps as f64;
     let mut program = Program::default();
     let flow = program.variables(pairs * steps, 0.0);
-    let mut arriving = vec![Vec::new(); n];
-    for pair in 0..pairs {
-        let row = mdp.row(pair);
-        for (t, p) in row.entries() {
-            arriving[t].push((pair, p));
-        }
-        if row.spread > 0.0 {
-            for list in &mut arriving {
-                list.push((pair, row.spread / n as f64));
-            }
-        }
-    }
+    let arrivals = super::arrivals(mdp, 0..pairs, 0);
     for t in 0..steps {
         let at = |pair: usize| flow + t * pairs + pair;
         for s in 0..n {
@@ -36,11 +28,11 @@ pub(in crate::solve) fn solve(
             if t == 0 {
                 program.equal(own, mdp.start()[s]);
             } else {
-                let before = arriving[s].iter();
+                let before = arrivals[s].iter();
                 let before = before.map(|&(pair, p)| (at(pair) - pairs, -p));
                 program.equal(own.chain(before), 0.0);
             }
-            // every flow has its share of the state's
+            // omega_t(s,a) >= xi d_t(s)
             for pair in mdp.pairs(s) {
                 let others = mdp.pairs(s).map(|other| {
                     let own = if other == pair { -1.0 } else { 0.0 };
@@ -55,17 +47,13 @@ pub(in crate::solve) fn solve(
         let visits = (0..steps).flat_map(|t| mdp.pairs(s).map(move |pair| t * pairs + pair));
         let visits = visits.map(|k| (flow + k, share));
         program.equal(visits.chain([(average + s, -1.0)]), 0.0);
-        let height = program.variables(1, -1.0);
-        program.entropy(height, average + s);
+        program.entropy(average + s, -1.0);
     }
     for s in (0..n).filter(|&s| !reached[s]) {
         program.equal([(average + s, 1.0)], 0.0);
     }
     let answer = program.solve(driver)?;
-    let u = answer.x[average..average + n]
-        .iter()
-        .zip(reached)
-        .map(|(d, here)| if *here { -d.max(1e-300).ln() } else { 0.0 })
-        .collect();
-    Ok((answer.x[flow..flow + pairs * steps].to_vec(), u))
+    let averages = answer.x[average..average + n].iter().zip(reached);
+    let u = averages.map(|(d, here)| if *here { -d.max(LEAST).ln() } else { 0.0 });
+    Ok((answer.x[..pairs * steps].to_vec(), u.collect()))
 }

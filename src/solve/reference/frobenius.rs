@@ -1,6 +1,6 @@
 //! Frobenius over the second-order cone with all $S^2$ entries of the target: small models only.
 
-use super::program::Program;
+use super::program::{Program, pick};
 use crate::error::Result;
 use crate::formulation::Problem;
 use crate::formulation::frobenius::bound;
@@ -17,55 +17,29 @@ pub(in crate::solve) fn solve(
     let mut program = Program::default();
     let policy = super::policy_variables(&mut program, mdp, problem.xi);
     let target = program.variables(n * n, 0.0);
-    for entry in target..target + n * n {
-        program.at_most([(entry, -1.0)], 0.0);
-        if problem.zeta < 1.0 {
-            program.at_most([(entry, 1.0)], problem.zeta);
-        }
-    }
-    let mut first = 0;
+    super::between_zero_and(&mut program, target..target + n * n, problem.zeta);
+    let (mut rows, mut columns) = (Vec::new(), Vec::new());
     for i in 0..n {
-        let row = program.equal((0..n).map(|j| (target + i * n + j, 1.0)), 1.0);
-        program.equal((0..n).map(|j| (target + j * n + i, 1.0)), 1.0);
-        if i == 0 {
-            first = row;
-        }
+        rows.push(program.equal((0..n).map(|j| (target + i * n + j, 1.0)), 1.0));
+        columns.push(program.equal((0..n).map(|j| (target + j * n + i, 1.0)), 1.0));
     }
     let length = program.variables(1, 1.0);
-    program.norm([(length, 1.0)]);
-    for s in 0..n {
-        let mut terms: Vec<Vec<(usize, f64)>> =
-            (0..n).map(|t| vec![(target + s * n + t, 1.0)]).collect();
-        for pair in mdp.pairs(s) {
-            let row = mdp.row(pair);
-            for (t, p) in row.entries() {
-                terms[t].push((policy + pair, -p));
-            }
-            if row.spread > 0.0 {
-                for list in &mut terms {
-                    list.push((policy + pair, -row.spread / n as f64));
-                }
-            }
+    let differences = (0..n).flat_map(|s| {
+        let mut cells = super::arrivals(mdp, mdp.pairs(s), policy);
+        for (t, terms) in cells.iter_mut().enumerate() {
+            terms.iter_mut().for_each(|term| term.1 = -term.1);
+            terms.push((target + s * n + t, 1.0));
         }
-        for list in terms {
-            program.norm(list);
-        }
-    }
+        cells
+    });
+    program.norm(length, differences);
     let answer = program.solve(driver)?;
-    let multipliers = |kind: usize| -> Vec<f64> {
-        (0..n)
-            .map(|i| -answer.equal[first + 2 * i + kind])
-            .collect()
+    let multipliers = |rows| -> Vec<f64> {
+        let all = pick(&answer.equal, rows);
+        all.iter().map(|z| -z).collect()
     };
-    let g: Vec<f64> = answer.norm[1..].iter().map(|z| -z).collect();
-    Ok((
-        answer.x[policy..policy + mdp.n_pairs()].to_vec(),
-        bound(
-            mdp,
-            (problem.xi, problem.zeta),
-            &g,
-            &multipliers(0),
-            &multipliers(1),
-        ),
-    ))
+    let (alpha, beta) = (multipliers(&rows), multipliers(&columns));
+    let g: Vec<f64> = answer.conic[1..].iter().map(|z| -z).collect();
+    let proven = bound(mdp, (problem.xi, problem.zeta), &g, &alpha, &beta);
+    Ok((answer.x[..mdp.n_pairs()].to_vec(), proven))
 }

@@ -6,20 +6,25 @@ use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus, S
 use crate::error::{Error, Result};
 use crate::solve::driver::Driver;
 
-/// Asked of Clarabel; what it reached is judged by the certificate.
+/// Gap and violation asked of Clarabel, as small as it can usually reach in double precision. What it did reach is judged by the
+/// certificate.
 const TOLERANCE: f64 = 1e-11;
 
-/// `minimise linear . x` subject to rows of five kinds.
+/// A term $a_j x_j$ of a row: the variable's number $j$ and its coefficient.
+pub(super) type Term = (usize, f64);
+
+/// `minimise cost . x` subject to equations, inequalities, and rows that lie in other cones.
 #[derive(Debug, Default)]
 pub(super) struct Program {
-    linear: Vec<f64>,
+    cost: Vec<f64>,
     equal: Rows,
     at_most: Rows,
-    second_order: Rows,
-    exponential: Rows,
-    hyperbolic: Rows,
+    conic: Rows,
+    /// The cones of the rows `conic`, in their order.
+    cones: Vec<SupportedConeT<f64>>,
 }
 
+/// Rows $a x + \text{slack} = b$, the slack in a cone.
 #[derive(Debug, Default)]
 struct Rows {
     rows: Vec<usize>,
@@ -29,7 +34,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn push(&mut self, terms: impl IntoIterator<Item = (usize, f64)>, right: f64) -> usize {
+    /// Adds a row; returns its number.
+    fn push(&mut self, terms: impl IntoIterator<Item = Term>, right: f64) -> usize {
         let row = self.right.len();
         for (column, value) in terms {
             self.rows.push(row);
@@ -41,88 +47,80 @@ impl Rows {
     }
 }
 
-/// What came back: the point and one multiplier per row of each kind.
+/// What came back: the point, and one multiplier per row of each kind.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) x: Vec<f64>,
     pub(super) equal: Vec<f64>,
     pub(super) at_most: Vec<f64>,
-    pub(super) norm: Vec<f64>,
+    pub(super) conic: Vec<f64>,
 }
 
 impl Program {
     /// Adds `n` variables with the same cost; returns the first one's number.
     pub(super) fn variables(&mut self, n: usize, cost: f64) -> usize {
-        let first = self.linear.len();
-        self.linear.resize(first + n, cost);
+        let first = self.cost.len();
+        self.cost.resize(first + n, cost);
         first
     }
 
-    /// Sets a variable's cost.
-    pub(super) fn cost(&mut self, variable: usize, cost: f64) {
-        self.linear[variable] = cost;
+    /// Maximises `terms . x`, beside what has a cost already.
+    pub(super) fn maximise(&mut self, terms: impl IntoIterator<Item = Term>) {
+        for (variable, worth) in terms {
+            self.cost[variable] = -worth;
+        }
     }
 
-    /// `terms . x = right`.
-    pub(super) fn equal(
-        &mut self,
-        terms: impl IntoIterator<Item = (usize, f64)>,
-        right: f64,
-    ) -> usize {
+    /// `terms . x = right`; returns the row's number among the equations.
+    pub(super) fn equal(&mut self, terms: impl IntoIterator<Item = Term>, right: f64) -> usize {
         self.equal.push(terms, right)
     }
 
-    /// `terms . x <= right`.
-    pub(super) fn at_most(
-        &mut self,
-        terms: impl IntoIterator<Item = (usize, f64)>,
-        right: f64,
-    ) -> usize {
+    /// `terms . x <= right`; returns the row's number among the inequalities.
+    pub(super) fn at_most(&mut self, terms: impl IntoIterator<Item = Term>, right: f64) -> usize {
         self.at_most.push(terms, right)
     }
 
-    /// Adds `terms . x` as the next component of the one vector whose first component bounds
-    /// the Euclidean norm of the others.
-    pub(super) fn norm(&mut self, terms: impl IntoIterator<Item = (usize, f64)>) {
-        let negated = terms.into_iter().map(|(j, v)| (j, -v));
-        self.second_order.push(negated, 0.0);
+    /// The Euclidean norm of the vector whose components are `terms . x` is at most `length`.
+    pub(super) fn norm(&mut self, length: usize, components: impl IntoIterator<Item = Vec<Term>>) {
+        let first = self.conic.push([(length, -1.0)], 0.0);
+        for terms in components {
+            let negated = terms.into_iter().map(|(j, v)| (j, -v));
+            self.conic.push(negated, 0.0);
+        }
+        let size = self.conic.right.len() - first;
+        self.cones.push(SupportedConeT::SecondOrderConeT(size));
     }
 
-    /// `height <= -x ln x`, through the cone $\{(h, x, 1): x e^{h/x} \le 1\}$.
-    pub(super) fn entropy(&mut self, height: usize, x: usize) {
-        self.exponential.push([(height, -1.0)], 0.0);
-        self.exponential.push([(x, -1.0)], 0.0);
-        self.exponential.push([], 1.0);
+    /// A new variable of the given cost that is at most $-x \ln x$, through the cone $\{(h, x, 1): x e^{h/x} \le 1\}$.
+    pub(super) fn entropy(&mut self, x: usize, cost: f64) {
+        let height = self.variables(1, cost);
+        self.conic.push([(height, -1.0)], 0.0);
+        self.conic.push([(x, -1.0)], 0.0);
+        self.conic.push([], 1.0);
+        self.cones.push(SupportedConeT::ExponentialConeT());
     }
 
     /// `height >= 1 / x`, through the cone $(h + x)^2 \ge (h - x)^2 + 4$.
     pub(super) fn inverse(&mut self, height: usize, x: usize) {
-        self.hyperbolic.push([(height, -1.0), (x, -1.0)], 0.0);
-        self.hyperbolic.push([(height, -1.0), (x, 1.0)], 0.0);
-        self.hyperbolic.push([], 2.0);
+        self.conic.push([(height, -1.0), (x, -1.0)], 0.0);
+        self.conic.push([(height, -1.0), (x, 1.0)], 0.0);
+        self.conic.push([], 2.0);
+        self.cones.push(SupportedConeT::SecondOrderConeT(3));
     }
 
-    /// Runs Clarabel. Reduced accuracy is not an error here: the certificate, computed elsewhere from the
-    /// model, judges the point. Stops for the driver's clock and observer.
-    pub(super) fn solve(&self, driver: &mut Driver<'_>) -> Result<Answer> {
-        let n = self.linear.len();
+    /// Runs Clarabel within the driver's time limit. Reduced accuracy is not an error here: the certificate, computed elsewhere
+    /// from the model, judges the point.
+    pub(super) fn solve(self, driver: &mut Driver<'_>) -> Result<Answer> {
+        let n = self.cost.len();
         let (n_equal, n_at_most) = (self.equal.right.len(), self.at_most.right.len());
-        let n_norm = self.second_order.right.len();
-        let n_exponential = self.exponential.right.len();
         let (mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        let mut right = Vec::with_capacity(n_equal + n_at_most + n_norm + n_exponential);
-        for part in [
-            &self.equal,
-            &self.at_most,
-            &self.second_order,
-            &self.exponential,
-            &self.hyperbolic,
-        ] {
-            let offset = right.len();
-            rows.extend(part.rows.iter().map(|r| r + offset));
-            columns.extend_from_slice(&part.columns);
-            values.extend_from_slice(&part.values);
-            right.extend_from_slice(&part.right);
+        let mut right: Vec<f64> = Vec::new();
+        for part in [self.equal, self.at_most, self.conic] {
+            rows.extend(part.rows.iter().map(|row| row + right.len()));
+            columns.extend(part.columns);
+            values.extend(part.values);
+            right.extend(part.right);
         }
         let matrix = CscMatrix::new_from_triplets(right.len(), n, rows, columns, values);
         let quadratic = CscMatrix::zeros((n, n));
@@ -130,15 +128,9 @@ impl Program {
             SupportedConeT::ZeroConeT(n_equal),
             SupportedConeT::NonnegativeConeT(n_at_most),
         ];
-        if n_norm > 0 {
-            cones.push(SupportedConeT::SecondOrderConeT(n_norm));
-        }
-        cones.extend((0..n_exponential / 3).map(|_| SupportedConeT::ExponentialConeT()));
-        let n_hyperbolic = self.hyperbolic.right.len();
-        cones.extend((0..n_hyperbolic / 3).map(|_| SupportedConeT::SecondOrderConeT(3)));
+        cones.extend(self.cones);
         let settings = DefaultSettings {
             verbose: false,
-            max_iter: 200,
             time_limit: driver.seconds_left(),
             tol_gap_abs: TOLERANCE,
             tol_gap_rel: TOLERANCE,
@@ -147,7 +139,7 @@ impl Program {
             ..DefaultSettings::default()
         };
         let mut solver =
-            DefaultSolver::new(&quadratic, &self.linear, &matrix, &right, &cones, settings)
+            DefaultSolver::new(&quadratic, &self.cost, &matrix, &right, &cones, settings)
                 .map_err(|e| Error::Unsupported(format!("the conic solver refused: {e}")))?;
         solver.solve();
         driver.count(solver.solution.iterations as usize);
@@ -166,7 +158,12 @@ impl Program {
             x: solver.solution.x.clone(),
             equal: z[..n_equal].to_vec(),
             at_most: z[n_equal..n_equal + n_at_most].to_vec(),
-            norm: z[n_equal + n_at_most..n_equal + n_at_most + n_norm].to_vec(),
+            conic: z[n_equal + n_at_most..].to_vec(),
         })
     }
+}
+
+/// The multipliers of some rows.
+pub(super) fn pick(multipliers: &[f64], rows: &[usize]) -> Vec<f64> {
+    rows.iter().map(|row| multipliers[*row]).collect()
 }

@@ -1,6 +1,8 @@
-//! A long-run average reward, $\sum \omega\, w$: what limits are measured by. Its conjugate is 0 at $r = w$.
+//! A long-run average reward, $\sum \omega\, w$: what limits are measured by.
+//!
+//! *Conjugate.* $\inf_\omega \langle r - w, \omega \rangle$ over $\omega \ge 0$, $\sum \omega = 1$ is the least entry of $r - w$.
 
-use super::{Conjugate, Form, Linear, Utility};
+use super::{Conjugate, Form, Linear, Utility, dot};
 use crate::formulation::occupancy::Occupancies;
 
 /// A reward per pair.
@@ -18,7 +20,7 @@ impl Average {
 
 impl Utility for Average {
     fn value(&self, omega: &[f64]) -> f64 {
-        omega.iter().zip(&self.reward).map(|(x, w)| x * w).sum()
+        dot(omega, &self.reward)
     }
 
     fn gradient(&self, _omega: &[f64], out: &mut [f64]) {
@@ -28,7 +30,6 @@ impl Utility for Average {
 
 impl Conjugate for Average {
     fn conjugate(&self, r: &[f64]) -> f64 {
-        // sum omega = 1: the infimum is the least difference
         let differences = r.iter().zip(&self.reward).map(|(r, w)| r - w);
         differences.fold(f64::INFINITY, f64::min)
     }
@@ -38,7 +39,7 @@ impl Conjugate for Average {
     }
 
     fn preferred(&self, out: &mut [f64]) {
-        // the best pair alone is no place to begin
+        // the best pair alone, which is the maximiser, is a boundary point: no place to begin for an interior-point method
         out.fill(1.0 / self.reward.len() as f64);
     }
 
