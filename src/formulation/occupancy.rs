@@ -240,7 +240,14 @@ impl Occupancies {
         };
         let best = (0..self.part.mdp.n_states())
             .map(of)
-            .fold(f64::NEG_INFINITY, f64::max);
+            // a state whose value is no number proves nothing
+            .fold(f64::NEG_INFINITY, |best, x| {
+                if x.is_nan() {
+                    f64::INFINITY
+                } else {
+                    best.max(x)
+                }
+            });
         let budgets: f64 = limits.iter().zip(prices).map(|(l, y)| l.budget * y).sum();
         best + budgets
     }

@@ -39,6 +39,88 @@ pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
     parts.iter().sum()
 }
 
+/// Numbers that are folded side by side, so that the processor need not wait for one result before it begins the next.
+const LANES: usize = 8;
+
+/// `out[i] = f(out[i], [a[i], b[i], ...])` for every `i` and input vectors of the same length.
+pub(crate) fn map<const N: usize>(
+    out: &mut [f64],
+    inputs: [&[f64]; N],
+    f: impl Fn(f64, [f64; N]) -> f64 + Sync,
+) {
+    let run = |out: &mut [f64], inputs: [&[f64]; N]| {
+        let n = out.len();
+        // with all lengths known to be equal the loop has no checks in it
+        let inputs = inputs.map(|v| &v[..n]);
+        for i in 0..n {
+            out[i] = f(out[i], std::array::from_fn(|k| inputs[k][i]));
+        }
+    };
+    if out.len() < SHORT {
+        return run(out, inputs);
+    }
+    out.par_chunks_mut(CHUNK).enumerate().for_each(|(c, part)| {
+        let range = c * CHUNK..c * CHUNK + part.len();
+        run(part, inputs.map(|v| &v[range.clone()]));
+    });
+}
+
+/// Folds `[a[i], b[i], ...]` for every `i` into `start`, which `join` leaves as it is, in lanes and chunks that are joined in order.
+pub(crate) fn fold<const N: usize>(
+    inputs: [&[f64]; N],
+    start: f64,
+    fold: impl Fn(f64, [f64; N]) -> f64 + Sync,
+    join: impl Fn(f64, f64) -> f64 + Sync,
+) -> f64 {
+    let n = inputs[0].len();
+    let run = |from: usize, to: usize| {
+        let inputs = inputs.map(|v| &v[from..to]);
+        let mut lanes = [start; LANES];
+        let whole = (to - from) / LANES * LANES;
+        for i in (0..whole).step_by(LANES) {
+            for (lane, x) in lanes.iter_mut().enumerate() {
+                *x = fold(*x, std::array::from_fn(|k| inputs[k][i + lane]));
+            }
+        }
+        for i in whole..to - from {
+            let x = &mut lanes[i - whole];
+            *x = fold(*x, std::array::from_fn(|k| inputs[k][i]));
+        }
+        lanes.into_iter().fold(start, &join)
+    };
+    if n < SHORT {
+        return run(0, n);
+    }
+    let parts: Vec<f64> = (0..n.div_ceil(CHUNK))
+        .into_par_iter()
+        .map(|c| run(c * CHUNK, ((c + 1) * CHUNK).min(n)))
+        .collect();
+    parts.into_iter().fold(start, join)
+}
+
+/// $\sum_i a_i b_i$.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    fold([a, b], 0.0, |sum, [a, b]| sum + a * b, |x, y| x + y)
+}
+
+/// $\max_i |a_i b_i|$; not a number if one of them is none.
+pub(crate) fn largest_product(a: &[f64], b: &[f64]) -> f64 {
+    // false for what is no number, which then stays
+    let larger = |most: f64, x: f64| if x <= most { most } else { x };
+    fold(
+        [a, b],
+        0.0,
+        |most, [a, b]| larger(most, (a * b).abs()),
+        larger,
+    )
+}
+
+/// $\max_i |a_i|$; not a number if one of them is none.
+pub(crate) fn largest(a: &[f64]) -> f64 {
+    let larger = |most: f64, x: f64| if x <= most { most } else { x };
+    fold([a], 0.0, |most, [a]| larger(most, a.abs()), larger)
+}
+
 /// Calls `f(block, part)` for every block of a vector whose blocks begin at `first` (one more
 /// entry than blocks): the pairs of each state.
 pub(crate) fn blocks(first: &[usize], out: &mut [f64], f: impl Fn(usize, &mut [f64]) + Sync) {
@@ -53,11 +135,14 @@ pub(crate) fn blocks(first: &[usize], out: &mut [f64], f: impl Fn(usize, &mut [f
         run(0, n, out);
         return;
     }
-    let mut tasks = Vec::with_capacity(n / CHUNK + 1);
+    let mut tasks = Vec::with_capacity(out.len() / CHUNK + 1);
     let mut rest = out;
     let mut from = 0;
     while from < n {
-        let to = (from + CHUNK).min(n);
+        let mut to = from + 1;
+        while to < n && first[to] - first[from] < CHUNK {
+            to += 1;
+        }
         let (part, after) = rest.split_at_mut(first[to] - first[from]);
         tasks.push((from, to, part));
         rest = after;
@@ -86,13 +171,18 @@ mod tests {
                 blocks(&first, &mut x[..end], |b, part| {
                     part.iter_mut().for_each(|y| *y *= b as f64);
                 });
-                (sum(n, |i| x[i]), x)
+                let shifted: Vec<f64> = (0..n).map(|i| value(i + 7)).collect();
+                map(&mut x, [&shifted], |x, [y]| x - y);
+                (sum(n, |i| x[i]) + dot(&x, &shifted), x)
             })
         };
         let (one, x) = run(1);
         let (three, y) = run(3);
         assert_eq!(one.to_bits(), three.to_bits());
+        let plain: f64 = x.iter().map(|x| x.abs()).fold(0.0, f64::max);
+        assert!((largest(&x) - plain).abs() < 1e-300);
+        assert!(largest(&[1.0, f64::NAN, 2.0]).is_nan());
         assert_eq!(x, y);
-        assert!((x[4] - (value(4) + value(5))).abs() < 1e-15);
+        assert!((x[4] - (value(4) + value(5) - value(11))).abs() < 1e-15);
     }
 }

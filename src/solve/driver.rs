@@ -107,9 +107,16 @@ impl<'a> Driver<'a> {
     pub(super) fn offer(&mut self, candidate: Candidate, solver: &'static str) -> bool {
         let sign = if self.kind.maximises { -1.0 } else { 1.0 };
         let better = sign * candidate.objective < sign * self.best.objective;
+        let contradicts = |bound: f64, value: f64| {
+            sign * bound > sign * value + CONTRADICTION * (1.0 + value.abs())
+        };
+        if better && contradicts(self.best.bound, candidate.objective) {
+            // a policy beyond what was proven: the proof was made of rounding
+            self.best.bound = -sign * f64::INFINITY;
+        }
         // a bound beyond the value of a policy at hand is made of rounding: it proves nothing
-        let reached = (sign * candidate.objective).min(sign * self.best.objective);
-        let credible = sign * candidate.bound <= reached + CONTRADICTION * (1.0 + reached.abs());
+        let reached = sign * (sign * candidate.objective).min(sign * self.best.objective);
+        let credible = !contradicts(candidate.bound, reached);
         let tighter = credible && sign * candidate.bound > sign * self.best.bound;
         if better {
             self.best.objective = candidate.objective;
@@ -259,5 +266,40 @@ impl<'a> Driver<'a> {
         let found = solve(&mut inner);
         (self.stopped, self.iterations) = (inner.stopped, inner.iterations);
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(objective: f64, bound: f64) -> Candidate {
+        Candidate {
+            policy: Vec::new(),
+            objective,
+            bound,
+            dual: Vec::new(),
+        }
+    }
+
+    /// A bound that a better policy refutes goes, and with it the claim to be optimal; in both directions.
+    #[test]
+    fn a_refuted_bound_is_forgotten() {
+        for sign in [1.0, -1.0] {
+            let kind = Kind {
+                maximises: sign < 0.0,
+                dual_follows_policy: false,
+            };
+            let mut nobody = ();
+            let first = candidate(sign * 9.0, sign * -9.0);
+            let mut driver = Driver::new(kind, &Options::default(), first, &mut nobody);
+            assert!(driver.offer(candidate(sign * 2.0, sign * 2.0), "one"));
+            assert!(!driver.offer(candidate(sign * 1.0, sign * -5.0), "two"));
+            assert_eq!(driver.best().bound.to_bits(), (sign * -5.0).to_bits());
+            // and one that is beyond the policy at hand is not taken
+            assert!(!driver.offer(candidate(sign * 3.0, sign * 2.0), "three"));
+            assert_eq!(driver.best().bound.to_bits(), (sign * -5.0).to_bits());
+            assert_eq!(driver.status(), Status::Stalled);
+        }
     }
 }

@@ -60,7 +60,7 @@ impl Status {
 /// solver's report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Certificate {
-    /// Value of the returned policy.
+    /// Value of the returned policy; where a solve was stopped before it had one, a value that no policy exceeds.
     pub objective: f64,
     /// Value of a feasible dual point.
     pub bound: f64,
@@ -176,11 +176,11 @@ pub fn solve_towards(
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
+    check_target(mdp, problem, target)?;
     if Formulation::VISITS.contains(&problem.formulation) {
         let visits = Visits::default();
         return solve_visits(mdp, problem, &visits, options, warm, observer);
     }
-    check_target(mdp, problem, target)?;
     let uniform = Policy::uniform(mdp);
     let wanted = (target, uniform.probabilities());
     find(mdp, problem, wanted, options, warm, observer)
@@ -210,6 +210,7 @@ fn find(
 ) -> Result<Solution> {
     check_named(problem)?;
     problem.validate(mdp)?;
+    options.validate()?;
     check_warm(mdp, problem, warm)?;
     let kind = kind(problem);
     let first = known(mdp, problem, target, warm);
@@ -226,7 +227,7 @@ fn find(
         }
         _ => occupancy::solve(mdp, problem, target, options, warm, &mut driver)?,
     };
-    Ok(solution(mdp, problem, &driver, notes, Vec::new()))
+    Ok(solution(mdp, problem, &mut driver, notes, Vec::new()))
 }
 
 /// [`solve`] with [what is to be visited](crate::formulation::visits): a target, wanted samples, restarts, limits. For
@@ -245,6 +246,7 @@ pub fn solve_visits(
         return solve(mdp, problem, options, warm, observer);
     }
     problem.validate(mdp)?;
+    options.validate()?;
     check_warm(mdp, problem, warm)?;
     let first = unknown(mdp, problem);
     let mut options = options.clone();
@@ -256,7 +258,7 @@ pub fn solve_visits(
         driver.absolute = 0.0;
     }
     let told = occupancy::visits(mdp, problem, visits, &options, &mut driver)?;
-    let mut solved = solution(mdp, problem, &driver, told.notes, told.limits);
+    let mut solved = solution(mdp, problem, &mut driver, told.notes, told.limits);
     solved.restart = visits.restart;
     Ok(solved)
 }
@@ -275,12 +277,16 @@ fn kind(problem: &Problem) -> Kind {
 fn solution(
     mdp: &Mdp,
     problem: &Problem,
-    driver: &Driver<'_>,
+    driver: &mut Driver<'_>,
     mut notes: Vec<String>,
     limits: Vec<LimitReport>,
 ) -> Solution {
     let best = driver.best().clone();
     let gap = (best.objective - best.bound).abs();
+    if !driver.done() {
+        // the conic solver keeps a clock of its own, and may have ended because of it
+        driver.alive();
+    }
     let status = driver.status();
     if status == Status::Stalled {
         notes.push(format!(

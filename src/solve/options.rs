@@ -86,3 +86,46 @@ impl Default for Options {
         }
     }
 }
+
+impl Options {
+    /// Gaps are numbers, zero or more: an infinite one would call any answer optimal.
+    pub fn validate(&self) -> Result<()> {
+        for (name, gap) in [
+            ("tolerance", self.tolerance),
+            ("relative_tolerance", self.relative_tolerance),
+        ] {
+            if !(gap >= 0.0 && gap.is_finite()) {
+                return Err(Error::Parameter {
+                    name: name.into(),
+                    value: gap.to_string(),
+                    problem: "must be a number, 0 or more".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_that_mean_nothing_are_refused() {
+        assert!(Options::default().validate().is_ok());
+        for gap in [f64::NAN, f64::INFINITY, -1e-9] {
+            let absolute = Options {
+                tolerance: gap,
+                ..Options::default()
+            };
+            let relative = Options {
+                relative_tolerance: gap,
+                ..Options::default()
+            };
+            for options in [absolute, relative] {
+                let told = options.validate().unwrap_err().to_string();
+                assert!(told.contains("tolerance") && told.contains("0 or more"));
+            }
+        }
+    }
+}

@@ -48,11 +48,12 @@ pub fn solve_utility(
         ..Problem::new(Formulation::Own)
     };
     problem.validate(mdp)?;
+    options.validate()?;
     visits.validate(mdp, problem.formulation)?;
     let first = unknown(mdp, &problem);
     let mut driver = Driver::new(kind(&problem), options, first, observer);
     let told = occupancy::own(mdp, utility, &problem, visits, &mut driver)?;
-    let mut solved = solution(mdp, &problem, &driver, told.notes, told.limits);
+    let mut solved = solution(mdp, &problem, &mut driver, told.notes, told.limits);
     solved.restart = visits.restart;
     Ok(solved)
 }

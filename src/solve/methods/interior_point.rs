@@ -16,6 +16,8 @@ mod active_sets;
 
 use std::ops::Range;
 
+use crate::linalg::parallel::{dot, fold, largest, largest_product, map};
+
 /// A quadratic program and the linear algebra of its Newton steps.
 pub(in crate::solve) trait Program {
     /// $c$.
@@ -51,8 +53,8 @@ const REFINED: f64 = 1e-11;
 const FORESEEN: f64 = 1e-4;
 /// but no more than so often.
 const MOST_REFINEMENTS: usize = 3;
-/// Right-hand sides below this count as so large: costs and slacks are of the order of one, so that the rest is rounding.
-const NO_FORCE: f64 = 1e-4;
+/// Errors below this are rounding: costs, probabilities and slacks are of the order of one.
+const ROUNDING: f64 = 1e-15;
 /// A step may violate the rows by this much: it is what certificates forgive, since policies are projected,
 const VIOLATED: f64 = 1e-9;
 /// or by this share of the mean complementarity product: later steps make up for it.
@@ -74,6 +76,8 @@ pub(in crate::solve) struct InteriorPoint<P> {
     v: Vec<f64>,
     bounded: Range<usize>,
     frozen: Vec<bool>,
+    /// The same as numbers at the last Newton step: one for a variable that moves, zero for a frozen one.
+    moves: Vec<f64>,
     linear: bool,
     theta: Vec<f64>,
     /// Aims of the complementarity products $x z$ and $(u - x) v$.
@@ -105,6 +109,7 @@ impl<P: Program> InteriorPoint<P> {
             room,
             bounded,
             frozen: vec![false; n],
+            moves: vec![1.0; n],
             linear: true,
             theta: vec![0.0; n],
             aim: vec![0.0; n],
@@ -218,20 +223,11 @@ impl<P: Program> InteriorPoint<P> {
     /// $r_d = c + Qx - A^\top y - z + v$ and $r_p = b - Ax$.
     fn residuals(&mut self) {
         self.program.columns(&self.y, &mut self.dual_residual);
-        for (r, (c, z)) in self
-            .dual_residual
-            .iter_mut()
-            .zip(self.program.cost().iter().zip(&self.z))
-        {
-            *r = c - *r - z;
-        }
+        let inputs = [self.program.cost(), &self.z];
+        map(&mut self.dual_residual, inputs, |r, [c, z]| c - r - z);
         self.linear = !self.program.curvature(&self.x, &mut self.dual_residual);
-        for (r, v) in self.dual_residual[self.bounded.clone()]
-            .iter_mut()
-            .zip(&self.v)
-        {
-            *r += v;
-        }
+        let bounded = &mut self.dual_residual[self.bounded.clone()];
+        map(bounded, [&self.v], |r, [v]| r + v);
         self.program.rows(&self.x, &mut self.primal_residual);
         for (r, b) in self.primal_residual.iter_mut().zip(self.program.right()) {
             *r = b - *r;
@@ -242,11 +238,15 @@ impl<P: Program> InteriorPoint<P> {
     pub(in crate::solve) fn step(&mut self) -> bool {
         self.residuals();
         self.weigh(0.0);
-        for (j, i) in self.bounded.clone().enumerate() {
-            if !self.frozen[i] {
-                self.theta[i] += self.v[j] / self.room[j];
-            }
-        }
+        let bounded = self.bounded.clone();
+        let inputs = [&self.moves[bounded.clone()], &self.room, &self.v];
+        map(
+            &mut self.theta[bounded],
+            inputs,
+            |theta, [moves, room, v]| {
+                if moves > 0.0 { theta + v / room } else { theta }
+            },
+        );
         if !self.program.factor(&self.theta) {
             return false;
         }
@@ -262,16 +262,10 @@ impl<P: Program> InteriorPoint<P> {
         let (primal, dual) = self.largest_steps();
         let centre = (self.gap_after(primal, dual) / gap).clamp(0.0, 1.0).powi(3) * mu;
         // corrector: aim at the centre, less the second-order term of the predictor
-        for i in 0..self.x.len() {
-            if !self.frozen[i] {
-                self.aim[i] = centre - self.dx[i] * self.dz[i];
-            }
-        }
-        for (j, i) in self.bounded.clone().enumerate() {
-            if !self.frozen[i] {
-                self.aim_v[j] = centre + self.dx[i] * self.dv[j];
-            }
-        }
+        let changes = [&self.dx[..], &self.dz];
+        map(&mut self.aim, changes, |_, [dx, dz]| centre - dx * dz);
+        let changes = [&self.dx[self.bounded.clone()], &self.dv];
+        map(&mut self.aim_v, changes, |_, [dx, dv]| centre + dx * dv);
         if !self.direction(REFINED, violated) {
             return false;
         }
@@ -289,48 +283,68 @@ impl<P: Program> InteriorPoint<P> {
 
     /// The barrier's weights, and at least the weight given.
     fn weigh(&mut self, least: f64) {
-        for i in 0..self.x.len() {
-            self.theta[i] = if self.frozen[i] {
-                FROZEN
-            } else {
-                (self.z[i] / self.x[i]).max(least)
-            };
+        for (moves, frozen) in self.moves.iter_mut().zip(&self.frozen) {
+            *moves = if *frozen { 0.0 } else { 1.0 };
         }
+        let inputs = [&self.moves[..], &self.x, &self.z];
+        map(&mut self.theta, inputs, |_, [moves, x, z]| {
+            if moves > 0.0 {
+                (z / x).max(least)
+            } else {
+                FROZEN
+            }
+        });
     }
 
     /// The multipliers' steps that go with the direction and the aims.
     fn multipliers(&mut self) {
-        for i in 0..self.x.len() {
-            self.dz[i] = if self.frozen[i] {
-                0.0
+        let inputs = [&self.moves[..], &self.x, &self.z, &self.dx, &self.aim];
+        map(&mut self.dz, inputs, |_, [moves, x, z, dx, aim]| {
+            if moves > 0.0 {
+                (aim - z * dx) / x - z
             } else {
-                (self.aim[i] - self.z[i] * self.dx[i]) / self.x[i] - self.z[i]
-            };
-        }
-        for (j, i) in self.bounded.clone().enumerate() {
-            self.dv[j] = if self.frozen[i] {
                 0.0
+            }
+        });
+        let bounded = self.bounded.clone();
+        let (moves, dx) = (&self.moves[bounded.clone()], &self.dx[bounded]);
+        let inputs = [moves, &self.room, &self.v, dx, &self.aim_v];
+        map(&mut self.dv, inputs, |_, [moves, room, v, dx, aim]| {
+            if moves > 0.0 {
+                (aim + v * dx) / room - v
             } else {
-                (self.aim_v[j] + self.v[j] * self.dx[i]) / self.room[j] - self.v[j]
-            };
-        }
+                0.0
+            }
+        });
     }
 
     /// Newton's direction towards the aims, with the factor at hand; false where its equations cannot be
     /// solved any more, or its rows would be `violated` by more than so much.
     fn direction(&mut self, refined: f64, violated: f64) -> bool {
-        for i in 0..self.x.len() {
-            self.rx[i] = if self.frozen[i] {
-                0.0
+        let inputs = [
+            &self.moves[..],
+            &self.x,
+            &self.z,
+            &self.aim,
+            &self.dual_residual,
+        ];
+        map(&mut self.rx, inputs, |_, [moves, x, z, aim, residual]| {
+            if moves > 0.0 {
+                aim / x - z - residual
             } else {
-                self.aim[i] / self.x[i] - self.z[i] - self.dual_residual[i]
-            };
-        }
-        for (j, i) in self.bounded.clone().enumerate() {
-            if !self.frozen[i] {
-                self.rx[i] += self.v[j] - self.aim_v[j] / self.room[j];
+                0.0
             }
-        }
+        });
+        let bounded = self.bounded.clone();
+        let inputs = [
+            &self.moves[bounded.clone()],
+            &self.room,
+            &self.v,
+            &self.aim_v,
+        ];
+        map(&mut self.rx[bounded], inputs, |r, [moves, room, v, aim]| {
+            if moves > 0.0 { r + (v - aim / room) } else { r }
+        });
         self.program
             .solve(&self.rx, &self.primal_residual, &mut self.dx, &mut self.dy);
         self.still();
@@ -363,59 +377,65 @@ impl<P: Program> InteriorPoint<P> {
     /// What the direction leaves of its two equations, as shares of their right-hand sides.
     fn errors(&mut self, scale: (f64, f64)) -> f64 {
         self.program.columns(&self.dy, &mut self.error_x);
-        let mut size = scale.0;
-        for i in 0..self.dx.len() {
-            let barrier = self.theta[i] * self.dx[i];
-            size = size.max(barrier.abs());
-            self.error_x[i] = self.rx[i] + self.error_x[i] - barrier;
-        }
         self.fix_x.fill(0.0);
-        if self.program.curvature(&self.dx, &mut self.fix_x) {
-            add(&mut self.error_x, &self.fix_x, -1.0);
-        }
-        for (e, _) in self.error_x.iter_mut().zip(&self.frozen).filter(|x| *x.1) {
-            *e = 0.0;
-        }
+        self.program.curvature(&self.dx, &mut self.fix_x);
+        let inputs = [
+            &self.moves[..],
+            &self.rx,
+            &self.theta,
+            &self.dx,
+            &self.fix_x,
+        ];
+        map(
+            &mut self.error_x,
+            inputs,
+            |e, [moves, rx, theta, dx, curved]| {
+                if moves > 0.0 {
+                    rx + e - theta * dx - curved
+                } else {
+                    0.0
+                }
+            },
+        );
+        let size = scale.0.max(largest_product(&self.theta, &self.dx));
         self.program.rows(&self.dx, &mut self.error_y);
         for (e, r) in self.error_y.iter_mut().zip(&self.primal_residual) {
             *e = r - *e;
         }
-        let share = |error: f64, scale: f64| error / scale.max(NO_FORCE);
+        let share = |error: f64, scale: f64| {
+            if error <= ROUNDING {
+                0.0
+            } else {
+                error / scale.max(1e-12)
+            }
+        };
         let moved = largest(&self.dx);
         share(largest(&self.error_x), size) + share(largest(&self.error_y), scale.1.max(moved))
     }
 
     /// Takes out what rounding moves frozen variables by.
     fn still(&mut self) {
-        for (dx, _) in self.dx.iter_mut().zip(&self.frozen).filter(|x| *x.1) {
-            *dx = 0.0;
-        }
+        let keep = |dx, [moves]: [f64; 1]| if moves > 0.0 { dx } else { 0.0 };
+        map(&mut self.dx, [&self.moves], keep);
     }
 
     /// Longest steps, up to one, that keep both sides non-negative. With curvature the two sides
     /// depend on each other and take the same.
     fn largest_steps(&self) -> (f64, f64) {
-        let moved = &self.dx[self.bounded.clone()];
+        let longest = 1.0 / TO_THE_BOUNDARY;
         // a ratio is only taken where it is the least so far
-        let mut primal = 1.0 / TO_THE_BOUNDARY;
-        let mut dual = primal;
-        let shorten = |most: &mut f64, x: f64, d: f64| {
-            if x + *most * d < 0.0 {
-                *most = -x / d;
-            }
+        let shorten = |most: f64, x: f64, d: f64| if x + most * d < 0.0 { -x / d } else { most };
+        let up_to = |x: &[f64], d: &[f64], sign: f64| {
+            fold(
+                [x, d],
+                longest,
+                |most, [x, d]| shorten(most, x, sign * d),
+                f64::min,
+            )
         };
-        for (x, d) in self.x.iter().zip(&self.dx) {
-            shorten(&mut primal, *x, *d);
-        }
-        for (room, d) in self.room.iter().zip(moved) {
-            shorten(&mut primal, *room, -d);
-        }
-        for (z, d) in self.z.iter().zip(&self.dz) {
-            shorten(&mut dual, *z, *d);
-        }
-        for (v, d) in self.v.iter().zip(&self.dv) {
-            shorten(&mut dual, *v, *d);
-        }
+        let moved = &self.dx[self.bounded.clone()];
+        let mut primal = up_to(&self.x, &self.dx, 1.0).min(up_to(&self.room, moved, -1.0));
+        let mut dual = up_to(&self.z, &self.dz, 1.0).min(up_to(&self.v, &self.dv, 1.0));
         if !self.linear {
             (primal, dual) = (primal.min(dual), primal.min(dual));
         }
@@ -424,13 +444,15 @@ impl<P: Program> InteriorPoint<P> {
 
     fn gap_after(&self, primal: f64, dual: f64) -> f64 {
         let (primal, dual) = (primal.min(1.0), dual.min(1.0));
-        let product = |x: f64, dx: f64, z: f64, dz: f64| (x + primal * dx) * (z + dual * dz);
-        let own = (0..self.x.len()).filter(|i| !self.frozen[*i]);
-        let own = own.map(|i| product(self.x[i], self.dx[i], self.z[i], self.dz[i]));
-        let bounded = self.bounded.clone().enumerate();
-        let room = bounded.filter(|(_, i)| !self.frozen[*i]);
-        let room = room.map(|(j, i)| product(self.room[j], -self.dx[i], self.v[j], self.dv[j]));
-        own.sum::<f64>() + room.sum::<f64>()
+        // a frozen variable has no multiplier and takes no part
+        let products = |x: &[f64], dx: &[f64], sign: f64, z: &[f64], dz: &[f64]| {
+            let product =
+                |sum, [x, dx, z, dz]: [f64; 4]| sum + (x + sign * primal * dx) * (z + dual * dz);
+            fold([x, dx, z, dz], 0.0, product, |sum, part| sum + part)
+        };
+        let moved = &self.dx[self.bounded.clone()];
+        products(&self.x, &self.dx, 1.0, &self.z, &self.dz)
+            + products(&self.room, moved, -1.0, &self.v, &self.dv)
     }
 
     fn advance(&mut self, primal: f64, dual: f64) {
@@ -442,22 +464,6 @@ impl<P: Program> InteriorPoint<P> {
     }
 }
 
-fn dot(x: &[f64], y: &[f64]) -> f64 {
-    x.iter().zip(y).map(|(x, y)| x * y).sum()
-}
-
 fn add(x: &mut [f64], d: &[f64], size: f64) {
-    x.iter_mut().zip(d).for_each(|(x, d)| *x += size * d);
-}
-
-/// The largest size; not a number if one of them is none.
-fn largest(x: &[f64]) -> f64 {
-    let mut worst = 0.0;
-    for x in x {
-        // false for what is no number, which then stays
-        if !(x.abs() <= worst) {
-            worst = x.abs();
-        }
-    }
-    worst
+    map(x, [d], |x, [d]| x + size * d);
 }

@@ -11,6 +11,7 @@ use super::frobenius_face::Optimum;
 use crate::formulation::Problem;
 use crate::formulation::frobenius::bound;
 use crate::formulation::support::Support;
+use crate::linalg::parallel::{blocks, map};
 use crate::model::Mdp;
 use crate::solve::methods::elimination::{Elimination, Weights};
 use crate::solve::methods::interior_point::{InteriorPoint, Program};
@@ -176,12 +177,8 @@ impl Program for Frobenius {
         let moving = self.rows.n_moving();
         let mut difference = self.work.borrow_mut();
         self.rows.spread(&x[..moving], &mut difference);
-        for (d, u) in difference.iter_mut().zip(&x[moving..]) {
-            *d = u - *d;
-        }
-        for (o, d) in out[moving..].iter_mut().zip(difference.iter()) {
-            *o += d;
-        }
+        map(&mut difference, [&x[moving..]], |mass, [u]| u - mass);
+        map(&mut out[moving..], [&difference], |o, [d]| o + d);
         let mut policy = vec![0.0; moving];
         self.rows.gather(&difference, &mut policy);
         for (o, p) in out.iter_mut().zip(&policy) {
@@ -206,23 +203,23 @@ impl Program for Frobenius {
         for (s, w) in self.rows.first.windows(2).enumerate() {
             out[w[0]..w[1]].fill(y[s]);
         }
-        for (s, row) in out[moving..].chunks_exact_mut(n).enumerate() {
+        blocks(&self.rows.offsets, &mut out[moving..], |s, row| {
             for (o, beta) in row.iter_mut().zip(&y[2 * n..]) {
                 *o = y[n + s] + beta;
             }
-        }
+        });
     }
 
     fn factor(&mut self, theta: &[f64]) -> bool {
         let moving = self.rows.n_moving();
         let weights = &mut self.weights;
         weights.policy.copy_from_slice(&theta[..moving]);
-        for (cell, theta) in theta[moving..].iter().enumerate() {
-            let d = 1.0 / (1.0 + theta);
-            weights.d[cell] = d;
-            weights.f[cell] = d;
-            weights.w[cell] = theta * d;
-        }
+        let theta = &theta[moving..];
+        map(&mut weights.d, [theta], |_, [theta]| 1.0 / (1.0 + theta));
+        weights.f.copy_from_slice(&weights.d);
+        map(&mut weights.w, [theta, &weights.d], |_, [theta, d]| {
+            theta * d
+        });
         // a constant moved from all alpha to all beta changes nothing
         self.elimination
             .factor(&self.rows, weights, Some(0))
@@ -232,9 +229,9 @@ impl Program for Frobenius {
     fn solve(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]) {
         let (moving, n) = (self.rows.n_moving(), self.rows.n_states());
         self.a.copy_from_slice(&rx[moving..]);
-        for ((m, a), f) in self.mass.iter_mut().zip(&self.a).zip(&self.weights.f) {
-            *m = f * a;
-        }
+        map(&mut self.mass, [&self.a, &self.weights.f], |_, [a, f]| {
+            f * a
+        });
         let (dp, du) = dx.split_at_mut(moving);
         self.rows.gather(&self.mass, dp);
         dp.iter_mut().zip(rx).for_each(|(d, r)| *d += r);
@@ -251,12 +248,15 @@ impl Program for Frobenius {
             beta,
             &mut self.mass,
         );
-        for s in 0..n {
-            for t in 0..n {
-                let cell = s * n + t;
-                let price = self.a[cell] + alpha[s] + beta[t];
-                du[cell] = self.weights.d[cell] * (price + self.mass[cell]);
+        // D (a + alpha + beta + dM)
+        let (a, d, mass) = (&self.a, &self.weights.d, &self.mass);
+        blocks(&self.rows.offsets, du, |s, row| {
+            let own = s * n..(s + 1) * n;
+            let given = a[own.clone()].iter().zip(&mass[own.clone()]);
+            let moved = row.iter_mut().zip(&d[own]).zip(given.zip(&*beta));
+            for ((du, d), ((a, mass), beta)) in moved {
+                *du = d * (a + alpha[s] + beta + mass);
             }
-        }
+        });
     }
 }
