@@ -23,6 +23,7 @@ use crate::formulation::entropy::Target;
 use crate::formulation::visits::Visits;
 use crate::formulation::{Formulation, Problem, simplex};
 use crate::model::{Mdp, Policy};
+use distance::Task;
 use driver::{Candidate, Driver, Kind};
 pub use options::{Options, SolverChoice, TieBreak};
 pub use own::solve_utility;
@@ -215,16 +216,17 @@ fn find(
     let kind = kind(problem);
     let first = known(mdp, problem, target, warm);
     let mut driver = Driver::new(kind, options, first, observer);
+    let task = Task {
+        mdp,
+        problem,
+        options,
+        centre,
+        warm,
+    };
     let notes = match problem.formulation {
-        Formulation::ColumnSum => {
-            distance::column_sum::solve(mdp, problem, options, centre, warm, &mut driver)?
-        }
-        Formulation::Infinity => {
-            distance::infinity::solve(mdp, problem, options, centre, warm, &mut driver)?
-        }
-        Formulation::Frobenius => {
-            distance::frobenius::solve(mdp, problem, options, centre, warm, &mut driver)?
-        }
+        Formulation::ColumnSum => distance::column_sum::solve(&task, &mut driver)?,
+        Formulation::Infinity => distance::infinity::solve(&task, &mut driver)?,
+        Formulation::Frobenius => distance::frobenius::solve(&task, &mut driver)?,
         _ => occupancy::solve(mdp, problem, target, options, warm, &mut driver)?,
     };
     Ok(solution(mdp, problem, &mut driver, notes, Vec::new()))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ide3al::domains;
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::{Counts, Unvisited};
-use ide3al::solve::{Observer, Options, Progress, Status, solve};
+use ide3al::solve::{Observer, Options, Progress, SolverChoice, Status, TieBreak, solve};
 
 /// What a machine under load may add to the second that is promised.
 const SLACK: Duration = Duration::from_secs(8);
@@ -122,4 +122,25 @@ fn infinity_refuses_what_would_fill_the_memory() {
         text.contains("6000 states") && text.contains("column-sum"),
         "{text}"
     );
+}
+
+/// The conic solver keeps its own clock; that it ended because of it is no fault of floating point.
+#[test]
+fn a_conic_solve_out_of_time_says_so() {
+    let mdp = domains::load("garnet:states=60,actions=3,branching=4,seed=4").unwrap();
+    for problem in problems() {
+        let options = Options {
+            solver: SolverChoice::Conic,
+            tie_break: TieBreak::None,
+            time_limit: Some(Duration::from_micros(1)),
+            ..Options::default()
+        };
+        let found = solve(&mdp, &problem, &options, None, &mut ()).unwrap();
+        assert_eq!(
+            found.certificate.status,
+            Status::TimeLimit,
+            "{problem:?}: {:?}",
+            found.notes
+        );
+    }
 }

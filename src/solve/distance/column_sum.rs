@@ -1,6 +1,6 @@
 //! Column Sum: the interior-point method, or primal-dual steps where its system is too large.
 
-use super::{Found, Interior, Near, even, replace, settle, sharpen, take_nearest};
+use super::{Found, Interior, Near, Task, even, settle, sharpen, take_nearest};
 use crate::error::Result;
 use crate::formulation::{Problem, column_sum, simplex};
 use crate::model::Mdp;
@@ -8,51 +8,41 @@ use crate::solve::driver::{Candidate, Driver, Method, Step};
 use crate::solve::large;
 use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::column_sum::ColumnSum;
-use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
+use crate::solve::{Solution, reference};
 
 /// Where no more is missing than this share of what was at the start, and nothing proves that something must be, it is tried
 /// whether nothing need be.
 const LITTLE: f64 = 1e-3;
 
 /// Solves; returns what the user should know.
-pub(in crate::solve) fn solve(
-    mdp: &Mdp,
-    problem: &Problem,
-    options: &Options,
-    centre: &[f64],
-    warm: Option<&Solution>,
-    driver: &mut Driver<'_>,
-) -> Result<Vec<String>> {
-    // no optimal policy is nearer than the nearest of all policies, and where its columns are even, that is seen at once
-    let nearest = simplex::feasible(mdp, problem.xi, centre.to_vec());
-    let value = column_sum::value(mdp, &nearest);
-    if options.solver != SolverChoice::Conic && value <= driver.wanted(value) {
-        let first = certified(mdp, problem.xi, nearest, vec![0.0; mdp.n_states()]);
-        driver.offer(first, "start");
-        return Ok(Vec::new());
-    }
+pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {
+    let Task {
+        mdp,
+        problem,
+        centre,
+        ..
+    } = *task;
     let mut interior = None;
-    if options.solver == SolverChoice::Conic {
+    if task.is_conic() {
         let (policy, y) = reference::column_sum(mdp, problem, driver)?;
         driver.offer(certified(mdp, problem.xi, policy, y), "conic");
     } else {
-        let found = find(mdp, problem, centre, warm, driver);
+        // where the columns of the nearest policy of all are even, that is seen at once
+        let nearest = task.nearest();
+        let value = column_sum::value(mdp, &nearest);
+        if value <= driver.wanted(value) {
+            let first = certified(mdp, problem.xi, nearest, vec![0.0; mdp.n_states()]);
+            driver.offer(first, "start");
+            return Ok(Vec::new());
+        }
+        let found = find(mdp, problem, centre, task.warm, driver);
         if found.nearest {
             return Ok(Vec::new());
         }
         interior = found.interior;
     }
-    if options.tie_break == TieBreak::None || !driver.alive() {
+    if task.is_settled(1.0, driver, |policy| column_sum::value(mdp, policy)) {
         return Ok(Vec::new());
-    }
-    if replace(driver, nearest, value) {
-        return Ok(Vec::new());
-    }
-    if let Some(policy) = even::if_at_zero(mdp, (problem.xi, 1.0), centre, driver) {
-        let value = column_sum::value(mdp, &policy);
-        if replace(driver, policy, value) {
-            return Ok(Vec::new());
-        }
     }
     let point = interior.or_else(|| ColumnSum::start(mdp, problem.xi));
     let nearest = point.and_then(|mut point| {

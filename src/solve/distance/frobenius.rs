@@ -1,6 +1,6 @@
 //! Frobenius: the interior-point method, or proximal Newton steps where all of the target is too much.
 
-use super::{Found, Interior, Near, even, replace, settle, sharpen, take_nearest};
+use super::{Found, Interior, Near, Task, even, settle, sharpen, take_nearest};
 use crate::error::Result;
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
@@ -11,7 +11,7 @@ use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::frobenius::Frobenius;
 use crate::solve::programs::frobenius_face::FrobeniusFace;
 use crate::solve::value::frobenius::Evaluator;
-use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
+use crate::solve::{Solution, reference};
 
 /// Up to this many states the whole target is held: a dozen arrays of 20 MB.
 const MOST_STATES: usize = 1_500;
@@ -22,40 +22,29 @@ const START_STEPS: usize = 5;
 const MOST_MISSED: f64 = 1e-8;
 
 /// Solves; returns what the user should know.
-pub(in crate::solve) fn solve(
-    mdp: &Mdp,
-    problem: &Problem,
-    options: &Options,
-    centre: &[f64],
-    warm: Option<&Solution>,
-    driver: &mut Driver<'_>,
-) -> Result<Vec<String>> {
+pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {
+    let Task {
+        mdp,
+        problem,
+        centre,
+        ..
+    } = *task;
     let mut interior = None;
-    if options.solver == SolverChoice::Conic {
+    if task.is_conic() {
         let (policy, proven) = reference::frobenius(mdp, problem, driver)?;
         let mut candidate = certified(mdp, problem, policy, None);
         candidate.bound = candidate.bound.max(proven);
         driver.offer(candidate, "conic");
     } else {
-        let found = find(mdp, problem, centre, warm, driver);
+        let found = find(mdp, problem, centre, task.warm, driver);
         if found.nearest {
             return Ok(Vec::new());
         }
         interior = found.interior;
     }
-    if options.tie_break == TieBreak::None || !driver.alive() {
+    let value = |policy: &[f64]| certified(mdp, problem, policy.to_vec(), None).objective;
+    if task.is_settled(problem.zeta, driver, value) {
         return Ok(Vec::new());
-    }
-    // no optimal policy is nearer than the nearest of all policies
-    let nearest = certified(mdp, problem, centre.to_vec(), None);
-    if replace(driver, nearest.policy, nearest.objective) {
-        return Ok(Vec::new());
-    }
-    if let Some(policy) = even::if_at_zero(mdp, (problem.xi, problem.zeta), centre, driver) {
-        let found = certified(mdp, problem, policy, None);
-        if replace(driver, found.policy, found.objective) {
-            return Ok(Vec::new());
-        }
     }
     let point = interior.or_else(|| start(mdp, problem));
     let nearest = point.and_then(|mut point| {

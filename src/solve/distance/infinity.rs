@@ -1,6 +1,6 @@
 //! Infinity: the interior-point method, or equal shares and primal-dual steps where its system is too large.
 
-use super::{Interior, Near, even, replace, settle, sharpen, take_nearest};
+use super::{Interior, Near, Task, even, settle, sharpen, take_nearest};
 use crate::error::{Error, Result};
 use crate::formulation::infinity::Block;
 use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
@@ -11,22 +11,21 @@ use crate::solve::driver::{Candidate, Driver};
 use crate::solve::large;
 use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::infinity::Infinity;
+use crate::solve::reference;
 use crate::solve::value::completion::{objective, shortfall};
-use crate::solve::{Options, Solution, SolverChoice, TieBreak, reference};
 
 /// Most cells of partly uniform rows: two gigabytes with all that goes with each.
 const MOST_FILLED: usize = 20_000_000;
 
 /// Solves; returns what the user should know. Blocks are added until the kept mass can be completed to a
 /// doubly stochastic matrix.
-pub(in crate::solve) fn solve(
-    mdp: &Mdp,
-    problem: &Problem,
-    options: &Options,
-    centre: &[f64],
-    warm: Option<&Solution>,
-    driver: &mut Driver<'_>,
-) -> Result<Vec<String>> {
+pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {
+    let Task {
+        mdp,
+        problem,
+        centre,
+        ..
+    } = *task;
     let start = |blocks: &[Block]| Infinity::start(mdp, problem.xi, problem.zeta, blocks);
     check_size(mdp)?;
     let support = Support::filled(mdp);
@@ -34,9 +33,7 @@ pub(in crate::solve) fn solve(
     let judge = |blocks: &[Block], policy: Vec<f64>, kept: Vec<f64>, dual: &DualPoint| {
         certified(mdp, problem, &support, blocks, policy, kept, dual)
     };
-    // no optimal policy is nearer than the nearest of all policies, and where its rows lack nothing, that is seen at once
-    let nearest = simplex::feasible(mdp, problem.xi, centre.to_vec());
-    if options.solver != SolverChoice::Conic {
+    if !task.is_conic() {
         let lacks_nothing = |policy: &[f64], driver: &mut Driver<'_>, name| {
             let mass = mass_of(mdp, &support, policy);
             let mut kept = mass.clone();
@@ -46,7 +43,8 @@ pub(in crate::solve) fn solve(
                 driver.offer(first, name)
             }
         };
-        if lacks_nothing(&nearest, driver, "start") {
+        // where the rows of the nearest policy of all lack nothing, that is seen at once
+        if lacks_nothing(&task.nearest(), driver, "start") {
             return Ok(Vec::new());
         }
         if let Some(policy) = even::nearest(mdp, (problem.xi, problem.zeta), centre, driver)
@@ -56,7 +54,7 @@ pub(in crate::solve) fn solve(
         }
     }
     let mut interior = start(&[]);
-    if options.solver == SolverChoice::Conic {
+    if task.is_conic() {
         loop {
             let (policy, kept, dual) =
                 reference::infinity(mdp, problem, &support, &blocks, driver)?;
@@ -99,26 +97,20 @@ pub(in crate::solve) fn solve(
             }
         }
     }
-    if options.solver != SolverChoice::Conic && !driver.done() && driver.alive() {
-        large::infinity::solve(mdp, problem, &support, warm, driver);
+    if !task.is_conic() && !driver.done() && driver.alive() {
+        large::infinity::solve(mdp, problem, &support, task.warm, driver);
     }
-    if options.tie_break == TieBreak::None || !driver.alive() {
+    let value = |policy: &[f64]| {
+        let kept = mass_of(mdp, &support, policy);
+        judge(&blocks, policy.to_vec(), kept, &DualPoint::default())
+            .0
+            .objective
+    };
+    if task.is_settled(problem.zeta, driver, value) {
         return Ok(Vec::new());
-    }
-    let kept = mass_of(mdp, &support, &nearest);
-    let (judged, _) = judge(&blocks, nearest.clone(), kept, &DualPoint::default());
-    if replace(driver, nearest, judged.objective) {
-        return Ok(Vec::new());
-    }
-    if let Some(policy) = even::if_at_zero(mdp, (problem.xi, problem.zeta), centre, driver) {
-        let kept = mass_of(mdp, &support, &policy);
-        let (judged, _) = judge(&[], policy, kept, &DualPoint::default());
-        if replace(driver, judged.policy, judged.objective) {
-            return Ok(Vec::new());
-        }
     }
     // the same way whichever method found the optimum, with blocks as this one meets them
-    if options.solver == SolverChoice::Conic {
+    if task.is_conic() {
         blocks.clear();
     }
     let mut nearest = None;

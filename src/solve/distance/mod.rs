@@ -7,6 +7,9 @@ pub(super) mod infinity;
 
 use super::driver::{Candidate, Driver, Method, Step};
 use super::methods::interior_point::{InteriorPoint, Program};
+use super::{Options, Solution, SolverChoice, TieBreak};
+use crate::formulation::{Problem, simplex};
+use crate::model::Mdp;
 
 /// The mean complementarity product from which on the optimal face can be told: what belongs to it is then far larger than its
 /// multiplier, everything else far smaller.
@@ -27,6 +30,53 @@ const GUESSED: f64 = 1e-8;
 const BETTER_GUESS: f64 = 1e-3;
 /// An objective this close to the optimum counts as optimal.
 const ROUNDING: f64 = 1e-8;
+
+/// What is to be solved.
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    pub(super) mdp: &'a Mdp,
+    pub(super) problem: &'a Problem,
+    pub(super) options: &'a Options,
+    /// Of several optimal policies the one nearest to this point is wanted.
+    pub(super) centre: &'a [f64],
+    pub(super) warm: Option<&'a Solution>,
+}
+
+impl Task<'_> {
+    /// Whether the general conic solver is asked for.
+    fn is_conic(&self) -> bool {
+        self.options.solver == SolverChoice::Conic
+    }
+
+    /// The nearest of all policies to the centre.
+    fn nearest(&self) -> Vec<f64> {
+        simplex::feasible(self.mdp, self.problem.xi, self.centre.to_vec())
+    }
+
+    /// Whether no tie is to be broken: nobody asks for it, or a policy that is nearest wherever it is optimal is as good as the best one,
+    /// and takes its place. `value` tells what a policy is worth.
+    fn is_settled(
+        &self,
+        zeta: f64,
+        driver: &mut Driver<'_>,
+        value: impl Fn(&[f64]) -> f64,
+    ) -> bool {
+        if self.options.tie_break == TieBreak::None || !driver.alive() {
+            return true;
+        }
+        // no optimal policy is nearer than the nearest of all policies
+        let nearest = self.nearest();
+        let objective = value(&nearest);
+        if replace(driver, nearest, objective) {
+            return true;
+        }
+        let limits = (self.problem.xi, zeta);
+        even::if_at_zero(self.mdp, limits, self.centre, driver).is_some_and(|policy| {
+            let objective = value(&policy);
+            replace(driver, policy, objective)
+        })
+    }
+}
 
 /// The interior-point method on one of the programs, with a way to read off a certified candidate.
 struct Interior<P, R, N> {
