@@ -8,6 +8,9 @@ use rayon::prelude::*;
 /// Vectors shorter than this are not worth sharing.
 const SHORT: usize = 1 << 15;
 const CHUNK: usize = 1 << 13;
+/// Rows, columns and blocks take a loop each: fewer of them are worth sharing, in smaller tasks.
+const FEW_ROWS: usize = 1 << 12;
+const ROWS: usize = 1 << 9;
 
 /// `out[i] = f(i, out[i])` for every `i`.
 pub(crate) fn update(out: &mut [f64], f: impl Fn(usize, f64) -> f64 + Sync) {
@@ -38,6 +41,20 @@ pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
     parts.iter().sum()
 }
 
+/// `out[i] = f(i)` for every `i`, where each takes a loop over a row or a column.
+pub(crate) fn gather(out: &mut [f64], f: impl Fn(usize) -> f64 + Sync) {
+    let run = |(c, part): (usize, &mut [f64])| {
+        for (k, x) in part.iter_mut().enumerate() {
+            *x = f(c * ROWS + k);
+        }
+    };
+    if out.len() < FEW_ROWS {
+        run((0, out));
+    } else {
+        out.par_chunks_mut(ROWS).enumerate().for_each(run);
+    }
+}
+
 /// Calls `f(block, part)` for every block of a vector whose blocks begin at `first` (one more
 /// entry than blocks): the pairs of each state.
 pub(crate) fn blocks(first: &[usize], out: &mut [f64], f: impl Fn(usize, &mut [f64]) + Sync) {
@@ -48,19 +65,17 @@ pub(crate) fn blocks(first: &[usize], out: &mut [f64], f: impl Fn(usize, &mut [f
             f(b, &mut part[first[b] - base..first[b + 1] - base]);
         }
     };
-    if out.len() < SHORT {
+    if n < FEW_ROWS {
         run(0, n, out);
         return;
     }
-    let mut tasks = Vec::with_capacity(n / CHUNK + 1);
+    let mut tasks = Vec::with_capacity(n / ROWS + 1);
     let mut rest = out;
-    let mut from = 0;
-    while from < n {
-        let to = (from + CHUNK).min(n);
+    for from in (0..n).step_by(ROWS) {
+        let to = (from + ROWS).min(n);
         let (part, after) = rest.split_at_mut(first[to] - first[from]);
         tasks.push((from, to, part));
         rest = after;
-        from = to;
     }
     tasks
         .into_par_iter()
