@@ -132,7 +132,7 @@ impl Method for ProximalNewton<'_> {
         let scale = driver.best().objective.max(1e-12);
         let n = self.system.dual.alpha.len();
         let weight = (scale / self.sigma).max(LEAST_WEIGHT);
-        self.system.rows.weight = weight;
+        self.system.rows.setting.weight = weight;
         let accuracy = (self.share * scale / (n as f64).sqrt()).max(ROUNDING / weight);
         let settled = self.system.settle(accuracy, driver);
         let found = self.judge(driver);

@@ -10,6 +10,7 @@
 //! solved by conjugate gradients whose every product costs two passes over $P$. Uniform shares of $P$ are not stored:
 //! they are one more number per row in every free entry.
 
+use super::row::Shared;
 use super::system::{Rows, each_row, parts};
 use crate::formulation::support::Support;
 use crate::linalg::parallel::{blocks, update};
@@ -97,8 +98,11 @@ impl Newton {
 
     /// Differentiates every row, and finds the system's diagonal.
     fn linearise(&mut self, rows: &Rows<'_>, dual: &mut Projection<'_>, delta: f64) {
-        let (mdp, support) = (rows.mdp, rows.support);
-        let shared = rows.shared(dual);
+        let (mdp, support) = (rows.setting.mdp, rows.setting.support);
+        let shared = Shared {
+            setting: &rows.setting,
+            dual,
+        };
         let parts = parts(&self.squares, &mut self.inverses)
             .zip(parts(mdp.first_pair(), &mut self.lift))
             .zip(parts(&support.offsets, &mut self.on_slots))
@@ -127,7 +131,7 @@ impl Newton {
 
     /// `products` and `tau` for a step `x` of the columns' multipliers.
     fn follow(&mut self, rows: &Rows<'_>, clipped: &mut Clipped<'_>, x: &[f64]) {
-        let (mdp, slots) = (rows.mdp, &rows.support.slots);
+        let (mdp, slots) = (rows.setting.mdp, &rows.setting.support.slots);
         let (kernel, n, first) = (mdp.kernel(), mdp.n_states() as f64, mdp.first_pair());
         clipped.times(x, &mut self.tau);
         let (all, free) = (&self.tau, &clipped.free);
@@ -154,7 +158,7 @@ impl Newton {
 
     /// $\sum_s (P_F^\top N_s P_F\, d\beta - v_s \tau_s)$ in every column, from `products` and `tau`.
     fn spread(&mut self, rows: &Rows<'_>, clipped: &mut Clipped<'_>, out: &mut [f64]) {
-        let (mdp, support) = (rows.mdp, rows.support);
+        let (mdp, support) = (rows.setting.mdp, rows.setting.support);
         let (kernel, n, first) = (mdp.kernel(), mdp.n_states() as f64, mdp.first_pair());
         let (inverses, squares, lift) = (&self.inverses, &self.squares, &self.lift);
         let (products, tau) = (&self.products, &self.tau);

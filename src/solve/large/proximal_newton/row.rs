@@ -13,9 +13,8 @@
 use super::quadratic::Quadratic;
 use crate::formulation::Problem;
 use crate::formulation::support::Support;
-use crate::linalg::sorted::Sorted;
 use crate::model::Mdp;
-use crate::solve::value::projection::damped;
+use crate::solve::value::projection::{Projection, damped};
 
 /// Changes of pattern: some ten are needed, and rounding may make two alternate for ever.
 const MOST_PATTERNS: usize = 100;
@@ -24,17 +23,20 @@ const MOST_LOOKS: usize = 40;
 /// How far above $\xi$ an action must be to count as free to move when the solved row is differentiated.
 const ABOVE_BOUND: f64 = 1e-13;
 
-/// What the rows share at one dual point.
-#[derive(Clone, Copy)]
-pub(super) struct Shared<'a> {
+/// The proximal problem but for its centre.
+pub(super) struct Setting<'a> {
     pub(super) mdp: &'a Mdp,
     pub(super) support: &'a Support,
-    pub(super) problem: &'a Problem,
+    pub(super) problem: Problem,
     /// $\mu$.
     pub(super) weight: f64,
-    /// $\beta$, by column and in ascending order.
-    pub(super) beta: &'a [f64],
-    pub(super) sorted: &'a Sorted,
+}
+
+/// What the rows share: the problem and the multipliers.
+#[derive(Clone, Copy)]
+pub(super) struct Shared<'a> {
+    pub(super) setting: &'a Setting<'a>,
+    pub(super) dual: &'a Projection<'a>,
 }
 
 /// One row after another.
@@ -69,7 +71,7 @@ pub(super) struct Row {
 impl Row {
     /// Brings in state `s`.
     pub(super) fn load(&mut self, shared: &Shared<'_>, s: usize) {
-        let (mdp, support) = (shared.mdp, shared.support);
+        let (mdp, support) = (shared.setting.mdp, shared.setting.support);
         let kernel = mdp.kernel();
         let slots = support.offsets[s]..support.offsets[s + 1];
         let (m, w) = (mdp.n_actions(s), slots.len());
@@ -87,7 +89,7 @@ impl Row {
         let columns = &support.columns[slots.clone()];
         self.beta.clear();
         self.beta
-            .extend(columns.iter().map(|t| shared.beta[*t as usize]));
+            .extend(columns.iter().map(|t| shared.dual.beta[*t as usize]));
         self.shares.clear();
         for (a, pair) in mdp.pairs(s).enumerate() {
             for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
@@ -101,13 +103,13 @@ impl Row {
 
     /// Solves the loaded row from `p`, which it replaces by the minimiser.
     pub(super) fn solve(&mut self, shared: &Shared<'_>, alpha: f64, centre: &[f64], p: &mut [f64]) {
-        let xi = shared.problem.xi;
+        let xi = shared.setting.problem.xi;
         self.visit(shared, alpha, centre, p);
         if p.len() == 1 {
             return;
         }
         for _ in 0..MOST_PATTERNS {
-            self.model(shared.beta.len(), shared.weight);
+            self.model(shared.dual.beta.len(), shared.setting.weight);
             self.quadratic.minimise(&self.gradient, p, xi);
             let direction = &self.quadratic.direction;
             let slope = dot(&self.gradient, direction);
@@ -150,14 +152,21 @@ impl Row {
     }
 
     fn find_range(&mut self, shared: &Shared<'_>, a: f64) {
-        let (sorted, zeta) = (&shared.sorted.values, shared.problem.zeta);
+        let (sorted, zeta) = (
+            &shared.dual.clipped.columns.sorted.values,
+            shared.setting.problem.zeta,
+        );
         let low = sorted.partition_point(|b| *b + a <= 0.0);
         let high = sorted.partition_point(|b| *b + a < zeta);
         self.range = (low, high.max(low));
     }
 
     fn evaluate(&mut self, shared: &Shared<'_>, centre: &[f64], p: &[f64]) {
-        let (w, n, zeta) = (self.mass.len(), shared.beta.len(), shared.problem.zeta);
+        let (w, n, zeta) = (
+            self.mass.len(),
+            shared.dual.beta.len(),
+            shared.setting.problem.zeta,
+        );
         self.mass.fill(0.0);
         for (a, &x) in p.iter().enumerate() {
             for (m, v) in self.mass.iter_mut().zip(&self.dense[a * w..(a + 1) * w]) {
@@ -171,7 +180,7 @@ impl Row {
             self.find_range(shared, a);
         }
         let (low, high) = self.range;
-        let prefix = &shared.sorted.prefix;
+        let prefix = &shared.dual.clipped.columns.sorted.prefix;
         let mut sum =
             a * (high - low) as f64 + (prefix[high] - prefix[low]) + zeta * (n - high) as f64;
         let mut total = offset * n as f64;
@@ -190,7 +199,7 @@ impl Row {
         for (i, (x, c)) in p.iter().zip(centre).enumerate() {
             self.gradient[i] = dot(&self.dense[i * w..(i + 1) * w], &self.excess)
                 + self.shares[i] * (total - sum)
-                + shared.weight * (x - c);
+                + shared.setting.weight * (x - c);
         }
     }
 
@@ -235,9 +244,9 @@ impl Row {
         lift: &mut [f64],
         taken: &mut [f64],
     ) -> (f64, f64) {
-        let (m, w, zeta) = (p.len(), self.mass.len(), shared.problem.zeta);
-        self.model(shared.beta.len(), shared.weight);
-        let movable = |a: usize| p[a] > shared.problem.xi + ABOVE_BOUND;
+        let (m, w, zeta) = (p.len(), self.mass.len(), shared.setting.problem.zeta);
+        self.model(shared.dual.beta.len(), shared.setting.weight);
+        let movable = |a: usize| p[a] > shared.setting.problem.xi + ABOVE_BOUND;
         self.quadratic.inverse(movable, inverse);
         // P_F 1 per action
         let mut free = self.outside();

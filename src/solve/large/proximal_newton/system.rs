@@ -12,7 +12,7 @@
 use rayon::prelude::*;
 
 use super::newton::Newton;
-use super::row::{Row, Shared};
+use super::row::{Row, Setting, Shared};
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
 use crate::model::Mdp;
@@ -34,53 +34,34 @@ const TASK: usize = 512;
 
 /// The rows' problems and their solutions.
 pub(super) struct Rows<'a> {
-    pub(super) mdp: &'a Mdp,
-    pub(super) support: &'a Support,
-    problem: Problem,
+    pub(super) setting: Setting<'a>,
+    /// $c$.
+    pub(super) centre: Vec<f64>,
     /// The policy that minimises at the current multipliers, its $M$ on the slots and what it adds in every column.
     pub(super) policy: Vec<f64>,
     mass: Vec<f64>,
     share: Vec<f64>,
-    /// $c$.
-    pub(super) centre: Vec<f64>,
-    /// $\mu$.
-    pub(super) weight: f64,
 }
 
 impl Rows<'_> {
-    /// What the rows see of the multipliers.
-    pub(super) fn shared<'b>(&'b self, dual: &'b Projection<'_>) -> Shared<'b> {
-        Shared {
-            mdp: self.mdp,
-            support: self.support,
-            problem: &self.problem,
-            weight: self.weight,
-            beta: &dual.beta,
-            sorted: &dual.clipped.columns.sorted,
-        }
-    }
-
     /// Solves every row and sums up at the current multipliers.
     fn solve(&mut self, dual: &mut Projection<'_>) {
         dual.clipped.columns.sorted.sort(&dual.beta);
-        let (mut policy, mut mass, mut share) = (
-            std::mem::take(&mut self.policy),
-            std::mem::take(&mut self.mass),
-            std::mem::take(&mut self.share),
-        );
-        let shared = self.shared(dual);
-        let rows = parts(self.mdp.first_pair(), &mut policy)
-            .zip(parts(&self.support.offsets, &mut mass))
-            .zip(&mut share);
+        let (mdp, support) = (self.setting.mdp, self.setting.support);
+        let shared = Shared {
+            setting: &self.setting,
+            dual,
+        };
+        let rows = parts(mdp.first_pair(), &mut self.policy)
+            .zip(parts(&support.offsets, &mut self.mass))
+            .zip(&mut self.share);
         each_row(rows, |row, s, ((p, mass), share)| {
             row.load(&shared, s);
-            let centre = &self.centre[self.mdp.pairs(s)];
-            row.solve(&shared, dual.alpha[s], centre, p);
+            row.solve(&shared, dual.alpha[s], &self.centre[mdp.pairs(s)], p);
             mass.copy_from_slice(&row.mass);
             *share = row.share;
         });
-        dual.evaluate(&mass, &share);
-        (self.policy, self.mass, self.share) = (policy, mass, share);
+        dual.evaluate(&self.mass, &self.share);
     }
 }
 
@@ -133,14 +114,16 @@ impl<'a> System<'a> {
     ) -> Self {
         System {
             rows: Rows {
-                mdp,
-                support,
-                problem,
+                setting: Setting {
+                    mdp,
+                    support,
+                    problem,
+                    weight: 1.0,
+                },
                 centre: start.clone(),
                 policy: start,
                 mass: vec![0.0; support.len()],
                 share: vec![0.0; mdp.n_states()],
-                weight: 1.0,
             },
             dual: Projection::new(support, problem.zeta),
             newton: Newton::new(mdp, support),
@@ -172,8 +155,8 @@ impl<'a> System<'a> {
             }
             settled = self.dual.clipped.violation() <= accuracy;
         }
-        let policy = std::mem::take(&mut self.rows.policy);
-        self.rows.policy = simplex::feasible(self.rows.mdp, self.rows.problem.xi, policy);
+        let (setting, policy) = (&self.rows.setting, &mut self.rows.policy);
+        *policy = simplex::feasible(setting.mdp, setting.problem.xi, std::mem::take(policy));
         settled
     }
 
