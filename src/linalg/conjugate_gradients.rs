@@ -39,7 +39,7 @@ impl ConjugateGradients {
         let mut rho = sum(n, |t| residual[t] * residual[t] / diagonal[t]);
         let enough = tolerance * tolerance * rho;
         for _ in 0..most {
-            if !(rho > enough && rho > 0.0) || !times(&self.conjugate, &mut self.product) {
+            if !(rho > enough) || !times(&self.conjugate, &mut self.product) {
                 break;
             }
             let (conjugate, product) = (&self.conjugate, &self.product);

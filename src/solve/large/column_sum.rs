@@ -13,7 +13,7 @@ use crate::solve::Solution;
 use crate::solve::driver::{Candidate, Driver, Step};
 use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle};
 
-/// States from which on evenly filled columns are a better start than the uniform policy.
+/// States from which on evenly filled columns are a better start than the uniform policy, by trial.
 const MANY: usize = 500;
 
 pub(in crate::solve) struct ColumnSum<'a> {

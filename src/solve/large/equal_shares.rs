@@ -16,15 +16,15 @@ use crate::solve::value::completion::objective;
 
 /// Steps between two certificates: a round.
 const STEPS: usize = 50;
-/// Rounds for spreading the excess,
+/// Rounds for spreading the excess, as many as for a start,
 const EVEN_ROUNDS: usize = 20;
-/// and at levels after that.
+/// and at levels after that: a safeguard, patience ends first.
 const LEVEL_ROUNDS: usize = 60;
 /// Rounds without a smaller gap before going on to the next stage, or giving up: rows cannot share alike.
 const PATIENCE: usize = 3;
 /// The part of the wanted gap that Column Sum, and a level, may use up; the rest is for what follows.
 const PART: f64 = 0.3;
-/// How far above what is proven a level lies, as a share of the way to what is reached.
+/// How far above what is proven a level lies, as a share of the way to what is reached, by trial.
 const AHEAD: f64 = 0.1;
 
 /// What is being done.

@@ -30,15 +30,16 @@ use crate::solve::driver::Driver;
 use budget::within_budget;
 use moving::Moving;
 
-/// Rounds of fifty steps that a start may take.
+/// Steps that a start may take: a thousand, with a look after each round whether it has come to rest.
 const EVEN_ROUNDS: usize = 20;
+const STEPS: usize = 50;
 
 /// A good start where nothing is known: the policy, and its column sums.
 pub(super) fn evenly_filled(mdp: &Mdp, xi: f64, driver: &mut Driver<'_>) -> (Vec<f64>, Vec<f64>) {
     let uniform = Policy::uniform(mdp).probabilities().to_vec();
     let mut balance = Balance::new(mdp, xi, uniform);
     for _ in 0..EVEN_ROUNDS {
-        if balance.advance(50, driver) < 1e-7 {
+        if balance.advance(STEPS, driver) < 1e-7 {
             break;
         }
     }

@@ -18,7 +18,7 @@ use crate::solve::driver::{Candidate, Driver, Step};
 use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle};
 use crate::solve::value::completion::objective;
 
-/// States from which on rows are first asked to share what is missing equally.
+/// States from which on rows are first asked to share what is missing equally, by trial.
 const SHARED: usize = 64;
 
 struct Infinity<'a> {

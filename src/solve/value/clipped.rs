@@ -10,7 +10,7 @@
 
 use crate::formulation::support::Support;
 use crate::linalg::groups::Groups;
-use crate::linalg::parallel::gather;
+use crate::linalg::parallel::{blocks, gather};
 use crate::linalg::sorted::{Sorted, within};
 
 /// Sums and free entries of $U$.
@@ -132,6 +132,17 @@ impl<'a> Clipped<'a> {
             }
             sum
         });
+    }
+
+    /// $N^\top w$; `on_slots` is workspace, one number per slot.
+    pub(super) fn transpose_times(&mut self, w: &[f64], on_slots: &mut [f64], out: &mut [f64]) {
+        let (first, correction) = (&self.support.offsets, &self.correction);
+        blocks(first, on_slots, |s, part| {
+            for (x, c) in part.iter_mut().zip(&correction[first[s]..]) {
+                *x = f64::from(*c) * w[s];
+            }
+        });
+        self.column_sums(w, on_slots, out);
     }
 
     /// Column sums of the matrix that has `w[s]` in each entry of row $s$ that would be free if there were no slots,

@@ -18,17 +18,16 @@ use super::clipped::Clipped;
 use crate::formulation::support::Support;
 use crate::linalg::conjugate_gradients::ConjugateGradients;
 use crate::linalg::line_search::search;
-use crate::linalg::parallel::{blocks, sum, update};
+use crate::linalg::parallel::{sum, update};
 
-/// Looks along one direction; hardly any takes more than ten.
+/// Looks along one direction: a safeguard, a look at least halves what is left to search or triples the step.
 const MOST_LOOKS: usize = 30;
-/// Steps one after the other that hardly reduce the violation: what is left of it is rounding.
+/// Steps one after the other that reduce the violation by less than a hundredth: what is left of it is taken for rounding.
 const MOST_STUCK: usize = 60;
 
 /// Multipliers and workspace; reusing it warm-starts the next projection.
 #[derive(Debug, Clone)]
 pub struct Projection<'a> {
-    support: &'a Support,
     /// Row multipliers $\alpha$.
     pub alpha: Vec<f64>,
     /// Column multipliers $\beta$.
@@ -63,7 +62,6 @@ impl<'a> Projection<'a> {
         let n = support.offsets.len() - 1;
         let zeros = || vec![0.0; n];
         Projection {
-            support,
             alpha: zeros(),
             beta: zeros(),
             clipped: Clipped::new(support, zeta),
@@ -93,17 +91,16 @@ impl<'a> Projection<'a> {
         tolerance: f64,
         most: usize,
     ) -> f64 {
-        let drift = self.beta.iter().sum::<f64>() / self.beta.len() as f64;
-        if drift.is_finite() && self.alpha.iter().all(|x| x.is_finite()) {
-            self.beta.iter_mut().for_each(|x| *x -= drift);
-            self.alpha.iter_mut().for_each(|x| *x += drift);
-        } else {
+        let finite = |v: &[f64]| v.iter().sum::<f64>().is_finite();
+        if !(finite(&self.alpha) && finite(&self.beta)) {
             self.alpha.fill(0.0);
             self.beta.fill(0.0);
         }
+        take_out_drift(&mut self.alpha, &mut self.beta);
         self.rein_in();
         self.evaluate(mass, share);
         let mut violation = self.clipped.violation();
+        // small beside a count of one free entry
         let mut damping = 1e-3f64;
         let mut stuck = 0;
         for _ in 0..most {
@@ -158,7 +155,6 @@ impl<'a> Projection<'a> {
     /// $(C + \delta - N^\top (R + \delta)^{-1} N)\, d\beta = 1 - \text{columns} - N^\top (R + \delta)^{-1} (1 - \text{rows})$.
     fn direction(&mut self, delta: f64, tolerance: f64) {
         let Projection {
-            support,
             clipped,
             line,
             gradients,
@@ -166,22 +162,11 @@ impl<'a> Projection<'a> {
             on_slots,
             ..
         } = self;
-        // N' w
-        let transpose_times =
-            |clipped: &mut Clipped<'_>, w: &[f64], on_slots: &mut [f64], out: &mut [f64]| {
-                let (first, correction) = (&support.offsets, &clipped.correction);
-                blocks(first, on_slots, |s, part| {
-                    for (x, c) in part.iter_mut().zip(&correction[first[s]..]) {
-                        *x = f64::from(*c) * w[s];
-                    }
-                });
-                clipped.column_sums(w, on_slots, out);
-            };
         let rows = &clipped.rows;
         update(by_row, |s, _| {
             (1.0 - rows.sums[s]) / damped(rows.counts[s], delta)
         });
-        transpose_times(clipped, by_row, on_slots, &mut gradients.residual);
+        clipped.transpose_times(by_row, on_slots, &mut gradients.residual);
         let columns = &clipped.columns;
         update(&mut gradients.residual, |t, x| 1.0 - columns.sums[t] - x);
         update(&mut gradients.diagonal, |t, _| {
@@ -192,7 +177,7 @@ impl<'a> Projection<'a> {
             clipped.times(v, by_row);
             let counts = &clipped.rows.counts;
             update(by_row, |s, x| x / damped(counts[s], delta));
-            transpose_times(clipped, by_row, on_slots, out);
+            clipped.transpose_times(by_row, on_slots, out);
             let counts = &clipped.columns.counts;
             update(out, |t, x| damped(counts[t], delta) * v[t] - x);
             true
@@ -202,7 +187,7 @@ impl<'a> Projection<'a> {
         update(&mut line.alpha, |s, _| {
             (1.0 - rows.sums[s] - by_row[s]) / damped(rows.counts[s], delta)
         });
-        line.take_out_drift();
+        take_out_drift(&mut line.alpha, &mut line.beta);
     }
 
     /// $\nabla D$ along the direction.
@@ -244,15 +229,14 @@ impl<'a> Projection<'a> {
     }
 }
 
-impl Line {
-    /// Adding a number to $\beta$ and taking it from $\alpha$ changes nothing: without this the multipliers drift along that
-    /// direction and their digits go.
-    pub(in crate::solve) fn take_out_drift(&mut self) {
-        let drift = self.beta.iter().sum::<f64>() / self.beta.len() as f64;
-        self.beta.iter_mut().for_each(|x| *x -= drift);
-        self.alpha.iter_mut().for_each(|x| *x += drift);
-    }
+/// Adding a number to $\beta$ and taking it from $\alpha$ changes nothing: unless that is taken out the multipliers drift along it,
+/// and their digits go.
+pub(in crate::solve) fn take_out_drift(alpha: &mut [f64], beta: &mut [f64]) {
+    let drift = beta.iter().sum::<f64>() / beta.len() as f64;
+    beta.iter_mut().for_each(|x| *x -= drift);
+    alpha.iter_mut().for_each(|x| *x += drift);
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

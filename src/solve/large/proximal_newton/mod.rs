@@ -28,20 +28,20 @@ use system::System;
 
 const NAME: &str = "proximal Newton";
 
-/// First $\sigma = \text{distance} / \mu$, its growth per step, and its limit: beyond it the
+/// First $\sigma = \text{distance} / \mu$ and its growth per step, by trial, and its limit: beyond it the
 /// rows' problems lose their digits.
 const FIRST: f64 = 100.0;
 const GROWTH: f64 = 3.0;
 const LARGEST: f64 = 1e7;
-/// No $\mu$ below this.
+/// No $\mu$ below this, whatever the distance: the same limit for distances near zero.
 const LEAST_WEIGHT: f64 = 1e-10;
 /// Rounding in a row's problem, in the units of its objective: it comes out divided by $\mu$, so that no sum gets nearer to one than that.
 const ROUNDING: f64 = 1e3 * f64::EPSILON;
-/// Proximal steps.
+/// Proximal steps: a safeguard, patience ends first.
 const MOST_PROXIMAL: usize = 500;
 /// Proximal steps without a better gap before giving up.
 const PATIENCE: usize = 12;
-/// Newton steps of the projection that a policy's value is read from: hardly any takes more than fifty.
+/// Newton steps of the projection that a policy's value is read from, as in `solve/distance/frobenius.rs`.
 const MOST_PROJECTION: usize = 300;
 
 /// The steps, with what is needed to judge them.

@@ -17,9 +17,9 @@ use crate::linalg::parallel::{blocks, update};
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
 use crate::solve::value::clipped::Clipped;
-use crate::solve::value::projection::{Projection, damped};
+use crate::solve::value::projection::{Projection, damped, take_out_drift};
 
-/// Most conjugate gradient iterations for one Newton step.
+/// Most conjugate gradient iterations for one Newton step: a safeguard, to one digit some ten are enough.
 const MOST_CONJUGATE: usize = 500;
 
 /// The linearised rows and workspace.
@@ -93,7 +93,7 @@ impl Newton {
         update(&mut line.alpha, |s, _| {
             (1.0 - sums[s]) / heights[s] - tau[s]
         });
-        line.take_out_drift();
+        take_out_drift(&mut line.alpha, &mut line.beta);
     }
 
     /// Differentiates every row, and finds the system's diagonal.
@@ -111,8 +111,7 @@ impl Newton {
             let (((inverse, lift), taken), (height, by_row)) = part;
             let pairs = mdp.pairs(s);
             let p = &rows.policy[pairs.clone()];
-            row.load(&shared, s);
-            row.visit(&shared, dual.alpha[s], &rows.centre[pairs], p);
+            row.load(&shared, s, &rows.centre[pairs], p);
             (*height, *by_row) = row.derivative(&shared, (p, delta), inverse, lift, taken);
         });
         let diagonal = &mut dual.gradients.diagonal;

@@ -16,11 +16,12 @@ use crate::formulation::support::Support;
 use crate::model::Mdp;
 use crate::solve::value::projection::{Projection, damped};
 
-/// Changes of pattern: some ten are needed, and rounding may make two alternate for ever.
+/// Changes of pattern: a safeguard, as rounding may make two alternate for ever.
 const MOST_PATTERNS: usize = 100;
-/// Looks along one direction.
+/// Looks along one direction: a safeguard, each leaves at most 0.95 of the step.
 const MOST_LOOKS: usize = 40;
-/// How far above $\xi$ an action must be to count as free to move when the solved row is differentiated.
+/// How far above $\xi$ an action must be to count as free to move when the solved row is differentiated: beyond what rounding
+/// leaves of a probability that was put there.
 const ABOVE_BOUND: f64 = 1e-13;
 
 /// The proximal problem but for its centre.
@@ -69,8 +70,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Brings in state `s`.
-    pub(super) fn load(&mut self, shared: &Shared<'_>, s: usize) {
+    /// Brings in state `s`: $M$, $U$ and the gradient at `p`.
+    pub(super) fn load(&mut self, shared: &Shared<'_>, s: usize, centre: &[f64], p: &[f64]) {
         let (mdp, support) = (shared.setting.mdp, shared.setting.support);
         let kernel = mdp.kernel();
         let slots = support.offsets[s]..support.offsets[s + 1];
@@ -99,12 +100,14 @@ impl Row {
                 .push(kernel.spread_of(pair) / mdp.n_states() as f64);
         }
         self.has_shares = self.shares.iter().any(|x| *x > 0.0);
+        self.alpha = shared.dual.alpha[s];
+        self.find_range(shared, self.alpha);
+        self.evaluate(shared, centre, p);
     }
 
-    /// Solves the loaded row from `p`, which it replaces by the minimiser.
-    pub(super) fn solve(&mut self, shared: &Shared<'_>, alpha: f64, centre: &[f64], p: &mut [f64]) {
+    /// Solves the row from the `p` that it was loaded with, which it replaces by the minimiser.
+    pub(super) fn solve(&mut self, shared: &Shared<'_>, centre: &[f64], p: &mut [f64]) {
         let xi = shared.setting.problem.xi;
-        self.visit(shared, alpha, centre, p);
         if p.len() == 1 {
             return;
         }
@@ -142,13 +145,6 @@ impl Row {
                 break;
             }
         }
-    }
-
-    /// $M$, $U$ and the gradient of the loaded row at `p`.
-    pub(super) fn visit(&mut self, shared: &Shared<'_>, alpha: f64, centre: &[f64], p: &[f64]) {
-        self.alpha = alpha;
-        self.find_range(shared, alpha);
-        self.evaluate(shared, centre, p);
     }
 
     fn find_range(&mut self, shared: &Shared<'_>, a: f64) {

@@ -19,14 +19,14 @@ use crate::model::Mdp;
 use crate::solve::driver::Driver;
 use crate::solve::value::projection::Projection;
 
-/// Newton steps for one proximal step.
+/// Newton steps for one proximal step: beyond them another centre is worth more than this one's optimum.
 const MOST_NEWTON: usize = 60;
 /// How far conjugate gradients reduce a Newton step's residual, and so much further for each full step that did not get on. While entries become
 /// free and cut from one step to the next a better direction is not a better step.
 const LOOSE: f64 = 0.1;
 /// Full steps one after the other that hardly reduce the violation, with ever better directions, before leaving it.
 const MOST_STUCK: usize = 4;
-/// Looks along one direction.
+/// Looks along one direction: a safeguard.
 const MOST_LOOKS: usize = 20;
 /// Fewer rows than this stay on the calling thread; else so many at least are one task.
 const FEW_ROWS: usize = 4096;
@@ -56,8 +56,9 @@ impl Rows<'_> {
             .zip(parts(&support.offsets, &mut self.mass))
             .zip(&mut self.share);
         each_row(rows, |row, s, ((p, mass), share)| {
-            row.load(&shared, s);
-            row.solve(&shared, dual.alpha[s], &self.centre[mdp.pairs(s)], p);
+            let centre = &self.centre[mdp.pairs(s)];
+            row.load(&shared, s, centre, p);
+            row.solve(&shared, centre, p);
             mass.copy_from_slice(&row.mass);
             *share = row.share;
         });
