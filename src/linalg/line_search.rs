@@ -46,6 +46,20 @@ impl Bracket {
     }
 }
 
+/// Searches along a line with slope `first` at its start, from the full step on and with at most so many looks. `slope(size)`
+/// goes there, or ends the search. Returns how far it came.
+pub(crate) fn search(first: f64, most: usize, mut slope: impl FnMut(f64) -> Option<f64>) -> f64 {
+    let mut bracket = Bracket::new(first);
+    let mut size = 1.0;
+    for _ in 0..most {
+        match slope(size).and_then(|slope| bracket.next(size, slope)) {
+            Some(next) => size = next,
+            None => break,
+        }
+    }
+    size
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

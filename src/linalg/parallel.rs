@@ -9,6 +9,9 @@ use rayon::prelude::*;
 const SHORT: usize = 1 << 15;
 /// Entries that one thread takes at a time: the shortest vectors that are shared have four chunks.
 const CHUNK: usize = 1 << 13;
+/// Rows, columns and blocks take a loop each: fewer of them are worth sharing, in smaller tasks.
+const FEW_ROWS: usize = 1 << 12;
+const ROWS: usize = 1 << 9;
 
 /// `out[i] = f(i, out[i])` for every `i`.
 pub(crate) fn update(out: &mut [f64], f: impl Fn(usize, f64) -> f64 + Sync) {
@@ -37,6 +40,20 @@ pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
         .map(|c| (c * CHUNK..((c + 1) * CHUNK).min(n)).map(&f).sum())
         .collect();
     parts.iter().sum()
+}
+
+/// `out[i] = f(i)` for every `i`, where each takes a loop over a row or a column.
+pub(crate) fn gather(out: &mut [f64], f: impl Fn(usize) -> f64 + Sync) {
+    let run = |(c, part): (usize, &mut [f64])| {
+        for (k, x) in part.iter_mut().enumerate() {
+            *x = f(c * ROWS + k);
+        }
+    };
+    if out.len() < FEW_ROWS {
+        run((0, out));
+    } else {
+        out.par_chunks_mut(ROWS).enumerate().for_each(run);
+    }
 }
 
 /// Numbers that are folded side by side, so that the processor need not wait for one result before it begins the next.
@@ -131,22 +148,21 @@ pub(crate) fn blocks(first: &[usize], out: &mut [f64], f: impl Fn(usize, &mut [f
             f(b, &mut part[first[b] - base..first[b + 1] - base]);
         }
     };
-    if out.len() < SHORT {
+    if n < FEW_ROWS && out.len() < SHORT {
         run(0, n, out);
         return;
     }
-    let mut tasks = Vec::with_capacity(out.len() / CHUNK + 1);
+    let mut tasks = Vec::with_capacity(n / ROWS + out.len() / CHUNK + 1);
     let mut rest = out;
     let mut from = 0;
     while from < n {
         let mut to = from + 1;
-        while to < n && first[to] - first[from] < CHUNK {
+        while to < (from + ROWS).min(n) && first[to] - first[from] < CHUNK {
             to += 1;
         }
         let (part, after) = rest.split_at_mut(first[to] - first[from]);
         tasks.push((from, to, part));
-        rest = after;
-        from = to;
+        (rest, from) = (after, to);
     }
     tasks
         .into_par_iter()

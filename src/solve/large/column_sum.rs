@@ -4,24 +4,27 @@
 //! closed form, each step is one product with $P$ and one with its transpose.
 
 use super::even_columns::evenly_filled;
+pub(in crate::solve) use super::primal_dual::PrimalDual;
+use super::primal_dual::{Judged, policy_step};
 use crate::formulation::{column_sum, simplex};
-use crate::linalg::parallel::{blocks, sum, update};
+use crate::linalg::parallel::{sum, update};
 use crate::model::{Kernel, Mdp};
 use crate::solve::Solution;
-use crate::solve::driver::{Candidate, Driver, Method, Step};
+use crate::solve::driver::{Candidate, Driver, Step};
 use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle};
 
-/// Steps between two certificates, each of which costs as much as a step.
-const BETWEEN_LOOKS: usize = 10;
-/// States from which on evenly filled columns are a better start than the uniform policy.
+/// States from which on evenly filled columns are a better start than the uniform policy, by trial.
 const MANY: usize = 500;
 
-struct ColumnSum<'a> {
+pub(in crate::solve) struct ColumnSum<'a> {
     mdp: &'a Mdp,
     transposed: Kernel,
     xi: f64,
     /// Dual step per column: one over the mass all pairs together send there.
     sigma: Vec<f64>,
+    /// Workspace of certificates: one number per column, one per pair.
+    missing: Vec<f64>,
+    products: Vec<f64>,
 }
 
 impl Saddle for ColumnSum<'_> {
@@ -36,15 +39,7 @@ impl Saddle for ColumnSum<'_> {
     }
 
     fn primal_step(&self, x: &[f64], gradient: &[f64], step: f64, out: &mut [f64]) {
-        let first = self.mdp.first_pair();
-        blocks(first, out, |s, row| {
-            let pairs = first[s]..first[s + 1];
-            let old = x[pairs.clone()].iter().zip(&gradient[pairs]);
-            for (p, (x, g)) in row.iter_mut().zip(old) {
-                *p = x - step * g;
-            }
-            simplex::project(row, self.xi);
-        });
+        policy_step(self.mdp, self.xi, (x, gradient, step), out);
     }
 
     fn dual_step(&self, y: &[f64], gradient: &[f64], step: f64, out: &mut [f64]) {
@@ -58,9 +53,7 @@ impl Saddle for ColumnSum<'_> {
     }
 
     fn scale_dual(&self, v: &[f64], out: &mut [f64]) {
-        for ((o, v), sigma) in out.iter_mut().zip(v).zip(&self.sigma) {
-            *o = v * sigma;
-        }
+        update(out, |t, _| v[t] * self.sigma[t]);
     }
 
     fn primal_norm(&self, v: &[f64]) -> f64 {
@@ -72,15 +65,25 @@ impl Saddle for ColumnSum<'_> {
     }
 }
 
-/// The steps, with what is needed to judge them.
-pub(in crate::solve) struct PrimalDual<'a> {
-    saddle: ColumnSum<'a>,
-    iteration: Iteration,
-    sums: Vec<f64>,
-    products: Vec<f64>,
+impl Judged for ColumnSum<'_> {
+    /// A certificate costs as much as a step.
+    const BETWEEN_LOOKS: usize = 10;
+
+    fn judge(&mut self, iteration: &mut Iteration) -> Step {
+        let (x, y, kernel) = (&iteration.x, &iteration.y, self.mdp.kernel());
+        kernel.arrivals(&self.transposed, x, &mut self.missing);
+        update(&mut self.missing, |_, c| 1.0 - c);
+        kernel.times(y, &mut self.products);
+        Step::Offer(Candidate {
+            policy: x.clone(),
+            objective: self.missing.iter().map(|g| g.abs()).sum(),
+            bound: column_sum::bound_from_products(self.mdp, self.xi, y, &self.products),
+            dual: y.clone(),
+        })
+    }
 }
 
-impl<'a> PrimalDual<'a> {
+impl<'a> PrimalDual<ColumnSum<'a>> {
     /// From the best policy at hand and its dual point; from evenly filled columns on a large model
     /// of which nothing is known.
     pub(in crate::solve) fn new(
@@ -94,61 +97,25 @@ impl<'a> PrimalDual<'a> {
         let mut sigma = vec![0.0; n];
         mdp.kernel().transpose_times(&ones, &mut sigma);
         sigma.iter_mut().for_each(|s| *s = 1.0 / s.max(1e-6));
-        let saddle = ColumnSum {
+        let problem = ColumnSum {
             mdp,
             transposed: mdp.kernel().transpose(),
             xi,
             sigma,
+            missing: vec![0.0; n],
+            products: vec![0.0; mdp.n_pairs()],
         };
-        let (mut x, mut y) = match warm {
+        let (x, mut y) = match warm {
             Some(warm) => (warm.policy.probabilities().to_vec(), warm.dual.clone()),
+            None if driver.best().bound == 0.0 && n >= MANY => {
+                let (policy, columns) = evenly_filled(mdp, xi, driver);
+                let side = |c: &f64| if *c < 1.0 { 1.0 } else { -1.0 };
+                (policy, columns.iter().map(side).collect())
+            }
             None => (driver.best().policy.clone(), driver.best().dual.clone()),
         };
-        if warm.is_none() && driver.best().bound == 0.0 && n >= MANY {
-            let (policy, columns) = evenly_filled(mdp, xi, driver);
-            x = policy;
-            y = columns
-                .iter()
-                .map(|c| if *c < 1.0 { 1.0 } else { -1.0 })
-                .collect();
-        }
-        x = simplex::feasible(mdp, xi, x);
         y.resize(n, 0.0);
         y.iter_mut().for_each(|y| *y = y.clamp(-1.0, 1.0));
-        PrimalDual {
-            iteration: Iteration::new(&saddle, x, y, 0.5),
-            saddle,
-            sums: vec![0.0; n],
-            products: vec![0.0; mdp.n_pairs()],
-        }
-    }
-}
-
-impl Method for PrimalDual<'_> {
-    fn name(&self) -> &'static str {
-        "primal-dual"
-    }
-
-    fn step(&mut self, driver: &mut Driver<'_>) -> Step {
-        for _ in 0..BETWEEN_LOOKS {
-            if !driver.alive() {
-                break;
-            }
-            self.iteration.advance(&self.saddle);
-        }
-        driver.count(BETWEEN_LOOKS - 1);
-        let saddle = &self.saddle;
-        saddle.dual_gradient(&self.iteration.x, &mut self.sums);
-        saddle
-            .mdp
-            .kernel()
-            .times(&self.iteration.y, &mut self.products);
-        let y = &self.iteration.y;
-        Step::Offer(Candidate {
-            policy: self.iteration.x.clone(),
-            objective: self.sums.iter().map(|g| g.abs()).sum(),
-            bound: column_sum::bound_from_products(saddle.mdp, saddle.xi, y, &self.products),
-            dual: y.clone(),
-        })
+        PrimalDual::from(problem, simplex::feasible(mdp, xi, x), y)
     }
 }

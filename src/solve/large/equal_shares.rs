@@ -14,15 +14,17 @@ use crate::solve::distance;
 use crate::solve::driver::{Candidate, Driver, Kind, Method, Step};
 use crate::solve::value::completion::objective;
 
-/// Rounds of fifty steps for spreading the excess,
+/// Steps between two certificates: a round.
+const STEPS: usize = 50;
+/// Rounds for spreading the excess, as many as for a start,
 const EVEN_ROUNDS: usize = 20;
-/// and at rising levels after that.
+/// and at levels after that: a safeguard, patience ends first.
 const LEVEL_ROUNDS: usize = 60;
-
-/// Rounds without a smaller gap before going on to the next, or giving up: rows cannot share alike.
+/// Rounds without a smaller gap before going on to the next stage, or giving up: rows cannot share alike.
 const PATIENCE: usize = 3;
-
-/// How far above what is proven a level lies, as a share of the way to what is reached.
+/// The part of the wanted gap that Column Sum, and a level, may use up; the rest is for what follows.
+const PART: f64 = 0.3;
+/// How far above what is proven a level lies, as a share of the way to what is reached, by trial.
 const AHEAD: f64 = 0.1;
 
 /// What is being done.
@@ -30,13 +32,13 @@ const AHEAD: f64 = 0.1;
 enum Stage {
     /// The excess is spread equally over the columns.
     Even,
-    /// Rows drop what is proven and a little more, as if every slot held enough: mostly it does.
-    Final(f64),
-    /// Rows drop no more than there is, at levels coming down.
+    /// Rows drop so much: what is proven and a little more, as if every slot held enough. Mostly it does.
+    Boundless(f64),
+    /// Rows drop so much, and no more than there is in a slot; levels come down.
     Levels(f64),
 }
 
-/// The stages, one round of fifty steps after the other.
+/// The stages, one round after the other.
 pub(super) struct EqualShares<'a> {
     mdp: &'a Mdp,
     problem: Problem,
@@ -44,10 +46,12 @@ pub(super) struct EqualShares<'a> {
     balance: Balance<'a>,
     stage: Stage,
     round: usize,
+    /// The least gap so far, and rounds since there was a smaller one.
     least: f64,
     waited: usize,
+    /// What the policy has on the slots.
     mass: Vec<f64>,
-    kept: Vec<f64>,
+    /// The best prices so far, of rows and columns, and what they prove.
     dual: Vec<f64>,
     bound: f64,
 }
@@ -61,8 +65,7 @@ impl<'a> EqualShares<'a> {
         driver: &mut Driver<'_>,
     ) -> Self {
         let n = mdp.n_states();
-        let share = 0.3;
-        let gaps = (share * n as f64 * driver.absolute, share * driver.relative);
+        let gaps = (PART * n as f64 * driver.absolute, PART * driver.relative);
         let first = Candidate {
             policy: driver.best().policy.clone(),
             objective: 2.0 * n as f64,
@@ -80,13 +83,11 @@ impl<'a> EqualShares<'a> {
         });
         let prices = columns.dual.iter().map(|y| 0.5 * (1.0 - y) / n as f64);
         let mut balance = Balance::new(mdp, problem.xi, columns.policy);
-        let missing: f64 = balance.columns.iter().map(|c| (1.0 - c).max(0.0)).sum();
-        let full = balance.columns.iter().filter(|c| **c >= 1.0).count();
+        let missing: f64 = balance.columns.now.iter().map(|c| (1.0 - c).max(0.0)).sum();
+        let full = balance.columns.now.iter().filter(|c| **c >= 1.0).count();
         let equal = 1.0 + missing / full.max(1) as f64;
-        let target = balance
-            .columns
-            .iter()
-            .map(|c| if *c < 1.0 { *c } else { equal });
+        let sums = balance.columns.now.iter();
+        let target = sums.map(|c| if *c < 1.0 { *c } else { equal });
         balance.aim_at(target.collect());
         EqualShares {
             mdp,
@@ -98,7 +99,6 @@ impl<'a> EqualShares<'a> {
             least: f64::INFINITY,
             waited: 0,
             mass: vec![0.0; support.len()],
-            kept: vec![0.0; support.len()],
             dual: std::iter::repeat_n(1.0 / n as f64, n)
                 .chain(prices)
                 .collect(),
@@ -108,19 +108,14 @@ impl<'a> EqualShares<'a> {
 
     /// The value of the policy at hand, dropping what is dropped.
     fn value(&mut self) -> f64 {
-        full_mass(self.mdp, self.support, &self.balance.policy, &mut self.mass);
-        self.kept.copy_from_slice(&self.mass);
-        for (k, w) in self.kept.iter_mut().zip(self.balance.dropped()) {
+        let (support, zeta) = (self.support, self.problem.zeta);
+        full_mass(self.mdp, support, &self.balance.policy.now, &mut self.mass);
+        let mut kept = self.mass.clone();
+        for (k, w) in kept.iter_mut().zip(self.balance.dropped()) {
             *k -= w;
         }
-        repair(
-            self.support,
-            &[],
-            self.problem.zeta,
-            &self.mass,
-            &mut self.kept,
-        );
-        objective(self.support, self.problem.zeta, &self.kept).0
+        repair(support, &[], zeta, &self.mass, &mut kept);
+        objective(support, zeta, &kept).0
     }
 }
 
@@ -134,7 +129,7 @@ impl Method for EqualShares<'_> {
             return Step::End;
         }
         self.round += 1;
-        let moved = self.balance.advance(50, driver);
+        let moved = self.balance.advance(STEPS, driver);
         let objective = self.value();
         let (mdp, support, problem) = (self.mdp, self.support, self.problem);
         if !matches!(self.stage, Stage::Even) {
@@ -152,7 +147,7 @@ impl Method for EqualShares<'_> {
         }
         driver.offer(
             Candidate {
-                policy: self.balance.policy.clone(),
+                policy: self.balance.policy.now.clone(),
                 objective,
                 bound: self.bound,
                 dual: self.dual.clone(),
@@ -167,43 +162,39 @@ impl Method for EqualShares<'_> {
             self.waited + 1
         };
         self.least = self.least.min(gap);
-        let wanted = 0.3 * driver.wanted(best);
-        // to be reached a level must be above what is proven
-        let final_level = 0.5 * (proven + wanted);
-        let balance = &mut self.balance;
+        let wanted = PART * driver.wanted(best);
+        let ahead = f64::max(AHEAD * gap, wanted);
+        // levels are halves of objectives; to be reached one must lie above what is proven
+        let (nearest, next) = (0.5 * (proven + wanted), 0.5 * (proven + ahead));
+        let boundless = || vec![f64::INFINITY; support.len()];
+        let (balance, stuck) = (&mut self.balance, self.waited >= PATIENCE);
         self.stage = match self.stage {
-            Stage::Even
-                if moved < 1e-13 || self.waited >= PATIENCE || self.round >= EVEN_ROUNDS =>
-            {
-                let boundless = vec![f64::INFINITY; support.len()];
-                balance.allow_drops(support, final_level, &boundless);
+            Stage::Even if moved < 1e-13 || stuck || self.round >= EVEN_ROUNDS => {
+                balance.allow_drops(support, nearest, &boundless());
                 self.waited = 0;
-                Stage::Final(final_level)
+                Stage::Boundless(nearest)
             }
-            Stage::Final(_) if self.waited >= PATIENCE || moved < 1e-12 => {
+            Stage::Boundless(_) if moved < 1e-12 || stuck => {
                 // above the optimum all columns but those of a few crowded places find room at once
-                let level = 0.5 * (proven + f64::max(AHEAD * gap, wanted));
-                balance.set_budget(level, &self.mass);
+                balance.set_budget(next, &self.mass);
                 self.waited = 0;
-                Stage::Levels(level)
+                Stage::Levels(next)
             }
-            Stage::Final(level) if final_level > level => {
-                balance.set_budget(final_level, &vec![f64::INFINITY; support.len()]);
-                Stage::Final(final_level)
+            Stage::Boundless(level) if nearest > level => {
+                balance.set_budget(nearest, &boundless());
+                Stage::Boundless(nearest)
             }
-            Stage::Levels(_) if self.waited >= PATIENCE => return Step::End,
+            Stage::Levels(_) if stuck => return Step::End,
+            // what is proven or reached has come so near to the level that it tells nothing more
+            Stage::Levels(level)
+                if 2.0 * level <= proven + 0.5 * ahead || 2.0 * level >= best - 0.5 * ahead =>
+            {
+                balance.set_budget(next, &self.mass);
+                Stage::Levels(next)
+            }
             Stage::Levels(level) => {
-                let ahead = f64::max(AHEAD * gap, wanted);
-                let decided =
-                    2.0 * level <= proven + 0.5 * ahead || 2.0 * level >= best - 0.5 * ahead;
-                if decided {
-                    let next = 0.5 * (proven + ahead);
-                    balance.set_budget(next, &self.mass);
-                    Stage::Levels(next)
-                } else {
-                    balance.limit_drops(&self.mass);
-                    self.stage
-                }
+                balance.limit_drops(&self.mass);
+                Stage::Levels(level)
             }
             other => other,
         };

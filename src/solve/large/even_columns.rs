@@ -13,49 +13,52 @@
 //! $$\varphi(h) = \min_{\pi \in \Delta_\xi,\; 0 \le w \le M(\pi),\; \sum_t w_{st} \le h} \;
 //!   \tfrac12 \sum_t \Big(c_t(\pi) - \sum_s w_{st} - 1\Big)_+^2$$
 //!
-//! vanishes exactly when $h$ is enough (the method takes $M$ from a policy a few steps back). Its residuals $y$ are prices that prove a larger $h$ to be necessary where it is not; if
-//! every slot holds $h$ they prove
+//! vanishes exactly when $h$ is enough (the method takes $M$ from a policy a few steps back). Its residuals $y$ are prices that
+//! prove a larger $h$ to be necessary where it is not; if every slot holds $h$ they prove
 //! $h \ge (\min_\pi y \cdot c(\pi) - \sum_t y_t) / \sum_s \max_{t \in s} y_t$. So levels come
 //! down towards what is proven (after the level-set method of Aravkin et al. 2019).
 
 mod budget;
+mod moving;
 
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
+use crate::linalg::groups::Groups;
 use crate::linalg::parallel::{blocks, sum, update};
 use crate::model::{Kernel, Mdp, Policy};
 use crate::solve::driver::Driver;
 use budget::within_budget;
+use moving::Moving;
 
-/// Rounds of fifty steps that a start may take.
+/// Steps that a start may take: a thousand, with a look after each round whether it has come to rest.
 const EVEN_ROUNDS: usize = 20;
+const STEPS: usize = 50;
 
 /// A good start where nothing is known: the policy, and its column sums.
 pub(super) fn evenly_filled(mdp: &Mdp, xi: f64, driver: &mut Driver<'_>) -> (Vec<f64>, Vec<f64>) {
     let uniform = Policy::uniform(mdp).probabilities().to_vec();
     let mut balance = Balance::new(mdp, xi, uniform);
     for _ in 0..EVEN_ROUNDS {
-        if balance.advance(50, driver) < 1e-7 {
+        if balance.advance(STEPS, driver) < 1e-7 {
             break;
         }
     }
-    (balance.policy, balance.columns)
+    (balance.policy.now, balance.columns.now)
 }
 
 /// What the rows may drop, one number per slot.
 struct Drops<'a> {
     support: &'a Support,
     /// Slots by column.
-    offsets: Vec<usize>,
-    slot: Vec<u32>,
+    slots: Groups,
     budget: f64,
     /// What there is to drop: $M$ at a policy a few steps back.
     most: Vec<f64>,
     step: f64,
-    amount: Vec<f64>,
-    previous: Vec<f64>,
+    amount: Moving,
 }
 
+/// The least-squares problem, and its accelerated steps.
 pub(super) struct Balance<'a> {
     mdp: &'a Mdp,
     transposed: Kernel,
@@ -64,23 +67,24 @@ pub(super) struct Balance<'a> {
     target: Vec<f64>,
     step: f64,
     momentum: f64,
-    pub(super) policy: Vec<f64>,
-    /// $c$ at the policy.
-    pub(super) columns: Vec<f64>,
-    previous: Vec<f64>,
-    previous_columns: Vec<f64>,
-    /// $P(c - 1)$ at the extrapolated point.
-    gradient: Vec<f64>,
+    pub(super) policy: Moving,
+    /// $c$, less what is dropped.
+    pub(super) columns: Moving,
+    /// What columns are off at the extrapolated point, and $P$ times that.
     residual: Vec<f64>,
+    gradient: Vec<f64>,
     value: f64,
     drops: Option<Drops<'a>>,
 }
 
+/// What a column's sum costs: both sides at first, excess alone once rows may drop mass.
+fn off(sum: f64, target: f64, one_sided: bool) -> f64 {
+    let off = sum - target;
+    if one_sided { off.max(0.0) } else { off }
+}
+
 impl<'a> Balance<'a> {
-    pub(super) fn new(mdp: &'a Mdp, xi: f64, mut start: Vec<f64>) -> Self {
-        for s in 0..mdp.n_states() {
-            simplex::project(&mut start[mdp.pairs(s)], xi);
-        }
+    pub(super) fn new(mdp: &'a Mdp, xi: f64, start: Vec<f64>) -> Self {
         let n = mdp.n_states();
         let mut balance = Balance {
             mdp,
@@ -89,24 +93,24 @@ impl<'a> Balance<'a> {
             target: vec![1.0; n],
             step: 1.0,
             momentum: 1.0,
-            columns: vec![0.0; n],
-            previous: start.clone(),
-            previous_columns: vec![0.0; n],
-            gradient: vec![0.0; mdp.n_pairs()],
+            policy: Moving::at(simplex::feasible(mdp, xi, start)),
+            columns: Moving::at(vec![0.0; n]),
             residual: vec![0.0; n],
-            policy: start,
+            gradient: vec![0.0; mdp.n_pairs()],
             value: f64::INFINITY,
             drops: None,
         };
+        // the power method comes from below, hence a margin of a tenth
         balance.step = 1.0 / (1.1 * balance.curvature()).max(1e-3);
-        balance.sums();
-        balance.previous_columns.copy_from_slice(&balance.columns);
-        balance.value = balance.objective();
+        balance.sum_up();
+        balance.forget();
         balance
     }
 
-    /// Largest eigenvalue of $P P^\top$ on directions that keep each state's sum, by the power method.
+    /// Largest eigenvalue of $P P^\top$ on directions that keep each state's sum, by the power method
+    /// from a fixed irregular vector.
     fn curvature(&mut self) -> f64 {
+        let kernel = self.mdp.kernel();
         let mut v: Vec<f64> = (0..self.mdp.n_pairs())
             .map(|i| (i as f64 * 0.754_877_666_2) % 1.0)
             .collect();
@@ -121,11 +125,10 @@ impl<'a> Balance<'a> {
                 break;
             }
             update(&mut v, |_, x| x / size);
-            let kernel = self.mdp.kernel();
             kernel.arrivals(&self.transposed, &v, &mut self.residual);
             let arriving = &self.residual;
             estimate = sum(arriving.len(), |t| arriving[t] * arriving[t]);
-            self.mdp.kernel().times(&self.residual, &mut v);
+            kernel.times(arriving, &mut v);
         }
         estimate
     }
@@ -133,38 +136,24 @@ impl<'a> Balance<'a> {
     /// Other aims for the columns than one.
     pub(super) fn aim_at(&mut self, target: Vec<f64>) {
         self.target = target;
-        self.begin_again();
+        self.forget();
     }
 
     /// From here on rows may drop mass, `budget` each and `most` in each slot.
     pub(super) fn allow_drops(&mut self, support: &'a Support, budget: f64, most: &[f64]) {
-        let n = self.columns.len();
-        let mut offsets = vec![0usize; n + 1];
-        for t in &support.columns {
-            offsets[*t as usize + 1] += 1;
-        }
-        let longest = offsets.iter().copied().max().unwrap_or(1);
-        for t in 0..n {
-            offsets[t + 1] += offsets[t];
-        }
-        let mut next = offsets.clone();
-        let mut slot = vec![0u32; support.len()];
-        for (k, t) in support.columns.iter().enumerate() {
-            slot[next[*t as usize]] = k as u32;
-            next[*t as usize] += 1;
-        }
+        let n = self.target.len();
+        let slots = Groups::new(n, &support.columns);
+        let longest = (0..n).map(|t| slots.of(t).len()).max().unwrap_or(1);
         self.target.fill(1.0);
         // the curvature of a sum of two parts is at most twice each one's own
         self.step *= 0.5;
         self.drops = Some(Drops {
             support,
-            offsets,
-            slot,
+            slots,
             budget,
             step: 0.5 / longest.max(1) as f64,
             most: most.to_vec(),
-            amount: vec![0.0; support.len()],
-            previous: vec![0.0; support.len()],
+            amount: Moving::at(vec![0.0; support.len()]),
         });
         self.set_budget(budget, most);
     }
@@ -175,7 +164,7 @@ impl<'a> Balance<'a> {
             drops.budget = budget;
         }
         self.limit_drops(most);
-        self.begin_again();
+        self.forget();
     }
 
     /// Another limit to what slots can drop, as the policy has moved.
@@ -183,82 +172,74 @@ impl<'a> Balance<'a> {
         if let Some(drops) = &mut self.drops {
             drops.most.copy_from_slice(most);
             let (first, budget) = (&drops.support.offsets, drops.budget);
-            blocks(first, &mut drops.amount, |s, row| {
+            blocks(first, &mut drops.amount.now, |s, row| {
                 within_budget(row, &most[first[s]..first[s + 1]], budget);
             });
         }
-        self.sums();
+        self.sum_up();
         self.value = self.objective();
     }
 
     /// Forgets the momentum.
-    fn begin_again(&mut self) {
+    fn forget(&mut self) {
         if let Some(drops) = &mut self.drops {
-            drops.previous.copy_from_slice(&drops.amount);
+            drops.amount.forget();
         }
-        self.previous.copy_from_slice(&self.policy);
-        self.sums();
-        self.previous_columns.copy_from_slice(&self.columns);
+        self.policy.forget();
+        self.columns.forget();
         self.momentum = 1.0;
         self.value = self.objective();
     }
 
     /// What each slot drops.
     pub(super) fn dropped(&self) -> &[f64] {
-        self.drops.as_ref().map_or(&[], |drops| &drops.amount)
+        self.drops.as_ref().map_or(&[], |drops| &drops.amount.now)
     }
 
     /// Prices that the residuals of the level prove a bound with: rows, then columns.
     pub(super) fn prices(&self) -> (Vec<f64>, Vec<f64>) {
-        let columns: Vec<f64> = self.columns.iter().map(|c| (c - 1.0).max(0.0)).collect();
-        let rows = self.drops.as_ref().map_or_else(Vec::new, |drops| {
-            let mut row: Vec<(f64, f64)> = Vec::new();
-            let slots = drops.support.offsets.windows(2);
-            slots
-                .map(|w| {
-                    // the price of the last slot that a row with this budget would drop from
-                    row.clear();
-                    row.extend((w[0]..w[1]).filter_map(|k| {
-                        let price = columns[drops.support.columns[k] as usize];
-                        (price > 0.0).then_some((price, drops.most[k]))
-                    }));
-                    row.sort_unstable_by(|x, y| y.0.total_cmp(&x.0));
-                    let mut left = drops.budget;
-                    let last = row.iter().find(|(_, most)| {
-                        left -= most;
-                        left < 0.0
-                    });
-                    last.map_or(0.0, |(price, _)| *price)
-                })
-                .collect()
+        let sums = self.columns.now.iter();
+        let columns: Vec<f64> = sums.map(|c| (c - 1.0).max(0.0)).collect();
+        let Some(drops) = &self.drops else {
+            return (Vec::new(), columns);
+        };
+        let mut row: Vec<(f64, f64)> = Vec::new();
+        let slots = drops.support.offsets.windows(2);
+        let rows = slots.map(|w| {
+            // the price of the last slot that a row with this budget would drop from
+            row.clear();
+            row.extend((w[0]..w[1]).filter_map(|k| {
+                let price = columns[drops.support.columns[k] as usize];
+                (price > 0.0).then_some((price, drops.most[k]))
+            }));
+            row.sort_unstable_by(|x, y| y.0.total_cmp(&x.0));
+            let mut left = drops.budget;
+            let last = row.iter().find(|(_, most)| {
+                left -= most;
+                left < 0.0
+            });
+            last.map_or(0.0, |(price, _)| *price)
         });
-        (rows, columns)
+        (rows.collect(), columns)
     }
 
-    fn sums(&mut self) {
-        self.mdp
-            .kernel()
-            .arrivals(&self.transposed, &self.policy, &mut self.columns);
+    /// The columns' sums at the policy.
+    fn sum_up(&mut self) {
+        let (kernel, columns) = (self.mdp.kernel(), &mut self.columns.now);
+        kernel.arrivals(&self.transposed, &self.policy.now, columns);
         if let Some(drops) = &self.drops {
-            update(&mut self.columns, |t, c| {
-                let slots = drops.slot[drops.offsets[t]..drops.offsets[t + 1]].iter();
-                c - slots.map(|k| drops.amount[*k as usize]).sum::<f64>()
+            update(columns, |t, c| {
+                let slots = drops.slots.of(t).iter();
+                c - slots.map(|k| drops.amount.now[*k as usize]).sum::<f64>()
             });
         }
     }
 
-    /// What a column's sum costs: both sides at first, excess alone once rows may drop mass.
-    fn off(&self, t: usize) -> f64 {
-        let off = self.columns[t] - self.target[t];
-        if self.drops.is_some() {
-            off.max(0.0)
-        } else {
-            off
-        }
-    }
-
     fn objective(&self) -> f64 {
-        0.5 * sum(self.columns.len(), |t| self.off(t).powi(2))
+        let (columns, one_sided) = (&self.columns.now, self.drops.is_some());
+        0.5 * sum(columns.len(), |t| {
+            off(columns[t], self.target[t], one_sided).powi(2)
+        })
     }
 
     /// Makes so many steps, fewer if the solve is to stop; returns the last one's largest change of a
@@ -278,73 +259,55 @@ impl<'a> Balance<'a> {
         moved
     }
 
+    /// One step; returns its largest change of a probability, or one where it was taken back.
     fn one(&mut self) -> f64 {
         let next = 0.5 * (1.0 + (1.0 + 4.0 * self.momentum * self.momentum).sqrt());
         let share = (self.momentum - 1.0) / next;
         // c is linear, so its value at the extrapolated point needs no product
-        let (columns, previous, target) = (&self.columns, &self.previous_columns, &self.target);
-        let one_sided = self.drops.is_some();
+        let (columns, target, one_sided) = (&self.columns, &self.target, self.drops.is_some());
         update(&mut self.residual, |t, _| {
-            let off = columns[t] + share * (columns[t] - previous[t]) - target[t];
-            if one_sided { off.max(0.0) } else { off }
+            let sum = columns.now[t] + share * (columns.now[t] - columns.before[t]);
+            off(sum, target[t], one_sided)
         });
         self.mdp.kernel().times(&self.residual, &mut self.gradient);
-        std::mem::swap(&mut self.columns, &mut self.previous_columns);
-        let (first, gradient, step, xi) =
-            (self.mdp.first_pair(), &self.gradient, self.step, self.xi);
-        std::mem::swap(&mut self.policy, &mut self.previous);
-        let here = &self.previous;
-        // `policy` holds the point before the last: extrapolate, descend, project
-        blocks(first, &mut self.policy, |s, row| {
-            for (i, old) in (first[s]..).zip(row.iter_mut()) {
-                let point = here[i] + share * (here[i] - *old);
-                *old = point - step * gradient[i];
-            }
-            simplex::project(row, xi);
-        });
+        let (residual, gradient, step, xi) = (&self.residual, &self.gradient, self.step, self.xi);
+        self.policy.step(
+            self.mdp.first_pair(),
+            share,
+            |i| -step * gradient[i],
+            |_, row| simplex::project(row, xi),
+        );
         if let Some(drops) = &mut self.drops {
-            std::mem::swap(&mut drops.amount, &mut drops.previous);
-            let (here, residual, budget, step) =
-                (&drops.previous, &self.residual, drops.budget, drops.step);
-            let (first, columns) = (&drops.support.offsets, &drops.support.columns);
-            let most = &drops.most;
-            blocks(first, &mut drops.amount, |s, row| {
-                for (k, old) in (first[s]..).zip(row.iter_mut()) {
-                    *old =
-                        here[k] + share * (here[k] - *old) + step * residual[columns[k] as usize];
-                }
-                within_budget(row, &most[first[s]..first[s + 1]], budget);
-            });
+            let (support, most) = (drops.support, &drops.most);
+            let (first, columns) = (&support.offsets, &support.columns);
+            drops.amount.step(
+                first,
+                share,
+                |k| drops.step * residual[columns[k] as usize],
+                |s, row| within_budget(row, &most[first[s]..first[s + 1]], drops.budget),
+            );
         }
-        self.sums();
+        std::mem::swap(&mut self.columns.now, &mut self.columns.before);
+        self.sum_up();
         let value = self.objective();
         if value > self.value {
             // momentum has turned uphill: the last point again, without it
             self.momentum = 1.0;
-            if share == 0.0 {
-                self.step *= 0.5;
-            }
+            let shorter = if share == 0.0 { 0.5 } else { 1.0 };
+            self.step *= shorter;
             if let Some(drops) = &mut self.drops {
-                if share == 0.0 {
-                    drops.step *= 0.5;
-                }
-                std::mem::swap(&mut drops.amount, &mut drops.previous);
-                let amount = &drops.amount;
-                update(&mut drops.previous, |k, _| amount[k]);
+                drops.step *= shorter;
+                drops.amount.take_back();
             }
-            std::mem::swap(&mut self.policy, &mut self.previous);
-            std::mem::swap(&mut self.columns, &mut self.previous_columns);
-            let (policy, columns) = (&self.policy, &self.columns);
-            update(&mut self.previous, |i, _| policy[i]);
-            update(&mut self.previous_columns, |t, _| columns[t]);
+            self.policy.take_back();
+            self.columns.take_back();
             return if self.step > 1e-9 { 1.0 } else { 0.0 };
         }
         self.value = value;
         self.momentum = next;
-        let (policy, previous) = (&self.policy, &self.previous);
-        (0..policy.len()).fold(0.0, |worst, i| {
-            f64::max(worst, (policy[i] - previous[i]).abs())
-        })
+        let Moving { now, before } = &self.policy;
+        let changes = now.iter().zip(before).map(|(x, y)| (x - y).abs());
+        changes.fold(0.0, f64::max)
     }
 }
 
@@ -365,7 +328,7 @@ mod tests {
         }
         // the descent condition of the problem: no action of a state that could be used more
         // has a lower price than one that is used
-        let residual: Vec<f64> = balance.columns.iter().map(|c| c - 1.0).collect();
+        let residual: Vec<f64> = balance.columns.now.iter().map(|c| c - 1.0).collect();
         let mut price = vec![0.0; mdp.n_pairs()];
         mdp.kernel().times(&residual, &mut price);
         for s in 0..mdp.n_states() {
@@ -375,9 +338,9 @@ mod tests {
                 .fold(f64::INFINITY, f64::min);
             for pair in mdp.pairs(s) {
                 assert!(
-                    balance.policy[pair] < 0.01 + 1e-6 || price[pair] - least < 1e-5,
+                    balance.policy.now[pair] < 0.01 + 1e-6 || price[pair] - least < 1e-5,
                     "state {s}: {} at {}",
-                    balance.policy[pair],
+                    balance.policy.now[pair],
                     price[pair] - least
                 );
             }

@@ -4,4 +4,5 @@ pub(super) mod column_sum;
 mod equal_shares;
 mod even_columns;
 pub(super) mod infinity;
+mod primal_dual;
 pub(super) mod proximal_newton;

@@ -59,6 +59,12 @@ impl Cells {
     }
 }
 
+/// Cells that follow each other without a gap, as those of a row that reaches every state do, are a slice of any vector over cells.
+fn run_of(cells: &[u32]) -> Option<std::ops::Range<usize>> {
+    let (first, last) = (*cells.first()? as usize, *cells.last()? as usize);
+    (last - first + 1 == cells.len()).then_some(first..last + 1)
+}
+
 /// Whether a sparse columns' matrix may be tried: all rows' squares together.
 fn reach_is_small(mdp: &Mdp) -> bool {
     let kernel = mdp.kernel();
@@ -225,18 +231,29 @@ impl Rows {
     /// The cells that a moving action reaches, with its values there.
     #[inline]
     pub(super) fn entries(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
-        let range = self.entry_offsets[i]..self.entry_offsets[i + 1];
-        let cells = self.entry_cells[range.clone()].iter();
+        let (cells, values) = self.reached(i);
         cells
-            .zip(&self.entry_values[range])
-            .map(|(c, x)| (*c as usize, *x))
+            .iter()
+            .zip(values)
+            .map(|(cell, x)| (*cell as usize, *x))
+    }
+
+    fn reached(&self, i: usize) -> (&[u32], &[f64]) {
+        let range = self.entry_offsets[i]..self.entry_offsets[i + 1];
+        (&self.entry_cells[range.clone()], &self.entry_values[range])
     }
 
     /// `out` $= P^\top p$ on the cells.
     pub(in crate::solve) fn spread(&self, p: &[f64], out: &mut [f64]) {
         out.fill(0.0);
         for (i, p) in p[..self.n_moving()].iter().enumerate() {
-            self.entries(i).for_each(|(cell, x)| out[cell] += p * x);
+            let (cells, values) = self.reached(i);
+            if let Some(run) = run_of(cells) {
+                let run = out[run].iter_mut().zip(values);
+                run.for_each(|(out, x)| *out += p * x);
+            } else {
+                self.entries(i).for_each(|(cell, x)| out[cell] += p * x);
+            }
         }
     }
 
@@ -252,7 +269,11 @@ impl Rows {
     /// `out` $= P v$ for a vector over cells.
     pub(in crate::solve) fn gather(&self, v: &[f64], out: &mut [f64]) {
         for (i, out) in out[..self.n_moving()].iter_mut().enumerate() {
-            *out = self.entries(i).map(|(cell, x)| v[cell] * x).sum();
+            let (cells, values) = self.reached(i);
+            *out = match run_of(cells) {
+                Some(run) => v[run].iter().zip(values).map(|(v, x)| v * x).sum(),
+                None => self.entries(i).map(|(cell, x)| v[cell] * x).sum(),
+            };
         }
     }
 

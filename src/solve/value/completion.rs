@@ -15,6 +15,11 @@ use std::collections::BTreeMap;
 use crate::formulation::infinity::Block;
 use crate::formulation::support::Support;
 
+/// What may be left unshipped without a block being at fault: rounding of sums over all rows.
+const TOLERANCE: f64 = 1e-10;
+/// Below this a cell counts as full and a deficit as settled: rounding must not create paths.
+const TINY: f64 = 1e-15;
+
 /// Objective $2 \max_s (1 - \sum_t k_{st})$ of repaired `kept`, and the block it violates if it cannot be completed
 /// to a matrix of $B_\zeta$.
 pub fn objective(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
@@ -23,13 +28,7 @@ pub fn objective(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Blo
         // the product plan r c / D never exceeds one minus what is kept
         return (2.0 * worst, None);
     }
-    let plan = Kept {
-        offsets: &support.offsets,
-        columns: &support.columns,
-        mass: kept,
-        zeta,
-    };
-    let (left, block) = ship(&plan, 1e-10);
+    let (left, block) = ship(support, zeta, kept);
     // what could not be shipped (rounding) is given up by some row
     (2.0 * (worst + left), block)
 }
@@ -41,136 +40,172 @@ pub(in crate::solve) fn shortfall(support: &Support, kept: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Kept mass on a sparse pattern.
-#[derive(Debug, Clone, Copy)]
-pub struct Kept<'a> {
-    /// Entries of row `s` are `offsets[s]..offsets[s + 1]`.
-    pub offsets: &'a [usize],
-    /// Columns of the entries.
-    pub columns: &'a [u32],
-    /// The mass.
-    pub mass: &'a [f64],
-    /// The capacity of every cell.
-    pub zeta: f64,
-}
-
 /// Ships the deficits. Returns the mass that could not be shipped (0 when $U$ exists) and,
-/// if some is left beyond `tolerance`, the violated block.
-pub fn ship(kept: &Kept<'_>, tolerance: f64) -> (f64, Option<Block>) {
-    let n = kept.offsets.len() - 1;
+/// if that is more than rounding, the violated block.
+fn ship(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
+    let n = support.offsets.len() - 1;
     let mut supply = vec![1.0; n];
     let mut demand = vec![1.0; n];
     for (s, left) in supply.iter_mut().enumerate() {
-        for k in kept.offsets[s]..kept.offsets[s + 1] {
-            *left -= kept.mass[k];
-            demand[kept.columns[k] as usize] -= kept.mass[k];
+        for k in support.offsets[s]..support.offsets[s + 1] {
+            *left -= kept[k];
+            demand[support.columns[k] as usize] -= kept[k];
         }
         *left = left.max(0.0);
     }
     demand.iter_mut().for_each(|d| *d = d.max(0.0));
-    if product_plan_fits(kept, &supply, &demand) {
+    let mut flow = Flow {
+        support,
+        zeta,
+        kept,
+        supply,
+        demand,
+        shipped: vec![BTreeMap::new(); n],
+        senders: vec![BTreeMap::new(); n],
+    };
+    if flow.product_plan_fits() {
         return (0.0, None);
     }
-    flow(kept, supply, demand, tolerance)
+    flow.ship_directly();
+    let (reached_rows, reached_columns) = flow.ship_along_paths();
+    let left: f64 = flow.supply.iter().sum();
+    if left <= TOLERANCE {
+        return (left, None);
+    }
+    // capacity is short from the rows that a path reaches to the columns that none does: the others hold too much
+    let rows: Vec<bool> = reached_rows.iter().map(|r| !r).collect();
+    let count = |list: &[bool]| list.iter().filter(|x| **x).count() as f64;
+    let (r, c, size) = (count(&rows), count(&reached_columns), n as f64);
+    let block = Block {
+        rows,
+        columns: reached_columns,
+        right: r + c - size + zeta * (size - r) * (size - c),
+    };
+    (left, Some(block))
 }
 
-/// The plan $r_s c_t / D$ is feasible when it respects every capacity: an $O(\text{nnz} + S)$
-/// check that settles nearly every instance.
-fn product_plan_fits(kept: &Kept<'_>, supply: &[f64], demand: &[f64]) -> bool {
-    let total: f64 = supply.iter().sum();
-    if total <= 0.0 {
-        return true;
-    }
-    let largest = |list: &[f64]| list.iter().copied().fold(0.0, f64::max);
-    if largest(supply) * largest(demand) / total > kept.zeta {
-        return false;
-    }
-    (0..supply.len()).all(|s| {
-        (kept.offsets[s]..kept.offsets[s + 1]).all(|k| {
-            let t = kept.columns[k] as usize;
-            supply[s] * demand[t] / total <= kept.zeta - kept.mass[k]
-        })
-    })
+/// A flow from row deficits to column deficits through all $S^2$ cells, of capacity $\zeta - k$. Only cells with kept mass or
+/// with flow are stored: the others have the same capacity.
+struct Flow<'a> {
+    support: &'a Support,
+    zeta: f64,
+    kept: &'a [f64],
+    /// What rows and columns still lack.
+    supply: Vec<f64>,
+    demand: Vec<f64>,
+    /// What flows, by row and by column.
+    shipped: Vec<BTreeMap<u32, f64>>,
+    senders: Vec<BTreeMap<u32, f64>>,
 }
 
-/// Maximum flow, with capacities $\zeta - k$ on all $S^2$ cells. Cells without kept mass and without flow have the same
-/// capacity, so that only the others are stored. Rows first ship to whichever columns they have room for, each passing
-/// over its own full cells only, and shortest augmenting paths see to what is left after that, which is mostly nothing.
-fn flow(
-    kept: &Kept<'_>,
-    mut supply: Vec<f64>,
-    mut demand: Vec<f64>,
-    tolerance: f64,
-) -> (f64, Option<Block>) {
-    let n = supply.len();
-    // below this a cell counts as full: rounding must not create paths
-    let tiny = 1e-15;
-    let held: Vec<BTreeMap<u32, f64>> = (0..n)
-        .map(|s| {
-            let cells = kept.offsets[s]..kept.offsets[s + 1];
-            let cells = kept.columns[cells.clone()].iter().zip(&kept.mass[cells]);
-            cells.map(|(t, k)| (*t, *k)).collect()
-        })
-        .collect();
-    // what flows, by row and by column
-    let mut shipped: Vec<BTreeMap<u32, f64>> = vec![BTreeMap::new(); n];
-    let mut senders: Vec<BTreeMap<u32, f64>> = vec![BTreeMap::new(); n];
-    let of = |list: &BTreeMap<u32, f64>, t: usize| list.get(&(t as u32)).copied().unwrap_or(0.0);
-    let mut open: Vec<usize> = (0..n).filter(|t| demand[*t] > tiny).collect();
-    for s in 0..n {
-        let mut place = open.len();
-        while supply[s] > tiny && place > 0 {
-            place -= 1;
-            let t = open[place];
-            let free = (kept.zeta - of(&held[s], t)).max(0.0);
-            let amount = free.min(supply[s]).min(demand[t]);
-            if amount > tiny {
-                shipped[s].insert(t as u32, amount);
-                senders[t].insert(s as u32, amount);
-                supply[s] -= amount;
-                demand[t] -= amount;
-            }
-            if demand[t] <= tiny {
-                // what takes its place was passed over
-                open.swap_remove(place);
-            }
+impl Flow<'_> {
+    /// The plan $r_s c_t / D$ is feasible when it respects every capacity: an $O(\text{nnz} + S)$
+    /// check that settles nearly every instance.
+    fn product_plan_fits(&self) -> bool {
+        let (support, supply, demand) = (self.support, &self.supply, &self.demand);
+        let total: f64 = supply.iter().sum();
+        if total <= 0.0 {
+            return true;
         }
+        let largest = |list: &[f64]| list.iter().copied().fold(0.0, f64::max);
+        if largest(supply) * largest(demand) / total > self.zeta {
+            return false;
+        }
+        (0..supply.len()).all(|s| {
+            (support.offsets[s]..support.offsets[s + 1]).all(|k| {
+                let t = support.columns[k] as usize;
+                supply[s] * demand[t] / total <= self.zeta - self.kept[k]
+            })
+        })
     }
-    let mut reached_rows = vec![false; n];
-    let mut reached_columns = vec![false; n];
-    let mut from_row = vec![0usize; n];
-    let mut from_column = vec![usize::MAX; n];
-    let mut queue = Vec::with_capacity(2 * n);
-    let mut waiting: Vec<usize> = Vec::with_capacity(n);
-    loop {
-        reached_rows.fill(false);
-        reached_columns.fill(false);
-        queue.clear();
-        waiting.clear();
-        waiting.extend(0..n);
+
+    /// What still fits into a cell.
+    fn room(&self, s: usize, t: usize) -> f64 {
+        let first = self.support.offsets[s];
+        let slots = &self.support.columns[first..self.support.offsets[s + 1]];
+        let held = slots
+            .binary_search(&(t as u32))
+            .map_or(0.0, |place| self.kept[first + place]);
+        (self.zeta - held).max(0.0) - self.flowing(s, t)
+    }
+
+    fn flowing(&self, s: usize, t: usize) -> f64 {
+        self.shipped[s].get(&(t as u32)).copied().unwrap_or(0.0)
+    }
+
+    fn push(&mut self, s: usize, t: usize, amount: f64) {
+        *self.shipped[s].entry(t as u32).or_default() += amount;
+        *self.senders[t].entry(s as u32).or_default() += amount;
+    }
+
+    /// Every row ships to whichever columns it has room for. Mostly that is all.
+    fn ship_directly(&mut self) {
+        let n = self.supply.len();
+        let mut open: Vec<usize> = (0..n).filter(|t| self.demand[*t] > TINY).collect();
         for s in 0..n {
-            if supply[s] > tiny {
-                reached_rows[s] = true;
-                from_column[s] = usize::MAX;
-                queue.push(s);
+            let mut place = open.len();
+            while self.supply[s] > TINY && place > 0 {
+                place -= 1;
+                let t = open[place];
+                let amount = self.room(s, t).min(self.supply[s]).min(self.demand[t]);
+                if amount > TINY {
+                    self.push(s, t, amount);
+                    self.supply[s] -= amount;
+                    self.demand[t] -= amount;
+                }
+                if self.demand[t] <= TINY {
+                    // what takes its place was passed over
+                    open.swap_remove(place);
+                }
             }
         }
-        let mut sink = None;
-        let mut head = 0;
-        'search: while head < queue.len() {
-            let node = queue[head];
-            head += 1;
-            if node < n {
-                // each column waits until a row with room for it is met
+    }
+
+    /// Ships the rest along shortest augmenting paths until none is left. Returns the rows and the columns that can
+    /// still be reached from rows with a deficit.
+    fn ship_along_paths(&mut self) -> (Vec<bool>, Vec<bool>) {
+        let n = self.supply.len();
+        let (mut reached_rows, mut reached_columns) = (vec![false; n], vec![false; n]);
+        let (mut from_row, mut from_column) = (vec![0; n], vec![None; n]);
+        let mut waiting = Vec::with_capacity(n);
+        let mut queue = Vec::with_capacity(2 * n);
+        let mut path = Vec::new();
+        loop {
+            for (reached, left) in reached_rows.iter_mut().zip(&self.supply) {
+                *reached = *left > TINY;
+            }
+            reached_columns.fill(false);
+            from_column.fill(None);
+            queue.clear();
+            queue.extend((0..n).filter(|s| reached_rows[*s]));
+            // each column waits until a row with room for it is met
+            waiting.clear();
+            waiting.extend(0..n);
+            let mut end = None;
+            let mut head = 0;
+            'search: while head < queue.len() {
+                let node = queue[head];
+                head += 1;
+                if node >= n {
+                    // a column passes on to the rows that ship to it and may ship elsewhere instead
+                    for (&s, &amount) in &self.senders[node - n] {
+                        let s = s as usize;
+                        if !reached_rows[s] && amount > TINY {
+                            reached_rows[s] = true;
+                            from_column[s] = Some(node - n);
+                            queue.push(s);
+                        }
+                    }
+                    continue;
+                }
                 let mut place = 0;
                 while place < waiting.len() {
                     let t = waiting[place];
-                    let free = (kept.zeta - of(&held[node], t)).max(0.0) - of(&shipped[node], t);
-                    if free > tiny {
+                    if self.room(node, t) > TINY {
                         reached_columns[t] = true;
                         from_row[t] = node;
-                        if demand[t] > tiny {
-                            sink = Some(t);
+                        if self.demand[t] > TINY {
+                            end = Some(t);
                             break 'search;
                         }
                         queue.push(n + t);
@@ -179,70 +214,34 @@ fn flow(
                         place += 1;
                     }
                 }
-            } else {
-                for (&s, &amount) in &senders[node - n] {
-                    let s = s as usize;
-                    if !reached_rows[s] && amount > tiny {
-                        reached_rows[s] = true;
-                        from_column[s] = node - n;
-                        queue.push(s);
-                    }
+            }
+            let Some(end) = end else {
+                return (reached_rows, reached_columns);
+            };
+            // back from the end: each row ships more to one column and less to the one it was reached from
+            path.clear();
+            let mut next = Some(end);
+            while let Some(t) = next {
+                let s = from_row[t];
+                next = from_column[s];
+                path.push((s, t, next));
+            }
+            let origin = path[path.len() - 1].0;
+            let mut amount = self.demand[end].min(self.supply[origin]);
+            for &(s, t, less) in &path {
+                let given_up = less.map_or(f64::INFINITY, |t| self.flowing(s, t));
+                amount = amount.min(self.room(s, t)).min(given_up);
+            }
+            for &(s, t, less) in &path {
+                self.push(s, t, amount);
+                if let Some(t) = less {
+                    self.push(s, t, -amount);
                 }
             }
+            self.supply[origin] -= amount;
+            self.demand[end] -= amount;
         }
-        let Some(end) = sink else { break };
-        // bottleneck, then push
-        let mut amount = demand[end];
-        let mut t = end;
-        let origin = loop {
-            let s = from_row[t];
-            let free = (kept.zeta - of(&held[s], t)).max(0.0) - of(&shipped[s], t);
-            amount = amount.min(free);
-            if from_column[s] == usize::MAX {
-                break s;
-            }
-            let before = from_column[s];
-            amount = amount.min(of(&shipped[s], before));
-            t = before;
-        };
-        amount = amount.min(supply[origin]);
-        let mut push = |s: usize, t: usize, amount: f64| {
-            *shipped[s].entry(t as u32).or_default() += amount;
-            *senders[t].entry(s as u32).or_default() += amount;
-        };
-        let mut t = end;
-        loop {
-            let s = from_row[t];
-            push(s, t, amount);
-            if from_column[s] == usize::MAX {
-                break;
-            }
-            let before = from_column[s];
-            push(s, before, -amount);
-            t = before;
-        }
-        supply[origin] -= amount;
-        demand[end] -= amount;
     }
-    let left: f64 = supply.iter().sum();
-    if left <= tolerance {
-        return (left, None);
-    }
-    // the cut: A = reached rows, B = unreached columns is where capacity is short; the
-    // violated block is the complement of A times the complement of B
-    let rows: Vec<bool> = reached_rows.iter().map(|r| !r).collect();
-    let columns: Vec<bool> = reached_columns;
-    let count = |list: &[bool]| list.iter().filter(|x| **x).count() as f64;
-    let (r, c, size) = (count(&rows), count(&columns), n as f64);
-    let right = r + c - size + kept.zeta * (size - r) * (size - c);
-    (
-        left,
-        Some(Block {
-            rows,
-            columns,
-            right,
-        }),
-    )
 }
 
 #[cfg(test)]
@@ -278,8 +277,8 @@ mod tests {
             let worst = (0..1usize << (2 * n))
                 .map(|bits| excess(&|s| bits >> s & 1 == 1, &|t| bits >> (n + t) & 1 == 1))
                 .fold(0.0, f64::max);
-            let kept = Kept { offsets: &offsets, columns: &columns, mass: &mass, zeta };
-            let (left, block) = ship(&kept, 1e-10);
+            let support = Support { offsets, columns, slots: Vec::new() };
+            let (left, block) = ship(&support, zeta, &mass);
             prop_assert!((left - worst).abs() < 1e-12, "{left} of {worst}");
             prop_assert_eq!(block.is_some(), worst > 1e-10);
             if let Some(block) = block {

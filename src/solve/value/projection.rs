@@ -1,246 +1,118 @@
-//! Distance to the doubly stochastic matrices with entries at most $\zeta$, without storing one.
+//! The projection of $M$ on the doubly stochastic matrices with entries at most $\zeta$.
 //!
-//! The projection of $M$ on $B_\zeta$ is $U_{st} = \mathrm{clip}(M_{st} + \alpha_s + \beta_t, 0, \zeta)$.
-//! Off the sparse support of $M$ (where $M_{st}$ is the row's uniform share $o_s$) that is a
-//! function of $a_s + \beta_t$ with $a_s = \alpha_s + o_s$, so row and column sums need only
-//! sorted $a$ and $\beta$ and prefix sums: one evaluation costs $O(\text{nnz} + S \log S)$ time
-//! and $O(\text{nnz} + S)$ memory.
-//!
-//! The multipliers maximise the concave, piecewise quadratic dual
+//! It is $U_{st} = \mathrm{clip}(M_{st} + \alpha_s + \beta_t, 0, \zeta)$, [summed up](super::clipped) without storing it,
+//! with the multipliers that maximise the concave, piecewise quadratic dual
 //!
 //! $$D(\alpha, \beta) = \min_{0 \le U \le \zeta} \tfrac12 \|U - M\|_F^2
-//!   - \sum_s \alpha_s \Big(\sum_t U_{st} - 1\Big) - \sum_t \beta_t \Big(\sum_s U_{st} - 1\Big)$$
+//!   - \sum_s \alpha_s \Big(\sum_t U_{st} - 1\Big) - \sum_t \beta_t \Big(\sum_s U_{st} - 1\Big) .$$
 //!
-//! by damped semismooth Newton steps with a search along each: with $N$ the 0/1 matrix of entries strictly between
+//! They are found by damped semismooth Newton steps with a search along each: with $N$ the 0/1 matrix of entries strictly between
 //! the bounds and $R, C$ its row and column counts, the system
 //! $\begin{pmatrix} R & N \\ N^\top & C\end{pmatrix}$ is reduced to columns and solved by
-//! conjugate gradients, each product again $O(\text{nnz} + S)$.
+//! conjugate gradients, each product $O(\text{nnz} + S)$.
+//!
+//! The proximal steps of Frobenius on large models maximise $D$ with the policy behind $M$ minimised out
+//! (`solve/large/proximal_newton`): multipliers, sums and the search are the same, the direction is their own.
 
-mod newton;
-
+use super::clipped::Clipped;
 use crate::formulation::support::Support;
-use crate::linalg::line_search::Bracket;
+use crate::linalg::conjugate_gradients::ConjugateGradients;
+use crate::linalg::line_search::search;
+use crate::linalg::parallel::{sum, update};
 
-/// A matrix on a sparse pattern plus a uniform share per row.
-#[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
-    /// The pattern.
-    pub support: &'a Support,
-    /// Stored mass per slot.
-    pub mass: &'a [f64],
-    /// Uniform share per row (the entry added everywhere is this divided by $S$).
-    pub spread: &'a [f64],
-}
+/// Looks along one direction: a safeguard, a look at least halves what is left to search or triples the step.
+const MOST_LOOKS: usize = 30;
+/// Steps one after the other that reduce the violation by less than a hundredth: what is left of it is taken for rounding.
+const MOST_STUCK: usize = 60;
 
-/// Multipliers and workspace of the projection; reusing it warm-starts the next one.
+/// Multipliers and workspace; reusing it warm-starts the next projection.
 #[derive(Debug, Clone)]
-pub struct Projection {
-    n: usize,
-    zeta: f64,
+pub struct Projection<'a> {
     /// Row multipliers $\alpha$.
     pub alpha: Vec<f64>,
     /// Column multipliers $\beta$.
     pub beta: Vec<f64>,
-    /// $a_s = \alpha_s + o_s$ of the last evaluation.
-    shifted: Vec<f64>,
-    rows: Side,
-    columns: Side,
-    /// `free(M + a + b) - free(a + b)` per slot: what the slot changes in $N$.
-    correction: Vec<i8>,
-    row_sums: Vec<f64>,
-    column_sums: Vec<f64>,
-    work: Work,
+    /// $U$ at the last multipliers that were looked at.
+    pub(in crate::solve) clipped: Clipped<'a>,
+    pub(in crate::solve) line: Line,
+    pub(in crate::solve) gradients: ConjugateGradients,
+    /// Workspace: one number per row, one per slot.
+    by_row: Vec<f64>,
+    on_slots: Vec<f64>,
 }
 
-/// One side of the bipartite structure: its values sorted, and for each element of the
-/// *other* side the range of positions here that are strictly between the bounds.
+/// A direction of the multipliers, and their values at its start.
 #[derive(Debug, Clone)]
-struct Side {
-    order: Vec<u32>,
-    sorted: Vec<f64>,
-    /// Prefix sums of `sorted` and of its squares.
-    prefix: Vec<f64>,
-    prefix_squared: Vec<f64>,
-    /// For element `i` of the other side: positions `low[i]..high[i]` are free.
-    low: Vec<u32>,
-    high: Vec<u32>,
-    /// Number of free entries of each element of the other side, slots included.
-    counts: Vec<f64>,
+pub(in crate::solve) struct Line {
+    pub(in crate::solve) alpha: Vec<f64>,
+    pub(in crate::solve) beta: Vec<f64>,
+    start_alpha: Vec<f64>,
+    start_beta: Vec<f64>,
 }
 
-#[derive(Debug, Clone)]
-struct Work {
-    direction_alpha: Vec<f64>,
-    direction_beta: Vec<f64>,
-    right: Vec<f64>,
-    residual: Vec<f64>,
-    conjugate: Vec<f64>,
-    product: Vec<f64>,
-    rows: Vec<f64>,
-    prefix: Vec<f64>,
-    saved_alpha: Vec<f64>,
-    saved_beta: Vec<f64>,
+/// What a row or column with so many free entries is divided by in a Newton step damped by `delta`. Without a free entry
+/// there is no curvature: it takes a step of order one.
+pub(in crate::solve) fn damped(count: f64, delta: f64) -> f64 {
+    if count < 0.5 { 1.0 } else { count + delta }
 }
 
-impl Side {
-    fn new(n: usize) -> Self {
-        Side {
-            order: (0..n as u32).collect(),
-            sorted: vec![0.0; n],
-            prefix: vec![0.0; n + 1],
-            prefix_squared: vec![0.0; n + 1],
-            low: vec![0; n],
-            high: vec![0; n],
-            counts: vec![0.0; n],
-        }
-    }
-
-    /// Sorts `values`; the order of last time makes that nearly linear.
-    fn sort(&mut self, values: &[f64]) {
-        self.order
-            .sort_by(|&i, &j| values[i as usize].total_cmp(&values[j as usize]));
-        for (k, &i) in self.order.iter().enumerate() {
-            let v = values[i as usize];
-            self.sorted[k] = v;
-            self.prefix[k + 1] = self.prefix[k] + v;
-            self.prefix_squared[k + 1] = self.prefix_squared[k] + v * v;
-        }
-    }
-
-    /// Ranges of free positions for the other side's elements, visited in ascending order so
-    /// that both pointers only move down.
-    fn ranges(&mut self, other_order: &[u32], other: &[f64], zeta: f64) {
-        let n = self.sorted.len();
-        let (mut low, mut high) = (n, n);
-        for &i in other_order {
-            let a = other[i as usize];
-            while low > 0 && self.sorted[low - 1] + a > 0.0 {
-                low -= 1;
-            }
-            while high > 0 && self.sorted[high - 1] + a >= zeta {
-                high -= 1;
-            }
-            self.low[i as usize] = low as u32;
-            self.high[i as usize] = high.max(low) as u32;
-        }
-    }
-}
-
-impl Projection {
+impl<'a> Projection<'a> {
     /// Multipliers zero.
-    pub fn new(n: usize, slots: usize, zeta: f64) -> Self {
+    pub fn new(support: &'a Support, zeta: f64) -> Self {
+        let n = support.offsets.len() - 1;
         let zeros = || vec![0.0; n];
         Projection {
-            n,
-            zeta,
             alpha: zeros(),
             beta: zeros(),
-            shifted: zeros(),
-            rows: Side::new(n),
-            columns: Side::new(n),
-            correction: vec![0; slots],
-            row_sums: zeros(),
-            column_sums: zeros(),
-            work: Work {
-                direction_alpha: zeros(),
-                direction_beta: zeros(),
-                right: zeros(),
-                residual: zeros(),
-                conjugate: zeros(),
-                product: zeros(),
-                rows: zeros(),
-                prefix: vec![0.0; n + 1],
-                saved_alpha: zeros(),
-                saved_beta: zeros(),
+            clipped: Clipped::new(support, zeta),
+            line: Line {
+                alpha: zeros(),
+                beta: zeros(),
+                start_alpha: zeros(),
+                start_beta: zeros(),
             },
+            gradients: ConjugateGradients::new(n),
+            by_row: zeros(),
+            on_slots: vec![0.0; support.len()],
         }
     }
 
-    /// Entry of $U$ at a slot.
-    fn entry(&self, mass: f64, row: usize, column: usize) -> f64 {
-        (mass + self.shifted[row] + self.beta[column]).clamp(0.0, self.zeta)
+    /// $U$ at the current multipliers, for the $M$ with `mass` on the slots and the row's `share` added in every column.
+    pub(in crate::solve) fn evaluate(&mut self, mass: &[f64], share: &[f64]) {
+        self.clipped.evaluate(&self.alpha, &self.beta, mass, share);
     }
 
-    /// Row and column sums of $U$ and the free sets at the current multipliers.
-    fn evaluate(&mut self, target: &Target<'_>) {
-        let (n, zeta) = (self.n, self.zeta);
-        for s in 0..n {
-            self.shifted[s] = self.alpha[s] + target.spread[s] / n as f64;
-        }
-        self.rows.sort(&self.shifted);
-        self.columns.sort(&self.beta);
-        self.columns.ranges(&self.rows.order, &self.shifted, zeta);
-        self.rows.ranges(&self.columns.order, &self.beta, zeta);
-        for s in 0..n {
-            let (low, high) = (self.columns.low[s] as usize, self.columns.high[s] as usize);
-            let count = (high - low) as f64;
-            let sum = self.columns.prefix[high] - self.columns.prefix[low];
-            self.row_sums[s] = self.shifted[s] * count + sum + zeta * (n - high) as f64;
-            self.columns.counts[s] = count;
-        }
-        for t in 0..n {
-            let (low, high) = (self.rows.low[t] as usize, self.rows.high[t] as usize);
-            let count = (high - low) as f64;
-            let sum = self.rows.prefix[high] - self.rows.prefix[low];
-            self.column_sums[t] = self.beta[t] * count + sum + zeta * (n - high) as f64;
-            self.rows.counts[t] = count;
-        }
-        let support = target.support;
-        for s in 0..n {
-            let a = self.shifted[s];
-            let (mut row_change, mut count_change) = (0.0, 0i32);
-            for k in support.offsets[s]..support.offsets[s + 1] {
-                let t = support.columns[k] as usize;
-                let (plain, with) = (a + self.beta[t], target.mass[k] + a + self.beta[t]);
-                let (u0, u1) = (plain.clamp(0.0, zeta), with.clamp(0.0, zeta));
-                let free = |x: f64| i8::from(x > 0.0 && x < zeta);
-                let change = free(with) - free(plain);
-                self.correction[k] = change;
-                count_change += i32::from(change);
-                row_change += u1 - u0;
-                self.column_sums[t] += u1 - u0;
-                self.rows.counts[t] += f64::from(change);
-            }
-            self.row_sums[s] += row_change;
-            self.columns.counts[s] += f64::from(count_change);
-        }
-    }
-
-    /// Largest violation of a row or column sum.
-    fn violation(&self) -> f64 {
-        self.row_sums
-            .iter()
-            .chain(&self.column_sums)
-            .fold(0.0, |worst, sum| f64::max(worst, (sum - 1.0).abs()))
-    }
-
-    /// Projects, starting from the multipliers at hand, until no row or column sum is off by
-    /// more than `tolerance`. Returns the violation reached and the Newton steps taken.
-    pub fn project(&mut self, target: &Target<'_>, tolerance: f64, most: usize) -> (f64, usize) {
-        let drift = self.beta.iter().sum::<f64>() / self.n as f64;
-        if drift.is_finite() && self.alpha.iter().all(|x| x.is_finite()) {
-            self.beta.iter_mut().for_each(|x| *x -= drift);
-            self.alpha.iter_mut().for_each(|x| *x += drift);
-        } else {
+    /// Projects $M$, starting from the multipliers at hand, until no row or column sum is off by
+    /// more than `tolerance`. Returns the violation reached.
+    pub(super) fn project(
+        &mut self,
+        mass: &[f64],
+        share: &[f64],
+        tolerance: f64,
+        most: usize,
+    ) -> f64 {
+        let finite = |v: &[f64]| v.iter().sum::<f64>().is_finite();
+        if !(finite(&self.alpha) && finite(&self.beta)) {
             self.alpha.fill(0.0);
             self.beta.fill(0.0);
         }
+        take_out_drift(&mut self.alpha, &mut self.beta);
         self.rein_in();
-        self.evaluate(target);
-        let mut violation = self.violation();
+        self.evaluate(mass, share);
+        let mut violation = self.clipped.violation();
+        // small beside a count of one free entry
         let mut damping = 1e-3f64;
         let mut stuck = 0;
-        for step in 0..most {
-            if violation <= tolerance {
-                return (violation, step);
+        for _ in 0..most {
+            if violation <= tolerance || stuck > MOST_STUCK || !violation.is_finite() {
+                break;
             }
+            // directions become more accurate as the violation falls: the last steps converge faster than linearly
             let forcing = (0.1 * violation).clamp(1e-9, 0.1);
-            self.newton_direction(target.support, damping.min(violation), forcing);
-            self.work.saved_alpha.copy_from_slice(&self.alpha);
-            self.work.saved_beta.copy_from_slice(&self.beta);
-            let size = self.search(target);
+            self.direction(damping.min(violation), forcing);
+            let size = self.search(MOST_LOOKS, || true, |this| this.evaluate(mass, share));
             if self.rein_in() {
-                self.evaluate(target);
+                self.evaluate(mass, share);
             }
             // too long a step means that the model misses entries about to become free
             if size < 0.3 {
@@ -248,21 +120,15 @@ impl Projection {
             } else if size >= 0.9 {
                 damping = (0.2 * damping).max(1e-13);
             }
-            let next = self.violation();
-            if !next.is_finite() {
-                return (next, step + 1);
-            }
+            let next = self.clipped.violation();
             stuck = if next < 0.99 * violation {
                 0
             } else {
                 stuck + 1
             };
             violation = next;
-            if stuck > 60 {
-                return (violation, step + 1);
-            }
         }
-        (violation, most)
+        violation
     }
 
     /// Cuts multipliers off where they have run away, and says whether any had. At a projection an
@@ -270,7 +136,7 @@ impl Projection {
     /// through all rows and columns adds up to $2S$ at most; but along rows that are cut everywhere
     /// a step meets no curvature, and multipliers of 1e16 leave no digit to their sums.
     fn rein_in(&mut self) -> bool {
-        let most = 1e3 + 4.0 * self.n as f64;
+        let most = 1e3 + 4.0 * self.alpha.len() as f64;
         let mut cut = false;
         for x in self.alpha.iter_mut().chain(&mut self.beta) {
             if !(x.abs() <= most) {
@@ -285,99 +151,90 @@ impl Projection {
         cut
     }
 
-    /// $\nabla D$ along the Newton direction.
-    fn slope(&self) -> f64 {
-        (0..self.n)
-            .map(|i| {
-                (1.0 - self.row_sums[i]) * self.work.direction_alpha[i]
-                    + (1.0 - self.column_sums[i]) * self.work.direction_beta[i]
-            })
-            .sum()
+    /// Newton's direction, from
+    /// $(C + \delta - N^\top (R + \delta)^{-1} N)\, d\beta = 1 - \text{columns} - N^\top (R + \delta)^{-1} (1 - \text{rows})$.
+    fn direction(&mut self, delta: f64, tolerance: f64) {
+        let Projection {
+            clipped,
+            line,
+            gradients,
+            by_row,
+            on_slots,
+            ..
+        } = self;
+        let rows = &clipped.rows;
+        update(by_row, |s, _| {
+            (1.0 - rows.sums[s]) / damped(rows.counts[s], delta)
+        });
+        clipped.transpose_times(by_row, on_slots, &mut gradients.residual);
+        let columns = &clipped.columns;
+        update(&mut gradients.residual, |t, x| 1.0 - columns.sums[t] - x);
+        update(&mut gradients.diagonal, |t, _| {
+            damped(columns.counts[t], delta)
+        });
+        let limits = (tolerance, 4 * by_row.len() + 50);
+        gradients.solve(&mut line.beta, limits, |v, out| {
+            clipped.times(v, by_row);
+            let counts = &clipped.rows.counts;
+            update(by_row, |s, x| x / damped(counts[s], delta));
+            clipped.transpose_times(by_row, on_slots, out);
+            let counts = &clipped.columns.counts;
+            update(out, |t, x| damped(counts[t], delta) * v[t] - x);
+            true
+        });
+        clipped.times(&line.beta, by_row);
+        let rows = &clipped.rows;
+        update(&mut line.alpha, |s, _| {
+            (1.0 - rows.sums[s] - by_row[s]) / damped(rows.counts[s], delta)
+        });
+        take_out_drift(&mut line.alpha, &mut line.beta);
     }
 
-    /// Moves along the direction to where little of its slope is left, and returns how far.
-    fn search(&mut self, target: &Target<'_>) -> f64 {
+    /// $\nabla D$ along the direction.
+    fn slope(&self) -> f64 {
+        let (line, rows, columns) = (&self.line, &self.clipped.rows, &self.clipped.columns);
+        sum(line.alpha.len(), |i| {
+            (1.0 - rows.sums[i]) * line.alpha[i] + (1.0 - columns.sums[i]) * line.beta[i]
+        })
+    }
+
+    /// Moves along the direction to where little of its slope is left, calling `evaluate` wherever it looks, as long as it is to
+    /// `go_on`. Returns how far it went: nowhere if the direction does not ascend.
+    pub(in crate::solve) fn search(
+        &mut self,
+        most: usize,
+        mut go_on: impl FnMut() -> bool,
+        mut evaluate: impl FnMut(&mut Self),
+    ) -> f64 {
         let slope = self.slope();
         if !(slope > 0.0) {
             return 0.0;
         }
-        let mut bracket = Bracket::new(slope);
-        let mut size = 1.0;
-        for _ in 0..30 {
-            for i in 0..self.n {
-                self.alpha[i] = self.work.saved_alpha[i] + size * self.work.direction_alpha[i];
-                self.beta[i] = self.work.saved_beta[i] + size * self.work.direction_beta[i];
+        self.line.start_alpha.copy_from_slice(&self.alpha);
+        self.line.start_beta.copy_from_slice(&self.beta);
+        search(slope, most, |size| {
+            if !go_on() {
+                return None;
             }
-            self.evaluate(target);
-            match bracket.next(size, self.slope()) {
-                Some(next) => size = next,
-                None => break,
-            }
-        }
-        size
+            let line = &self.line;
+            update(&mut self.alpha, |s, _| {
+                line.start_alpha[s] + size * line.alpha[s]
+            });
+            update(&mut self.beta, |t, _| {
+                line.start_beta[t] + size * line.beta[t]
+            });
+            evaluate(self);
+            Some(self.slope())
+        })
     }
+}
 
-    /// $G = U - M$ on the slots into `g`; returns $\|G\|_F^2$ over all entries.
-    pub fn residual(&self, target: &Target<'_>, g: &mut [f64]) -> f64 {
-        let (n, zeta) = (self.n, self.zeta);
-        let mut total = 0.0;
-        for s in 0..n {
-            let offset = target.spread[s] / n as f64;
-            // every entry of the row as if no slot were there ...
-            let (low, high) = (self.columns.low[s] as usize, self.columns.high[s] as usize);
-            let count = (high - low) as f64;
-            let sum = self.columns.prefix[high] - self.columns.prefix[low];
-            let squares = self.columns.prefix_squared[high] - self.columns.prefix_squared[low];
-            let alpha = self.alpha[s];
-            let mut row = alpha * alpha * count
-                + 2.0 * alpha * sum
-                + squares
-                + offset * offset * low as f64
-                + (zeta - offset) * (zeta - offset) * (n - high) as f64;
-            // ... then the slots put right
-            for k in target.support.offsets[s]..target.support.offsets[s + 1] {
-                let t = target.support.columns[k] as usize;
-                let plain = self.entry(0.0, s, t) - offset;
-                g[k] = self.entry(target.mass[k], s, t) - offset - target.mass[k];
-                row += g[k] * g[k] - plain * plain;
-            }
-            total += row;
-        }
-        // a broken projection must not pass for a perfect one
-        if total.is_nan() {
-            f64::INFINITY
-        } else {
-            total.max(0.0)
-        }
-    }
-
-    /// $\min_{U \in B_\zeta} \langle G, U\rangle \ge \sum\alpha + \sum\beta + \zeta \sum_{st}
-    /// \min(G_{st} - \alpha_s - \beta_t, 0)$ for the $G$ of [`residual`](Self::residual).
-    /// Subtracting the uniform share from $\alpha$ accounts for $G = U - M$ with $M \ne 0$
-    /// off the slots.
-    pub fn linear_minimum(&self, target: &Target<'_>, g: &[f64]) -> f64 {
-        let (n, zeta) = (self.n, self.zeta);
-        let mut total: f64 = self.alpha.iter().sum::<f64>() + self.beta.iter().sum::<f64>();
-        for s in 0..n {
-            // off the slots G - alpha - beta = clip(a + b) - (a + b): negative above zeta
-            let high = self.columns.high[s] as usize;
-            let above = (n - high) as f64;
-            let sum = self.columns.prefix[n] - self.columns.prefix[high];
-            let mut excess = above * (self.shifted[s] - zeta) + sum;
-            for k in target.support.offsets[s]..target.support.offsets[s + 1] {
-                let t = target.support.columns[k] as usize;
-                excess -= (self.shifted[s] + self.beta[t] - zeta).max(0.0);
-                excess += (self.alpha[s] + self.beta[t] - g[k]).max(0.0);
-            }
-            total -= zeta * excess;
-        }
-        total
-    }
-
-    /// Row sums of $U$ at the last evaluation.
-    pub fn row_sums(&self) -> &[f64] {
-        &self.row_sums
-    }
+/// Adding a number to $\beta$ and taking it from $\alpha$ changes nothing: unless that is taken out the multipliers drift along it,
+/// and their digits go.
+pub(in crate::solve) fn take_out_drift(alpha: &mut [f64], beta: &mut [f64]) {
+    let drift = beta.iter().sum::<f64>() / beta.len() as f64;
+    beta.iter_mut().for_each(|x| *x -= drift);
+    alpha.iter_mut().for_each(|x| *x += drift);
 }
 
 #[cfg(test)]
