@@ -22,7 +22,7 @@ use faer::sparse::SparseColMat;
 use faer::sparse::linalg::cholesky::{
     LdltRef, SymbolicCholesky, SymbolicCholeskyRaw, factorize_symbolic_cholesky,
 };
-use faer::{Accum, Conj, Mat, MatRef, Par, Side};
+use faer::{Accum, Conj, Mat, MatMut, MatRef, Par, Side};
 use pattern::{pattern, widest_level};
 
 /// Most cells of all cliques together that are worth an index each: 80 MB.
@@ -238,24 +238,11 @@ impl CliqueMatrix {
     /// Dense storage only.
     pub(crate) fn add_product(&mut self, rows: &[f64], sign: f64) {
         let n = self.scale.len();
-        let Storage::Dense { matrix, .. } = &mut self.storage else {
-            return;
-        };
-        if rows.is_empty() {
-            return;
+        if let Storage::Dense { matrix, .. } = &mut self.storage
+            && !rows.is_empty()
+        {
+            accumulate(matrix.as_mut(), rows, n, sign);
         }
-        let left = MatRef::from_column_major_slice(rows, n, rows.len() / n);
-        matmul(
-            matrix.as_mut(),
-            BlockStructure::TriangularLower,
-            Accum::Add,
-            left,
-            BlockStructure::Rectangular,
-            left.transpose(),
-            BlockStructure::Rectangular,
-            sign,
-            Par::Seq,
-        );
     }
 
     /// Scales and factors what was assembled; false where it is not finite or not positive.
@@ -363,6 +350,28 @@ impl CliqueMatrix {
             *x = self.right[(i, 0)] * scale;
         }
     }
+}
+
+/// Adds `sign` times $X^\top X$ to the upper half of a row-major square, $X$ having rows of `width` numbers.
+pub(crate) fn add_product(square: &mut [f64], rows: &[f64], width: usize, sign: f64) {
+    let square = MatMut::from_column_major_slice_mut(square, width, width);
+    accumulate(square, rows, width, sign);
+}
+
+/// The same to the lower half of a matrix whose columns follow each other.
+fn accumulate(matrix: MatMut<'_, f64>, rows: &[f64], width: usize, sign: f64) {
+    let left = MatRef::from_column_major_slice(rows, width, rows.len() / width);
+    matmul(
+        matrix,
+        BlockStructure::TriangularLower,
+        Accum::Add,
+        left,
+        BlockStructure::Rectangular,
+        left.transpose(),
+        BlockStructure::Rectangular,
+        sign,
+        Par::Seq,
+    );
 }
 
 /// Appends a dense row of `n` numbers that holds `scale` times `values` in `columns`.

@@ -23,7 +23,8 @@ mod squares;
 
 use super::rows::Rows;
 use crate::linalg::clique_matrix::{CliqueMatrix, stack};
-use squares::{add_square, rests};
+use crate::linalg::parallel::dot;
+use squares::{add_squares, rests};
 
 /// Up to this order the columns' system may be dense: a factorisation then takes about half a second.
 pub(super) const MOST_DENSE: usize = 2_000;
@@ -84,6 +85,7 @@ pub(in crate::solve) struct Elimination {
     diagonal: Vec<f64>,
     local: Vec<f64>,
     difference: Vec<f64>,
+    weighted: Vec<f64>,
     square: Vec<f64>,
     added: Vec<f64>,
     taken: Vec<f64>,
@@ -132,6 +134,7 @@ impl Elimination {
             diagonal: vec![0.0; rows.n_states()],
             local: vec![0.0; largest * largest],
             difference: Vec::new(),
+            weighted: Vec::new(),
             square: Vec::new(),
             added: Vec::new(),
             taken: Vec::new(),
@@ -196,29 +199,26 @@ impl Elimination {
             }
             let t = &self.difference;
             let lower = &mut self.lower[self.lower_offsets[s]..self.lower_offsets[s + 1]];
-            let weight = |k: usize| weights.w.get(reach[k] as usize).copied().unwrap_or(0.0);
-            let weighted = !weights.w.is_empty();
+            // T W
+            let weighted = &mut self.weighted;
+            weighted.clear();
+            if !weights.w.is_empty() {
+                for row in t.chunks_exact(width.max(1)) {
+                    let cells = row.iter().zip(reach);
+                    weighted.extend(cells.map(|(x, cell)| x * weights.w[*cell as usize]));
+                }
+            }
             let other = |i: usize| if i < reference { i } else { i + 1 };
             for i in 0..others {
-                let row = &t[i * width..(i + 1) * width];
-                let mut pull = -theta[reference];
-                if weighted {
-                    pull += (0..width)
-                        .map(|k| row[k] * weight(k) * base[k])
-                        .sum::<f64>();
-                }
-                self.pull[own.start + i] = pull;
+                let row = weighted.get(i * width..(i + 1) * width);
+                let along = |other: &[f64]| row.map_or(0.0, |row| dot(row, other));
+                self.pull[own.start + i] = along(base) - theta[reference];
                 for j in 0..=i {
                     let mut sum = theta[reference];
                     if i == j {
                         sum += theta[other(i)];
                     }
-                    if weighted {
-                        let second = &t[j * width..(j + 1) * width];
-                        sum += (0..width)
-                            .map(|k| row[k] * weight(k) * second[k])
-                            .sum::<f64>();
-                    }
+                    sum += along(&t[j * width..(j + 1) * width]);
                     for m in 0..j {
                         sum -= lower[i * others + m] * lower[j * others + m];
                     }
@@ -266,9 +266,7 @@ impl Elimination {
             if narrow {
                 let local = &mut self.local[..width * width];
                 local.fill(0.0);
-                for row in c.chunks_exact(width.max(1)) {
-                    add_square(local, row, 1.0);
-                }
+                add_squares(local, c, width);
                 self.matrix.add_clique(s, local);
             } else if !self.keeps_rows {
                 let columns = reach.iter().map(|c| rows.columns[*c as usize]);
@@ -306,14 +304,13 @@ impl Elimination {
                     row[i] = -x * d[i];
                 }
             }
-            for (row, sum) in c.chunks_exact(width.max(1)).zip(total.iter()) {
-                square.clear();
-                square.extend(row.iter().zip(g.iter()).map(|(x, g)| x - share * sum * g));
-                add_square(local, square, 1.0);
-            }
             square.clear();
-            square.extend(g.iter().zip(d).map(|(g, d)| share * g - d / own_part));
-            add_square(local, square, own_part);
+            for (row, sum) in c.chunks_exact(width.max(1)).zip(total.iter()) {
+                square.extend(row.iter().zip(g.iter()).map(|(x, g)| x - share * sum * g));
+            }
+            let root = own_part.sqrt();
+            square.extend((g.iter().zip(d)).map(|(g, d)| root * (share * g - d / own_part)));
+            add_squares(local, square, width);
             self.matrix.add_clique(s, local);
         } else if !narrow {
             // its first part is in the matrix already

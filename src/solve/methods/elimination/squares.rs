@@ -1,8 +1,11 @@
 //! The columns' matrix as a sum of squares of rows, in which nothing cancels.
 
 use super::{Elimination, Weights};
-use crate::linalg::clique_matrix::stack;
+use crate::linalg::clique_matrix::{add_product, stack};
 use crate::solve::methods::rows::Rows;
+
+/// Squares of longer rows than this are left to a dense product, which takes a microsecond to begin.
+const BY_PRODUCT: usize = 48;
 
 impl Elimination {
     /// Begins with $\sum_s D_s - D_s 1 1^\top D_s / 1^\top D_s 1$ of the wide rows. Off the diagonal every term is
@@ -44,12 +47,14 @@ pub(super) fn rests(d: &[f64], sum: f64) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Adds `scale` times the square of `row` to the upper half of a row-major square.
-pub(super) fn add_square(local: &mut [f64], row: &[f64], scale: f64) {
-    let width = row.len();
-    for (j, x) in row.iter().enumerate() {
-        let x = scale * x;
-        if x != 0.0 {
+/// Adds the squares of rows of `width` numbers, one after the other in `rows`, to the upper half of a row-major square.
+pub(super) fn add_squares(local: &mut [f64], rows: &[f64], width: usize) {
+    if width > BY_PRODUCT {
+        add_product(local, rows, width, 1.0);
+        return;
+    }
+    for row in rows.chunks_exact(width.max(1)) {
+        for (j, x) in row.iter().enumerate().filter(|x| *x.1 != 0.0) {
             let target = &mut local[j * width + j..(j + 1) * width];
             for (o, y) in target.iter_mut().zip(&row[j..]) {
                 *o += x * y;

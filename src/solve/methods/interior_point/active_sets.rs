@@ -8,8 +8,9 @@
 use super::{FORGIVEN, InteriorPoint, Program, REFINED, VIOLATED, add};
 
 /// Where the objective curves what moves, so many steps in a row may exchange no fewer than some step before did: exchanges often go up at
-/// first. Elsewhere the first such step is the beginning of a circle.
+/// first. Elsewhere exchanges that do not halve from step to step, a few apart, end in a circle sooner or later.
 const PATIENCE: usize = 5;
+const FEW: f64 = 2.0;
 /// Up to this share of what moves may be without curvature for that: slacks of columns are, while numbers on cells are most of what moves.
 const FLAT: f64 = 0.5;
 /// Weight of standing still: what the objective does not determine stays where it is.
@@ -38,7 +39,8 @@ impl<P: Program> InteriorPoint<P> {
         self.v.fill(0.0);
         self.aim.fill(0.0);
         self.aim_v.fill(0.0);
-        let patience = if self.is_curved() { PATIENCE } else { 1 };
+        let curved = self.is_curved();
+        let patience = if curved { PATIENCE } else { 1 };
         let (mut fewest, mut worse) = (usize::MAX, 0);
         let mut steps = 0;
         while steps < most && alive() {
@@ -61,7 +63,8 @@ impl<P: Program> InteriorPoint<P> {
             if exchanged == 0 && holds {
                 return Some(steps);
             }
-            if exchanged < fewest {
+            let halved = exchanged as f64 <= 0.5 * fewest as f64 + FEW;
+            if exchanged < fewest && (curved || halved) {
                 (fewest, worse) = (exchanged, 0);
             } else {
                 worse += 1;
