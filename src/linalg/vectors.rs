@@ -11,3 +11,8 @@ pub(crate) fn add(y: &mut [f64], c: f64, x: &[f64]) {
         *y += c * x;
     }
 }
+
+/// The largest absolute value.
+pub(crate) fn largest(a: &[f64]) -> f64 {
+    a.iter().fold(0.0, |most: f64, x| most.max(x.abs()))
+}
