@@ -22,8 +22,8 @@ use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle};
 const FIRST_LOOK: usize = 200;
 const LOOK: f64 = 1.25;
 
-/// The linear program; $y = (V, z)$, without $z$ where $\xi = 0$.
-struct Fewest<'a> {
+/// The linear program of the fewest steps; $y = (V, z)$, without $z$ where $\xi = 0$.
+struct FewestSteps<'a> {
     part: &'a Occupancies,
     transposed: Kernel,
     wanted: Vec<f64>,
@@ -31,7 +31,7 @@ struct Fewest<'a> {
     scale: Vec<f64>,
 }
 
-impl Fewest<'_> {
+impl FewestSteps<'_> {
     fn with_floor(&self) -> bool {
         self.part.xi() > 0.0
     }
@@ -47,7 +47,7 @@ impl Fewest<'_> {
     }
 }
 
-impl Saddle for Fewest<'_> {
+impl Saddle for FewestSteps<'_> {
     fn primal_gradient(&self, y: &[f64], out: &mut [f64]) {
         let (v, z) = y.split_at(self.scale.len());
         // P V - V is minus the transposed flow constraints
@@ -118,7 +118,7 @@ impl Saddle for Fewest<'_> {
 /// The steps.
 pub(super) struct Flows<'a> {
     pub(super) certifier: Certifier<'a>,
-    program: Fewest<'a>,
+    program: FewestSteps<'a>,
     iteration: Iteration,
     taken: usize,
     look: usize,
@@ -140,7 +140,7 @@ impl<'a> Flows<'a> {
             let moved = (1.0 - part.restart()) * arriving[s];
             mdp.n_actions(s) as f64 + moved + part.restart() * mdp.start()[s] * pairs as f64
         };
-        let program = Fewest {
+        let program = FewestSteps {
             scale: (0..n).map(|s| 1.0 / sum(s)).collect(),
             wanted: wanted.iter().map(|b| b / mean).collect(),
             transposed,

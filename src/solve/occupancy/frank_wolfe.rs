@@ -116,7 +116,6 @@ struct Own<'a> {
 }
 
 /// An occupancy of the part with value and gradient.
-#[derive(Clone)]
 struct Point {
     omega: Vec<f64>,
     value: f64,
@@ -240,7 +239,12 @@ impl FrankWolfe<'_> {
         let at_hand = dot(&self.here.gradient, &self.here.omega);
         let gap = (found.bound - at_hand).max(0.0);
         let candidate = self.certified(self.here.value + gap)?;
-        self.check_bound(driver.best().bound)?;
+        let (value, bound) = (self.here.value, driver.best().bound);
+        if value > bound + ROUNDING.1 * (1.0 + bound.abs()) {
+            return Err(not_concave(format!(
+                "it has the value {value:.9}, and {bound:.9} was proven to be the most that a concave function has"
+            )));
+        }
         let done = driver.offer(candidate, self.name());
         self.prices = found.prices;
         if done {
@@ -280,7 +284,7 @@ impl FrankWolfe<'_> {
         for look in 0..LOOKS.0 {
             let found = slope(&self.own.gradient(&at(size)));
             if found.is_nan() && size < most {
-                // the point itself says what is wrong
+                // evaluated in full, the point says which number is none
                 self.own.point(at(size))?;
             }
             if found > first * (1.0 + ROUNDING.0) + f64::MIN_POSITIVE && found.is_finite() {
@@ -333,17 +337,6 @@ impl FrankWolfe<'_> {
                     "it has the value {value:.9} where the tangent at another point has {tangent:.9}"
                 )));
             }
-        }
-        Ok(())
-    }
-
-    /// No value exceeds what was proven before.
-    fn check_bound(&self, bound: f64) -> Result<()> {
-        let value = self.here.value;
-        if value > bound + ROUNDING.1 * (1.0 + bound.abs()) {
-            return Err(not_concave(format!(
-                "it has the value {value:.9}, and {bound:.9} was proven to be the most that a concave function has"
-            )));
         }
         Ok(())
     }

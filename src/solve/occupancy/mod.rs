@@ -126,7 +126,7 @@ fn solve_component(
     }
     let stalled = !driver.done() && driver.alive() && mdp.n_states() <= MOST_STATES;
     if stalled && problem.formulation != Formulation::Target {
-        // its own answer stays where this one, too, comes no further
+        // the driver keeps the better answer; where there is none, that of Newton's method stays
         visits::solve(mdp, problem, &Visits::default(), options, driver).ok();
     }
     Ok(())

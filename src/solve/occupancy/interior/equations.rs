@@ -30,6 +30,8 @@ struct Column {
 /// The equations at one point, factored.
 pub(super) struct Equations {
     columns: Vec<Column>,
+    /// The border's own equations, with everything else eliminated.
+    matrix: Vec<f64>,
     flow: Vec<f64>,
     /// What the stationarity equations of pairs lack, links and products apart.
     residual: Vec<f64>,
@@ -63,6 +65,7 @@ impl Equations {
             }
         }
         Some(Equations {
+            matrix: matrix(interior, &columns),
             columns,
             flow: interior.flow_residual(),
             residual,
@@ -103,47 +106,28 @@ impl Equations {
         }
         let (mut v, mut u) = interior.normal.solve(&right, &self.flow, driver);
         // the border's own equations
-        let at = &interior.at;
-        let k = self.columns.len();
-        let (mut matrix, mut q) = (vec![0.0; k * k], vec![0.0; k]);
-        for (i, row) in self.columns.iter().enumerate() {
-            for (j, column) in self.columns.iter().enumerate() {
-                matrix[i * k + j] = -dot(&row.given, &column.along) - dot(&row.flow, &column.v);
-            }
-            q[i] = -dot(&row.given, &u) - dot(&row.flow, &v);
-        }
-        let with_lambda = usize::from(interior.part.restart() == 0.0);
-        if with_lambda == 1 {
+        let (at, k) = (&interior.at, self.columns.len());
+        let of = |row: &Column| -dot(&row.given, &u) - dot(&row.flow, &v);
+        let mut q: Vec<f64> = self.columns.iter().map(of).collect();
+        let prices = usize::from(interior.part.restart() == 0.0);
+        if prices == 1 {
             q[0] += interior.units - at.omega.iter().sum::<f64>();
         }
         for j in 0..at.s.len() {
-            let i = with_lambda + j;
-            matrix[i * k + i] -= at.s[j] / at.y[j];
-            q[i] += interior.slack(j) - at.s[j] - aims_s[j] / at.y[j];
+            q[prices + j] += interior.slack(j) - at.s[j] - aims_s[j] / at.y[j];
         }
         if let Some((floor, _)) = &interior.floor {
-            let t = k - 1;
-            if let Some((_, extra)) = interior.normal.to_set_free() {
-                matrix[(t - 1) * k + t - 1] -= extra;
-            }
-            for i in 0..t {
-                let meets = dot(&self.columns[i].given, floor);
-                matrix[i * k + t] += meets;
-                matrix[t * k + i] += meets;
-            }
-            matrix[t * k + t] += dot(&self.columns[t].given, floor);
             let mut lacks = interior.units;
             for (p, b) in floor.iter().enumerate() {
                 lacks += b * (right[p] - at.r[p] - from_u[p]);
             }
-            q[t] += lacks;
+            q[k - 1] += lacks;
         }
-        let border = gauss(matrix, q);
+        let border = gauss(self.matrix.clone(), q);
         for (column, change) in self.columns.iter().zip(&border) {
             add(&mut u, -change, &column.along);
             add(&mut v, -change, &column.v);
         }
-        let (lambda, rest) = border.split_at(with_lambda);
         // back to what was eliminated
         let mut step = Point {
             x: Vec::new(),
@@ -152,8 +136,8 @@ impl Equations {
             r: vec![0.0; u.len()],
             state_r: vec![0.0; v.len()],
             s: Vec::new(),
-            lambda: lambda.first().copied().unwrap_or(0.0),
-            y: rest[..at.s.len()].to_vec(),
+            lambda: border[..prices].iter().sum(),
+            y: border[prices..prices + at.s.len()].to_vec(),
             t: 0.0,
             omega: u,
             v,
@@ -226,6 +210,35 @@ fn border(interior: &Interior<'_>, weight: &[f64]) -> Vec<Column> {
         push(weighted, flow);
     }
     columns
+}
+
+/// $D - B^\top du - F^\top dV$ for the $du$ and $dV$ of every column; $t$ is the last of them, after the potential that is to be set free.
+fn matrix(interior: &Interior<'_>, columns: &[Column]) -> Vec<f64> {
+    let (at, k) = (&interior.at, columns.len());
+    let mut matrix = vec![0.0; k * k];
+    for (i, row) in columns.iter().enumerate() {
+        for (j, column) in columns.iter().enumerate() {
+            matrix[i * k + j] = -dot(&row.given, &column.along) - dot(&row.flow, &column.v);
+        }
+    }
+    let prices = usize::from(interior.part.restart() == 0.0);
+    for j in 0..at.s.len() {
+        matrix[(prices + j) * (k + 1)] -= at.s[j] / at.y[j];
+    }
+    if let Some((floor, _)) = &interior.floor {
+        let t = k - 1;
+        if let Some((_, extra)) = interior.normal.to_set_free() {
+            matrix[(t - 1) * (k + 1)] -= extra;
+        }
+        for (i, column) in columns.iter().enumerate() {
+            let meets = dot(&column.given, floor);
+            matrix[i * k + t] += meets;
+            if i < t {
+                matrix[t * k + i] += meets;
+            }
+        }
+    }
+    matrix
 }
 
 /// $N = N^\top$ of one state: takes off $\xi$ times the sum.

@@ -90,7 +90,7 @@ impl Normal<'_> {
             if !(left > enough) {
                 return true;
             }
-            // rounding has the last word: no progress, no further rounds
+            // with a factor all but rounding is gone after a round or two: without progress no further rounds
             if left < PROGRESS * best {
                 (best, worse) = (left, 0);
             } else {

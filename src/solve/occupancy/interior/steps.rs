@@ -100,7 +100,7 @@ impl Interior<'_> {
         let centre = (mu * (share * share * share).max(LEAST_CENTRE)).max(LEAST);
         let aims = self.at.towards(centre, Some(predictor));
         let mut step = equations.direction(self, &aims, driver);
-        if !self.normal.dear() {
+        if !self.normal.factor_is_costly() {
             return step;
         }
         let mut corrections = Products::default();
