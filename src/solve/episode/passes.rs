@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use crate::formulation::episode::Episode;
 use crate::formulation::simplex::free_mass;
 use crate::linalg::parallel;
+use crate::linalg::vectors::{add, dot};
 use crate::model::{Kernel, Mdp};
 
 /// States handed to one task. Fixed, so that results never depend on the number of threads; large enough that handing over a task costs
@@ -68,10 +69,7 @@ impl<'a> Passes<'a> {
     /// $V_t(s) = u(s) + \xi \sum_a q_a + (1 - A_s \xi)\,\tau \ln \sum_a \rho_t(a|s)\, e^{q_a / \tau}$ with $q = P V_{t+1}$
     /// and the prior $\rho$ (its logarithms are given): its maximiser, and what that visits, are written to `visits`.
     pub(super) fn soft(&mut self, u: &[f64], log_prior: &[f64], tau: f64, visits: &mut Visits) {
-        let (mdp, xi, pairs) = (self.mdp, self.xi, self.mdp.n_pairs());
-        self.backward(u, &mut visits.sigma, |t, s, row| {
-            let log_prior = &log_prior[t * pairs..][mdp.pairs(s)];
-            let sum: f64 = row.iter().sum();
+        self.backward(u, log_prior, &mut visits.sigma, |_, log_prior, row| {
             let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let mut largest = f64::NEG_INFINITY;
             for (x, prior) in row.iter_mut().zip(log_prior) {
@@ -84,23 +82,19 @@ impl<'a> Passes<'a> {
                 total += *x;
             }
             row.iter_mut().for_each(|x| *x /= total);
-            let soft = top + tau * (largest + total.ln());
-            u[s] + xi * sum + free_mass(row.len(), xi) * soft
+            top + tau * (largest + total.ln())
         });
         self.follow(visits);
     }
 
     /// Distributions at every step and their average, for the policy in `visits`.
     fn follow(&mut self, visits: &mut Visits) {
-        let (xi, pairs) = (self.xi, self.mdp.n_pairs());
         let Visits { sigma, at, average } = visits;
         self.now.copy_from_slice(self.mdp.start());
         at.clear();
         at.extend_from_slice(&self.now);
         average.clone_from(&self.now);
-        let flow =
-            |t: usize, pair: usize, free: f64, d: f64| d * (xi + free * sigma[t * pairs + pair]);
-        self.forward(flow, |d| {
+        self.forward(sigma, None, |d| {
             at.extend_from_slice(d);
             average.iter_mut().zip(d).for_each(|(sum, d)| *sum += d);
         });
@@ -118,78 +112,75 @@ impl<'a> Passes<'a> {
         change: &mut [f64],
         out: &mut [f64],
     ) {
-        let (mdp, xi) = (self.mdp, self.xi);
-        let (n, pairs) = (mdp.n_states(), mdp.n_pairs());
-        self.backward(x, change, |t, s, row| {
-            let sigma = &visits.sigma[t * pairs..][mdp.pairs(s)];
-            let free = free_mass(row.len(), xi);
-            let (mut sum, mut mean) = (0.0, 0.0);
-            for (q, p) in row.iter().zip(sigma) {
-                sum += *q;
-                mean += p * *q;
-            }
-            let scale = visits.at[t * n + s] * free / tau;
+        let (mdp, xi, n) = (self.mdp, self.xi, self.mdp.n_states());
+        self.backward(x, &visits.sigma, change, |(t, s), sigma, row| {
+            let mean = dot(sigma, row);
+            let scale = visits.at[t * n + s] * free_mass(mdp.n_actions(s), xi) / tau;
             for (q, p) in row.iter_mut().zip(sigma) {
                 *q = scale * p * (*q - mean);
             }
-            x[s] + xi * sum + free * mean
+            mean
         });
         self.now.fill(0.0);
         out.fill(0.0);
-        let flow = |t: usize, pair: usize, free: f64, d: f64| {
-            let place = t * pairs + pair;
-            d * (xi + free * visits.sigma[place]) + change[place]
-        };
-        self.forward(flow, |d| {
+        self.forward(&visits.sigma, Some(change), |d| {
             out.iter_mut().zip(d).for_each(|(o, d)| *o += d);
         });
         let steps = self.steps as f64;
         out.iter_mut().for_each(|o| *o /= steps);
     }
 
-    /// Backward induction from $V_T$ = `last`. `value(t, s, row)` finds the numbers $P V_{t+1}$ of the pairs of $s$ in `row`, a part of
-    /// `table`, puts there what is to be kept of the step, and returns $V_t(s)$.
+    /// The backward induction $V_t(s) = u(s) + \xi \sum_a q_a + (1 - A_s \xi) f(q)$ with $q = P V_{t+1}$ and $V_T = u$.
+    /// `f((t, s), given, row)` finds $q$ in `row`, a part of `table`, and puts there what is to be kept of the step; it sees the same part
+    /// of the table `given`.
     fn backward(
         &mut self,
-        last: &[f64],
+        u: &[f64],
+        given: &[f64],
         table: &mut [f64],
-        value: impl Fn(usize, usize, &mut [f64]) -> f64 + Sync,
+        f: impl Fn((usize, usize), &[f64], &mut [f64]) -> f64 + Sync,
     ) {
-        let (mdp, kernel) = (self.mdp, self.mdp.kernel());
-        self.next.copy_from_slice(last);
-        for (t, table) in table.chunks_exact_mut(mdp.n_pairs()).enumerate().rev() {
-            let v = &self.next;
+        let (mdp, xi, pairs) = (self.mdp, self.xi, self.mdp.n_pairs());
+        let kernel = mdp.kernel();
+        self.next.copy_from_slice(u);
+        let steps = table.chunks_exact_mut(pairs).zip(given.chunks_exact(pairs));
+        for (t, (table, given)) in steps.enumerate().rev() {
+            let v = self.next.as_slice();
             let mean = if kernel.has_spread() {
                 v.iter().sum::<f64>() / v.len() as f64
             } else {
                 0.0
             };
             each_state(mdp, &mut self.now, table, |s, row| {
-                for (pair, q) in mdp.pairs(s).zip(row.iter_mut()) {
+                let pairs = mdp.pairs(s);
+                let mut sum = 0.0;
+                for (pair, q) in pairs.clone().zip(row.iter_mut()) {
                     let next = kernel.row(pair);
-                    let sum: f64 = next.entries().map(|(j, p)| p * v[j]).sum();
-                    *q = sum + next.spread * mean;
+                    let entries = next.indices.iter().zip(next.values);
+                    let stored: f64 = entries.map(|(&j, p)| p * v[j as usize]).sum();
+                    *q = stored + next.spread * mean;
+                    sum += *q;
                 }
-                value(t, s, row)
+                let free = free_mass(row.len(), xi);
+                u[s] + xi * sum + free * f((t, s), &given[pairs], row)
             });
             std::mem::swap(&mut self.now, &mut self.next);
         }
     }
 
-    /// From the numbers of states in `now` step by step to the last: `flow(t, pair, 1 - A xi, number of its state)` goes through each pair,
-    /// and `arrived` is told what comes to every state.
-    fn forward(
-        &mut self,
-        flow: impl Fn(usize, usize, f64, f64) -> f64 + Sync,
-        mut arrived: impl FnMut(&[f64]),
-    ) {
-        let (mdp, xi) = (self.mdp, self.xi);
-        for t in 0..self.steps - 1 {
-            let d = &self.now;
+    /// From the numbers of states in `now` step by step to the last, by the policy of the free part `sigma`: `change` is added to what flows
+    /// through each pair, and `arrived` is told what comes to every state.
+    fn forward(&mut self, sigma: &[f64], change: Option<&[f64]>, mut arrived: impl FnMut(&[f64])) {
+        let (mdp, xi, pairs) = (self.mdp, self.xi, self.mdp.n_pairs());
+        for (t, sigma) in sigma.chunks_exact(pairs).enumerate() {
+            let (d, change) = (&self.now, change.map(|c| &c[t * pairs..][..pairs]));
             parallel::blocks(mdp.first_pair(), &mut self.flow, |s, row| {
-                let free = free_mass(row.len(), xi);
-                for (pair, x) in mdp.pairs(s).zip(row) {
-                    *x = flow(t, pair, free, d[s]);
+                let (range, free) = (mdp.pairs(s), free_mass(row.len(), xi));
+                for (x, p) in row.iter_mut().zip(&sigma[range.clone()]) {
+                    *x = d[s] * (xi + free * p);
+                }
+                if let Some(change) = change {
+                    add(row, 1.0, &change[range]);
                 }
             });
             mdp.kernel()
