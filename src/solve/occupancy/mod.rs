@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::formulation::components::components;
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::visits::Visits;
-use crate::formulation::{Formulation, Problem, simplex};
+use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
 use potentials::Potentials;
 
@@ -125,8 +125,8 @@ fn solve_component(
         driver.offer(candidate, name);
     }
     let stalled = !driver.done() && driver.alive() && mdp.n_states() <= MOST_STATES;
-    if stalled && problem.formulation != Formulation::Target {
-        // the driver keeps the better answer; where there is none, that of Newton's method stays
+    if stalled && target.is_plain() {
+        // the driver keeps the better of both answers; with weights it would be asked another question
         visits::solve(mdp, problem, &Visits::default(), options, driver).ok();
     }
     Ok(())
