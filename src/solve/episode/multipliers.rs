@@ -14,18 +14,23 @@ use crate::chain::entropy::entropy;
 use crate::formulation::entropy::log_sum_exp;
 use crate::formulation::episode::{Episode, best_average};
 use crate::linalg::line_search::Bracket;
+use crate::linalg::vectors::{add, dot};
+use crate::model::Mdp;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 
+/// Entropies are measured in nats: at this $\tau$ the distance from the prior counts about as much as what is maximised.
 const FIRST_TEMPERATURE: f64 = 1.0;
+/// The factor of $\tau$ from one prior to the next: small steps, so that the last $u$ is a good start for the next.
 const COOLING: f64 = 0.5;
 /// Below this, differences of values are rounding.
 const LAST_TEMPERATURE: f64 = 1e-11;
-/// Share of the gap that Newton's method may leave to the next prior.
+/// Share of the gap that Newton's method may leave: with the next prior the rest of the gap shrinks anyway.
 const LEFT: f64 = 0.1;
+/// Limits that are hardly ever reached: Newton steps for one prior, products for one Newton step, looks of one line search.
 const MOST_NEWTON: usize = 40;
 const MOST_PRODUCTS: usize = 200;
 const MOST_LOOKS: usize = 12;
-/// Priors are kept above $e$ to this power, so that what was dropped can come back.
+/// Priors are kept above $e$ to this power, so that actions that were dropped can come back.
 const LEAST_LOG: f64 = -40.0;
 /// Visits below this count as this where their logarithm is taken.
 const LEAST_VISITS: f64 = 1e-300;
@@ -42,25 +47,15 @@ pub(super) struct Multipliers<'a> {
     /// Room for a second iterate, and for one number per step and pair.
     trial: Visits,
     change: Vec<f64>,
+    /// Newton steps since the prior changed.
     newton: usize,
     begun: bool,
 }
 
 impl<'a> Multipliers<'a> {
-    pub(super) fn new(mdp: &'a crate::model::Mdp, episode: &Episode, reached: &[bool]) -> Self {
+    pub(super) fn new(mdp: &'a Mdp, episode: &Episode, reached: &[bool]) -> Self {
         let mut passes = Passes::new(mdp, episode);
-        let size = passes.decisions() * mdp.n_pairs();
-        let mut even = vec![0.0; mdp.n_pairs()];
-        for s in 0..mdp.n_states() {
-            even[mdp.pairs(s)].fill(1.0 / mdp.n_actions(s) as f64);
-        }
-        let sigma = even.repeat(passes.decisions());
-        let log_prior = sigma.iter().map(|p| p.ln()).collect();
-        let mut visits = Visits {
-            sigma,
-            ..Visits::default()
-        };
-        passes.forward(&mut visits);
+        let visits = passes.even();
         let reached: Vec<usize> = (0..mdp.n_states()).filter(|&s| reached[s]).collect();
         let mut u = vec![0.0; mdp.n_states()];
         for &s in &reached {
@@ -71,14 +66,11 @@ impl<'a> Multipliers<'a> {
             passes,
             reached,
             u,
-            log_prior,
+            log_prior: visits.sigma.iter().map(|p| p.ln()).collect(),
             tau: FIRST_TEMPERATURE,
-            trial: Visits {
-                sigma: vec![0.0; size],
-                ..Visits::default()
-            },
+            trial: visits.clone(),
+            change: visits.sigma.clone(),
             visits,
-            change: vec![0.0; size],
             newton: 0,
             begun: false,
         }
@@ -99,65 +91,57 @@ impl<'a> Multipliers<'a> {
         p
     }
 
-    /// Policy and visits at $u$.
-    fn visit(passes: &mut Passes<'_>, u: &[f64], log_prior: &[f64], tau: f64, visits: &mut Visits) {
-        passes.soft(u, log_prior, tau, &mut visits.sigma);
-        passes.forward(visits);
+    /// Policy and visits at the $u$ at hand.
+    fn visit(&mut self) {
+        self.passes
+            .soft(&self.u, &self.log_prior, self.tau, &mut self.visits);
     }
 
     /// The Newton direction: $(\mathrm{diag}(p) - p p^\top + \nabla^2 V)\, x = p - \bar d$, to a precision that grows as the
     /// right side shrinks.
     fn direction(&mut self, p: &[f64], driver: &mut Driver<'_>) -> Vec<f64> {
         let n = p.len();
-        let root: Vec<f64> = p.iter().map(|p| p.sqrt()).collect();
-        // in y = sqrt(p) x, where the first part is the identity less one direction
-        let mut r = vec![0.0; n];
+        // conjugate gradients in y = sqrt(p) x, where the first part of the matrix is the identity less one direction
+        let by_root = |x: f64, s: usize| {
+            let root = p[s].sqrt();
+            if root > 0.0 { x / root } else { 0.0 }
+        };
+        let mut residual = vec![0.0; n];
         for &s in &self.reached {
-            if root[s] > 0.0 {
-                r[s] = (p[s] - self.visits.average[s]) / root[s];
-            }
+            residual[s] = by_root(p[s] - self.visits.average[s], s);
         }
         let mut y = vec![0.0; n];
-        let mut q = r.clone();
+        let mut conjugate = residual.clone();
         let (mut x, mut product) = (vec![0.0; n], vec![0.0; n]);
-        let mut rr = dot(&r, &r);
-        let enough = 1e-2 * rr * (10.0 * rr.sqrt()).min(1.0);
+        let mut square = dot(&residual, &residual);
+        let enough = 1e-2 * square * (10.0 * square.sqrt()).min(1.0);
         for _ in 0..MOST_PRODUCTS {
-            if !(rr > enough && driver.alive()) {
+            if !(square > enough && driver.alive()) {
                 break;
             }
             for s in 0..n {
-                x[s] = if root[s] > 0.0 { q[s] / root[s] } else { 0.0 };
+                x[s] = by_root(conjugate[s], s);
             }
             self.passes
                 .response(&self.visits, self.tau, &x, &mut self.change, &mut product);
             let mean = dot(p, &x);
             for s in 0..n {
-                product[s] = if root[s] > 0.0 {
-                    (product[s] + p[s] * (x[s] - mean)) / root[s]
-                } else {
-                    0.0
-                };
+                product[s] = by_root(product[s] + p[s] * (x[s] - mean), s);
             }
-            let curvature = dot(&q, &product);
+            let curvature = dot(&conjugate, &product);
             if !(curvature > 0.0) {
                 break;
             }
-            let size = rr / curvature;
+            let size = square / curvature;
+            add(&mut y, size, &conjugate);
+            add(&mut residual, -size, &product);
+            let before = square;
+            square = dot(&residual, &residual);
             for s in 0..n {
-                y[s] += size * q[s];
-                r[s] -= size * product[s];
-            }
-            let before = rr;
-            rr = dot(&r, &r);
-            for s in 0..n {
-                q[s] = r[s] + rr / before * q[s];
+                conjugate[s] = residual[s] + square / before * conjugate[s];
             }
         }
-        for s in 0..n {
-            y[s] = if root[s] > 0.0 { y[s] / root[s] } else { 0.0 };
-        }
-        y
+        (0..n).map(|s| by_root(y[s], s)).collect()
     }
 
     /// Goes along the direction until at most half of the slope is left; false if nothing moved.
@@ -174,14 +158,9 @@ impl<'a> Multipliers<'a> {
         let (mut size, mut looks) = (1.0, 0);
         loop {
             let mut u = self.u.clone();
-            u.iter_mut().zip(x).for_each(|(u, x)| *u += size * x);
-            Self::visit(
-                &mut self.passes,
-                &u,
-                &self.log_prior,
-                self.tau,
-                &mut self.trial,
-            );
+            add(&mut u, size, x);
+            self.passes
+                .soft(&u, &self.log_prior, self.tau, &mut self.trial);
             looks += 1;
             let here = slope(&self.shares(&u), &self.trial.average);
             let next = if here.is_finite() {
@@ -219,13 +198,7 @@ impl<'a> Multipliers<'a> {
         }
         self.tau *= COOLING;
         self.newton = 0;
-        Self::visit(
-            &mut self.passes,
-            &self.u,
-            &self.log_prior,
-            self.tau,
-            &mut self.visits,
-        );
+        self.visit();
         true
     }
 }
@@ -246,13 +219,7 @@ impl Method for Multipliers<'_> {
             }
         } else {
             self.begun = true;
-            Self::visit(
-                &mut self.passes,
-                &self.u,
-                &self.log_prior,
-                self.tau,
-                &mut self.visits,
-            );
+            self.visit();
         }
         let objective = entropy(&self.visits.average);
         let bound = self.partition(&self.u) + best_average(self.passes.mdp, &self.episode, &self.u);
@@ -285,8 +252,4 @@ impl Method for Multipliers<'_> {
         }
         offer
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

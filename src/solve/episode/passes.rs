@@ -4,32 +4,34 @@ use rayon::prelude::*;
 
 use crate::formulation::episode::Episode;
 use crate::formulation::simplex::free_mass;
+use crate::linalg::parallel;
+use crate::linalg::vectors::{add, dot};
 use crate::model::{Kernel, Mdp};
 
-/// States handed to one task. Fixed, so that results never depend on the number of threads.
+/// States handed to one task. Fixed, so that results never depend on the number of threads; large enough that handing over a task costs
+/// little beside its work.
 const CHUNK: usize = 512;
-/// Work of one step below which it is not shared.
+/// Transitions and pairs below which one step of a pass takes less time than it takes to share it among threads.
 const SMALL: usize = 1 << 14;
 
 /// A model seen step by step, with the free part of a policy:
 /// $\pi_t(a|s) = \xi + (1 - A_s \xi)\,\sigma_t(a|s)$.
 pub(super) struct Passes<'a> {
     pub(super) mdp: &'a Mdp,
-    pub(super) steps: usize,
+    steps: usize,
     xi: f64,
     transposed: Kernel,
-    shared: bool,
-    /// Two value functions, or one distribution and one list of flows, by turns.
+    /// Room: value functions or distributions of two neighbouring steps, and the flow between them.
     now: Vec<f64>,
     next: Vec<f64>,
     flow: Vec<f64>,
 }
 
-/// What a policy does: $\sigma$ for every step but the last, and the distribution of states at every step.
+/// What a policy does: $\sigma$ for every step but the last, after which nothing is visited, and the distribution of states at every step.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Visits {
     pub(super) sigma: Vec<f64>,
-    pub(super) at: Vec<f64>,
+    at: Vec<f64>,
     /// $\bar d$.
     pub(super) average: Vec<f64>,
 }
@@ -42,97 +44,62 @@ impl<'a> Passes<'a> {
             steps: episode.steps,
             xi: episode.xi,
             transposed: mdp.kernel().transpose(),
-            shared: mdp.kernel().nnz() + mdp.n_pairs() >= SMALL,
             now: vec![0.0; n],
             next: vec![0.0; n],
             flow: vec![0.0; mdp.n_pairs()],
         }
     }
 
-    /// Steps after which something is still visited.
-    pub(super) fn decisions(&self) -> usize {
-        self.steps - 1
+    /// The policy that plays all actions alike, and what it visits.
+    pub(super) fn even(&mut self) -> Visits {
+        let mdp = self.mdp;
+        let mut even = vec![0.0; mdp.n_pairs()];
+        for s in 0..mdp.n_states() {
+            even[mdp.pairs(s)].fill(1.0 / mdp.n_actions(s) as f64);
+        }
+        let mut visits = Visits {
+            sigma: even.repeat(self.steps - 1),
+            ..Visits::default()
+        };
+        self.follow(&mut visits);
+        visits
     }
 
     /// The soft backward induction
     /// $V_t(s) = u(s) + \xi \sum_a q_a + (1 - A_s \xi)\,\tau \ln \sum_a \rho_t(a|s)\, e^{q_a / \tau}$ with $q = P V_{t+1}$
-    /// and the prior $\rho$ (its logarithms are given), writing the maximiser to `sigma`. Returns
-    /// $\frac1T \langle d_1, V_1\rangle$.
-    pub(super) fn soft(
-        &mut self,
-        u: &[f64],
-        log_prior: &[f64],
-        tau: f64,
-        sigma: &mut [f64],
-    ) -> f64 {
-        let (mdp, xi, pairs) = (self.mdp, self.xi, self.mdp.n_pairs());
-        self.next.copy_from_slice(u);
-        for t in (0..self.decisions()).rev() {
-            let rows = Rows::new(mdp.kernel(), &self.next);
-            let log_prior = &log_prior[t * pairs..(t + 1) * pairs];
-            let table = &mut sigma[t * pairs..(t + 1) * pairs];
-            each_state(mdp, self.shared, &mut self.now, table, |s, v, sigma| {
-                let range = mdp.pairs(s);
-                let (mut sum, mut top) = (0.0, f64::NEG_INFINITY);
-                for (pair, x) in range.clone().zip(sigma.iter_mut()) {
-                    *x = rows.product(pair);
-                    sum += *x;
-                    top = f64::max(top, *x);
-                }
-                let mut largest = f64::NEG_INFINITY;
-                for (x, prior) in sigma.iter_mut().zip(&log_prior[range.clone()]) {
-                    *x = prior + (*x - top) / tau;
-                    largest = f64::max(largest, *x);
-                }
-                let mut total = 0.0;
-                for x in sigma.iter_mut() {
-                    *x = (*x - largest).exp();
-                    total += *x;
-                }
-                sigma.iter_mut().for_each(|x| *x /= total);
-                let soft = top + tau * (largest + total.ln());
-                *v = u[s] + xi * sum + free_mass(range.len(), xi) * soft;
-            });
-            std::mem::swap(&mut self.now, &mut self.next);
-        }
-        self.started(&self.next)
-    }
-
-    /// $\frac1T \langle d_1, V\rangle$.
-    fn started(&self, v: &[f64]) -> f64 {
-        let start = self.mdp.start().iter().zip(v);
-        let total: f64 = start.filter(|(p, _)| **p > 0.0).map(|(p, v)| p * v).sum();
-        total / self.steps as f64
+    /// and the prior $\rho$ (its logarithms are given): its maximiser, and what that visits, are written to `visits`.
+    pub(super) fn soft(&mut self, u: &[f64], log_prior: &[f64], tau: f64, visits: &mut Visits) {
+        self.backward(u, log_prior, &mut visits.sigma, |_, log_prior, row| {
+            let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let mut largest = f64::NEG_INFINITY;
+            for (x, prior) in row.iter_mut().zip(log_prior) {
+                *x = prior + (*x - top) / tau;
+                largest = f64::max(largest, *x);
+            }
+            let mut total = 0.0;
+            for x in row.iter_mut() {
+                *x = (*x - largest).exp();
+                total += *x;
+            }
+            row.iter_mut().for_each(|x| *x /= total);
+            top + tau * (largest + total.ln())
+        });
+        self.follow(visits);
     }
 
     /// Distributions at every step and their average, for the policy in `visits`.
-    pub(super) fn forward(&mut self, visits: &mut Visits) {
-        let (mdp, n, pairs) = (self.mdp, self.mdp.n_states(), self.mdp.n_pairs());
-        visits.at.resize(n * self.steps, 0.0);
-        visits.average.clear();
-        visits.average.extend_from_slice(mdp.start());
-        visits.at[..n].copy_from_slice(mdp.start());
-        for t in 0..self.decisions() {
-            let (before, after) = visits.at.split_at_mut((t + 1) * n);
-            let d = &before[t * n..];
-            let sigma = &visits.sigma[t * pairs..(t + 1) * pairs];
-            let xi = self.xi;
-            each_block(mdp, self.shared, &mut self.flow, |s, flow| {
-                let free = free_mass(flow.len(), xi);
-                for (x, sigma) in flow.iter_mut().zip(&sigma[mdp.pairs(s)]) {
-                    *x = d[s] * (xi + free * sigma);
-                }
-            });
-            let next = &mut after[..n];
-            mdp.kernel().arrivals(&self.transposed, &self.flow, next);
-            visits
-                .average
-                .iter_mut()
-                .zip(next)
-                .for_each(|(sum, d)| *sum += *d);
-        }
+    fn follow(&mut self, visits: &mut Visits) {
+        let Visits { sigma, at, average } = visits;
+        self.now.copy_from_slice(self.mdp.start());
+        at.clear();
+        at.extend_from_slice(&self.now);
+        average.clone_from(&self.now);
+        self.forward(sigma, None, |d| {
+            at.extend_from_slice(d);
+            average.iter_mut().zip(d).for_each(|(sum, d)| *sum += d);
+        });
         let steps = self.steps as f64;
-        visits.average.iter_mut().for_each(|x| *x /= steps);
+        average.iter_mut().for_each(|x| *x /= steps);
     }
 
     /// How $\bar d$ of the soft policy changes when $u$ changes along `x`: the Hessian of
@@ -145,56 +112,82 @@ impl<'a> Passes<'a> {
         change: &mut [f64],
         out: &mut [f64],
     ) {
-        let (mdp, xi) = (self.mdp, self.xi);
-        let (n, pairs) = (mdp.n_states(), mdp.n_pairs());
-        self.next.copy_from_slice(x);
-        for t in (0..self.decisions()).rev() {
-            let rows = Rows::new(mdp.kernel(), &self.next);
-            let d = &visits.at[t * n..(t + 1) * n];
-            let sigma = &visits.sigma[t * pairs..(t + 1) * pairs];
-            let table = &mut change[t * pairs..(t + 1) * pairs];
-            each_state(mdp, self.shared, &mut self.now, table, |s, v, change| {
-                let range = mdp.pairs(s);
-                let free = free_mass(range.len(), xi);
-                let sigma = &sigma[range.clone()];
-                let (mut sum, mut mean) = (0.0, 0.0);
-                for ((pair, c), p) in range.zip(change.iter_mut()).zip(sigma) {
-                    *c = rows.product(pair);
-                    sum += *c;
-                    mean += p * *c;
+        let (mdp, xi, n) = (self.mdp, self.xi, self.mdp.n_states());
+        self.backward(x, &visits.sigma, change, |(t, s), sigma, row| {
+            let mean = dot(sigma, row);
+            let scale = visits.at[t * n + s] * free_mass(mdp.n_actions(s), xi) / tau;
+            for (q, p) in row.iter_mut().zip(sigma) {
+                *q = scale * p * (*q - mean);
+            }
+            mean
+        });
+        self.now.fill(0.0);
+        out.fill(0.0);
+        self.forward(&visits.sigma, Some(change), |d| {
+            out.iter_mut().zip(d).for_each(|(o, d)| *o += d);
+        });
+        let steps = self.steps as f64;
+        out.iter_mut().for_each(|o| *o /= steps);
+    }
+
+    /// The backward induction $V_t(s) = u(s) + \xi \sum_a q_a + (1 - A_s \xi) f(q)$ with $q = P V_{t+1}$ and $V_T = u$.
+    /// `f((t, s), given, row)` finds $q$ in `row`, a part of `table`, and puts there what is to be kept of the step; it sees the same part
+    /// of the table `given`.
+    fn backward(
+        &mut self,
+        u: &[f64],
+        given: &[f64],
+        table: &mut [f64],
+        f: impl Fn((usize, usize), &[f64], &mut [f64]) -> f64 + Sync,
+    ) {
+        let (mdp, xi, pairs) = (self.mdp, self.xi, self.mdp.n_pairs());
+        let kernel = mdp.kernel();
+        self.next.copy_from_slice(u);
+        let steps = table.chunks_exact_mut(pairs).zip(given.chunks_exact(pairs));
+        for (t, (table, given)) in steps.enumerate().rev() {
+            let v = self.next.as_slice();
+            let mean = if kernel.has_spread() {
+                v.iter().sum::<f64>() / v.len() as f64
+            } else {
+                0.0
+            };
+            each_state(mdp, &mut self.now, table, |s, row| {
+                let pairs = mdp.pairs(s);
+                let mut sum = 0.0;
+                for (pair, q) in pairs.clone().zip(row.iter_mut()) {
+                    let next = kernel.row(pair);
+                    let entries = next.indices.iter().zip(next.values);
+                    let stored: f64 = entries.map(|(&j, p)| p * v[j as usize]).sum();
+                    *q = stored + next.spread * mean;
+                    sum += *q;
                 }
-                let scale = d[s] * free / tau;
-                for (c, p) in change.iter_mut().zip(sigma) {
-                    *c = scale * p * (*c - mean);
-                }
-                *v = x[s] + xi * sum + free * mean;
+                let free = free_mass(row.len(), xi);
+                u[s] + xi * sum + free * f((t, s), &given[pairs], row)
             });
             std::mem::swap(&mut self.now, &mut self.next);
         }
-        self.now.fill(0.0);
-        out.fill(0.0);
-        for t in 0..self.decisions() {
-            let sigma = &visits.sigma[t * pairs..(t + 1) * pairs];
-            let change = &change[t * pairs..(t + 1) * pairs];
-            let d = &self.now;
-            each_block(mdp, self.shared, &mut self.flow, |s, flow| {
-                let free = free_mass(flow.len(), xi);
-                let range = mdp.pairs(s);
-                for ((x, sigma), c) in flow
-                    .iter_mut()
-                    .zip(&sigma[range.clone()])
-                    .zip(&change[range])
-                {
-                    *x = d[s] * (xi + free * sigma) + c;
+    }
+
+    /// From the numbers of states in `now` step by step to the last, by the policy of the free part `sigma`: `change` is added to what flows
+    /// through each pair, and `arrived` is told what comes to every state.
+    fn forward(&mut self, sigma: &[f64], change: Option<&[f64]>, mut arrived: impl FnMut(&[f64])) {
+        let (mdp, xi, pairs) = (self.mdp, self.xi, self.mdp.n_pairs());
+        for (t, sigma) in sigma.chunks_exact(pairs).enumerate() {
+            let (d, change) = (&self.now, change.map(|c| &c[t * pairs..][..pairs]));
+            parallel::blocks(mdp.first_pair(), &mut self.flow, |s, row| {
+                let (range, free) = (mdp.pairs(s), free_mass(row.len(), xi));
+                for (x, p) in row.iter_mut().zip(&sigma[range.clone()]) {
+                    *x = d[s] * (xi + free * p);
+                }
+                if let Some(change) = change {
+                    add(row, 1.0, &change[range]);
                 }
             });
             mdp.kernel()
                 .arrivals(&self.transposed, &self.flow, &mut self.next);
             std::mem::swap(&mut self.now, &mut self.next);
-            out.iter_mut().zip(&self.now).for_each(|(o, d)| *o += d);
+            arrived(&self.now);
         }
-        let steps = self.steps as f64;
-        out.iter_mut().for_each(|o| *o /= steps);
     }
 
     /// The whole policy of a free part; uniform in the last step, after which nothing is visited.
@@ -216,48 +209,21 @@ impl<'a> Passes<'a> {
     }
 }
 
-/// Products of rows with one vector.
-struct Rows<'a> {
-    kernel: &'a Kernel,
-    v: &'a [f64],
-    mean: f64,
-}
-
-impl<'a> Rows<'a> {
-    fn new(kernel: &'a Kernel, v: &'a [f64]) -> Self {
-        let mean = if kernel.has_spread() {
-            v.iter().sum::<f64>() / v.len() as f64
-        } else {
-            0.0
-        };
-        Rows { kernel, v, mean }
-    }
-
-    fn product(&self, pair: usize) -> f64 {
-        let row = self.kernel.row(pair);
-        let entries = row.indices.iter().zip(row.values);
-        let sum: f64 = entries.map(|(&j, p)| p * self.v[j as usize]).sum();
-        sum + row.spread * self.mean
-    }
-}
-
-/// Calls `f` for every state with its number in `v` and its block in `table`, on all threads where that pays.
+/// `v[s] = f(s, block of s in table)` for every state, on all threads where that pays.
 fn each_state(
     mdp: &Mdp,
-    shared: bool,
     v: &mut [f64],
     table: &mut [f64],
-    f: impl Fn(usize, &mut f64, &mut [f64]) + Sync,
+    f: impl Fn(usize, &mut [f64]) -> f64 + Sync,
 ) {
     let first = mdp.first_pair();
     let run = |from: usize, v: &mut [f64], table: &mut [f64]| {
         let base = first[from];
-        for (k, v) in v.iter_mut().enumerate() {
-            let s = from + k;
-            f(s, v, &mut table[first[s] - base..first[s + 1] - base]);
+        for (s, v) in (from..).zip(v) {
+            *v = f(s, &mut table[first[s] - base..first[s + 1] - base]);
         }
     };
-    if !shared {
+    if mdp.kernel().nnz() + mdp.n_pairs() < SMALL {
         run(0, v, table);
         return;
     }
@@ -272,15 +238,4 @@ fn each_state(
     tasks
         .into_par_iter()
         .for_each(|(from, v, table)| run(from, v, table));
-}
-
-/// [`each_state`] without a number per state.
-fn each_block(mdp: &Mdp, shared: bool, table: &mut [f64], f: impl Fn(usize, &mut [f64]) + Sync) {
-    if shared {
-        crate::linalg::parallel::blocks(mdp.first_pair(), table, f);
-    } else {
-        for s in 0..mdp.n_states() {
-            f(s, &mut table[mdp.pairs(s)]);
-        }
-    }
 }

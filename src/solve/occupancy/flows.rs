@@ -9,19 +9,21 @@
 //! two products with $P$. An interior-point method would need hundreds of times as many: near a vertex its equations are too
 //! uneven for conjugate gradients.
 
-use super::interior::Dual;
+use super::certifier::{Certifier, Dual, Visited};
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
 use crate::linalg::parallel;
 use crate::model::Kernel;
+use crate::solve::driver::{Candidate, Driver, Method, Step};
 use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle};
 
-/// Steps before the first answer is looked at, and the factor from one look to the next.
+/// Steps before the first answer is certified, and the factor from one certificate to the next: a certificate costs as much as many steps, and with
+/// this factor at most a fifth of all steps is taken in vain.
 const FIRST_LOOK: usize = 200;
 const LOOK: f64 = 1.25;
 
-/// The linear program; $y = (V, z)$, without $z$ where $\xi = 0$.
-struct Fewest<'a> {
+/// The linear program of the fewest steps; $y = (V, z)$, without $z$ where $\xi = 0$.
+struct FewestSteps<'a> {
     part: &'a Occupancies,
     transposed: Kernel,
     wanted: Vec<f64>,
@@ -29,7 +31,7 @@ struct Fewest<'a> {
     scale: Vec<f64>,
 }
 
-impl Fewest<'_> {
+impl FewestSteps<'_> {
     fn with_floor(&self) -> bool {
         self.part.xi() > 0.0
     }
@@ -43,18 +45,9 @@ impl Fewest<'_> {
     fn dual_scale(&self, i: usize) -> f64 {
         self.scale.get(i).copied().unwrap_or(0.5)
     }
-
-    /// Takes $\xi$ times the sum of each state off its pairs: $N$, which is its own transpose.
-    fn spare(&self, numbers: &mut [f64]) {
-        let xi = self.part.xi();
-        parallel::blocks(self.part.mdp().first_pair(), numbers, |_, row| {
-            let sum: f64 = row.iter().sum();
-            row.iter_mut().for_each(|x| *x -= xi * sum);
-        });
-    }
 }
 
-impl Saddle for Fewest<'_> {
+impl Saddle for FewestSteps<'_> {
     fn primal_gradient(&self, y: &[f64], out: &mut [f64]) {
         let (v, z) = y.split_at(self.scale.len());
         // P V - V is minus the transposed flow constraints
@@ -80,9 +73,15 @@ impl Saddle for Fewest<'_> {
             (1.0 - restart) * arriving + inflow * start[s] - d
         });
         if self.with_floor() {
-            floor.copy_from_slice(x);
-            self.spare(floor);
-            parallel::update(floor, |_, x| -x);
+            // minus N w
+            let xi = self.part.xi();
+            parallel::blocks(mdp.first_pair(), floor, |s, row| {
+                let x = &x[mdp.pairs(s)];
+                let sum: f64 = x.iter().sum();
+                for (out, x) in row.iter_mut().zip(x) {
+                    *out = -(x - xi * sum);
+                }
+            });
         }
     }
 
@@ -118,7 +117,8 @@ impl Saddle for Fewest<'_> {
 
 /// The steps.
 pub(super) struct Flows<'a> {
-    program: Fewest<'a>,
+    pub(super) certifier: Certifier<'a>,
+    program: FewestSteps<'a>,
     iteration: Iteration,
     taken: usize,
     look: usize,
@@ -126,7 +126,8 @@ pub(super) struct Flows<'a> {
 
 impl<'a> Flows<'a> {
     /// `wanted` is $b$ on the part.
-    pub(super) fn new(part: &'a Occupancies, wanted: &[f64]) -> Self {
+    pub(super) fn new(certifier: Certifier<'a>, wanted: &[f64]) -> Self {
+        let part = certifier.part;
         let mdp = part.mdp();
         let (n, pairs) = (mdp.n_states(), mdp.n_pairs());
         let mean = wanted.iter().sum::<f64>() / pairs as f64;
@@ -139,7 +140,7 @@ impl<'a> Flows<'a> {
             let moved = (1.0 - part.restart()) * arriving[s];
             mdp.n_actions(s) as f64 + moved + part.restart() * mdp.start()[s] * pairs as f64
         };
-        let program = Fewest {
+        let program = FewestSteps {
             scale: (0..n).map(|s| 1.0 / sum(s)).collect(),
             wanted: wanted.iter().map(|b| b / mean).collect(),
             transposed,
@@ -148,6 +149,7 @@ impl<'a> Flows<'a> {
         let y = vec![0.0; if program.with_floor() { n + pairs } else { n }];
         let iteration = Iteration::new(&program, program.wanted.clone(), y, 1.0);
         Flows {
+            certifier,
             program,
             iteration,
             taken: 0,
@@ -155,19 +157,8 @@ impl<'a> Flows<'a> {
         }
     }
 
-    /// One step; whether it is time to look at the answer.
-    pub(super) fn step(&mut self) -> bool {
-        self.iteration.advance(&self.program);
-        self.taken += 1;
-        let due = self.taken >= self.look;
-        if due {
-            self.look = (LOOK * self.taken as f64) as usize;
-        }
-        due
-    }
-
-    /// The policy at hand, the visits of its states, and the dual point.
-    pub(super) fn answer(&self) -> (Vec<f64>, Vec<f64>, Dual) {
+    /// What is at hand as a candidate.
+    pub(super) fn certified(&mut self) -> Candidate {
         let (part, w) = (self.program.part, &self.iteration.x);
         let mdp = part.mdp();
         let mut policy = w.clone();
@@ -188,6 +179,23 @@ impl<'a> Flows<'a> {
             prices: Vec::new(),
             price_scale: 1.0,
         };
-        (policy, d, dual)
+        let visited = Visited::by_policy(part, &[], policy, &d);
+        self.certifier.certify(visited, dual)
+    }
+}
+
+impl Method for Flows<'_> {
+    fn name(&self) -> &'static str {
+        "primal-dual"
+    }
+
+    fn step(&mut self, _: &mut Driver<'_>) -> Step {
+        self.iteration.advance(&self.program);
+        self.taken += 1;
+        if self.taken < self.look {
+            return Step::Going;
+        }
+        self.look = (LOOK * self.taken as f64) as usize;
+        Step::Offer(self.certified())
     }
 }

@@ -12,27 +12,29 @@
 //! *Not concave.* The line from $x$ to $y$ lies below the tangent at either end. A value above a tangent, a slope that rises along the line, or a value above
 //! the bound proven before says that $f$ is not concave, or that its gradient is another function's.
 
-use super::judge::{WITHIN, limit_size};
+use super::certifier::Visited;
+use super::limits::{not_met, part, reports};
 use super::linear::Linear;
-use super::visits::{Told, allowed, attainable, conic_average, notes, nothing_left, reports};
+use super::{Report, partial};
 use crate::error::{Error, Result};
+use crate::formulation::Problem;
 use crate::formulation::occupancy::Occupancies;
-use crate::formulation::utility::{Average, Utility};
+use crate::formulation::utility::Utility;
 use crate::formulation::visits::{Limit, Visits};
-use crate::formulation::{Problem, simplex};
+use crate::linalg::vectors::dot;
 use crate::model::{Mdp, Policy};
 use crate::solve::Status;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 
-/// By how much of the first slope, and of its size, a value may exceed a tangent: rounding.
+/// By how much of the first slope, and of its size, a value may exceed a tangent: the rounding of functions that users write.
 const ROUNDING: (f64, f64) = (1e-6, 1e-9);
-/// A line search ends where this share of the first slope is left.
+/// A line search ends where this share of the first slope is left: what remains is found by the next step as well.
 const FLAT: f64 = 0.1;
-/// Looks of a line search, and by how much of the line two of them differ at least.
+/// Looks of a line search, and by how much of the line two of them differ at least: enough to halve the line down to rounding.
 const LOOKS: (usize, f64) = (60, 1e-14);
-/// Share of the wanted gap that the linear problem is solved to.
+/// Share of the wanted gap that the linear problem is solved to, so that its own gap hardly adds to the bound.
 const LINEAR: f64 = 0.1;
-/// Atoms lighter than this are dropped.
+/// Atoms lighter than this are dropped: their share of a value is rounding.
 const LIGHT: f64 = 1e-14;
 
 /// Maximises a utility.
@@ -42,26 +44,22 @@ pub(in crate::solve) fn solve(
     problem: &Problem,
     visits: &Visits,
     driver: &mut Driver<'_>,
-) -> Result<Told> {
-    let formulation = problem.formulation;
-    let allowed = allowed(mdp, formulation, visits)?;
-    let Some(part) = Occupancies::new(mdp, problem.xi, visits.restart, allowed) else {
-        return Err(nothing_left(formulation, visits));
-    };
+) -> Result<Report> {
+    let part = part(mdp, problem, visits)?;
     let limits = part.limits(&visits.limits);
     let own = Own {
         utility,
         mdp,
         part: &part,
     };
-    let first = feasible(&part, &limits, driver)?;
-    let here = own.point(first.clone())?;
+    let linear = Linear::new(&part, &limits);
+    let first = feasible(&part, &limits, &linear, driver)?;
     let mut method = FrankWolfe {
+        here: own.point(first.clone())?,
         own,
         limits: &limits,
         atoms: vec![(first, 1.0)],
-        here,
-        linear: Linear::new(&part, &limits),
+        linear,
         promised: 0.0,
         spent: Vec::new(),
         prices: vec![0.0; limits.len()],
@@ -76,7 +74,7 @@ pub(in crate::solve) fn solve(
         let candidate = method.certified(f64::INFINITY)?;
         driver.offer(candidate, method.name());
     }
-    let mut notes = notes(mdp, &part);
+    let mut notes = partial(mdp, part.components(), part.states().len());
     if driver.status() == Status::Stalled {
         notes.push(
             "the gap does not close: at a corner of the function one gradient does not tell the way up; a smooth function nearby \
@@ -84,36 +82,30 @@ pub(in crate::solve) fn solve(
                 .into(),
         );
     }
-    Ok(Told {
+    Ok(Report {
         notes,
         limits: reports(&visits.limits, &method.spent, &method.prices),
     })
 }
 
 /// Where to start: what the uniform policy visits, moved within the limits.
-fn feasible(part: &Occupancies, limits: &[Limit], driver: &mut Driver<'_>) -> Result<Vec<f64>> {
+fn feasible(
+    part: &Occupancies,
+    limits: &[Limit],
+    linear: &Linear<'_>,
+    driver: &mut Driver<'_>,
+) -> Result<Vec<f64>> {
     let n = part.mdp().n_states();
     let uniform = Policy::uniform(part.mdp());
     let even = part.of_policy(uniform.probabilities(), &vec![1.0; n]);
-    let over = |l: &Limit| dot(&l.cost, &even) > l.budget;
-    if !limits.iter().any(over) {
+    if limits.iter().all(|l| dot(&l.cost, &even) <= l.budget) {
         return Ok(even);
     }
     // no reward at all: whatever keeps to the limits, and far from all other constraints
-    let none = Average::new(vec![0.0; even.len()]);
-    match conic_average(part, &none, limits, driver) {
-        Ok((omega, ..)) if !omega.is_empty() => Ok(omega),
-        _ => {
-            attainable(part, limits, driver)?;
-            Err(Error::Unsupported(
-                "no policy within the limits was found before the solve ended; allow more time, or widen the limits".into(),
-            ))
-        }
+    match linear.by_conic_solver(vec![0.0; even.len()], driver) {
+        Ok(best) if !best.omega.is_empty() => Ok(best.omega),
+        _ => Err(not_met(part, limits, driver)),
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// The utility as a function of the part's occupancies.
@@ -124,7 +116,6 @@ struct Own<'a> {
 }
 
 /// An occupancy of the part with value and gradient.
-#[derive(Clone)]
 struct Point {
     omega: Vec<f64>,
     value: f64,
@@ -148,13 +139,12 @@ impl Own<'_> {
         if value.is_finite() {
             return Ok(value);
         }
-        Err(Error::Parameter {
-            name: "utility".into(),
-            value: value.to_string(),
-            problem: "the value must be a finite number wherever every pair that can be visited is; where a pair is never visited mind 0 ln 0, \
-                      which is 0"
+        Err(wrong(
+            value.to_string(),
+            "the value must be a finite number wherever every pair that can be visited is; where a pair is never visited mind 0 ln 0, \
+             which is 0"
                 .into(),
-        })
+        ))
     }
 
     /// Per pair of the part; infinite or no number where the function is not smooth.
@@ -167,22 +157,21 @@ impl Own<'_> {
     fn point(&self, omega: Vec<f64>) -> Result<Point> {
         let value = self.value(&omega)?;
         let gradient = self.gradient(&omega);
-        match gradient.iter().position(|g| !g.is_finite()) {
-            None => Ok(Point {
-                omega,
-                value,
-                gradient,
-            }),
-            Some(pair) => Err(Error::Parameter {
-                name: "utility".into(),
-                value: format!("gradient {}", gradient[pair]),
-                problem: format!(
+        if let Some(pair) = gradient.iter().position(|g| !g.is_finite()) {
+            return Err(wrong(
+                format!("gradient {}", gradient[pair]),
+                format!(
                     "of pair {} (occupancy {:.1e}): must be a finite number wherever every pair that can be visited is",
                     self.part.group(pair)[0],
                     omega[pair]
                 ),
-            }),
+            ));
         }
+        Ok(Point {
+            omega,
+            value,
+            gradient,
+        })
     }
 }
 
@@ -207,23 +196,17 @@ impl FrankWolfe<'_> {
     /// The policy of the mixture with its own occupancy's value, and a bound.
     fn certified(&mut self, bound: f64) -> Result<Candidate> {
         let part = self.own.part;
-        let mdp = part.mdp();
-        let policy = Policy::cleaned(mdp, self.here.omega.clone());
-        let policy = simplex::feasible(mdp, part.xi(), policy.probabilities().to_vec());
-        let states = (0..mdp.n_states()).map(|s| mdp.pairs(s));
-        let d: Vec<f64> = states.map(|p| self.here.omega[p].iter().sum()).collect();
-        let omega = part.of_policy(&policy, &d);
-        self.spent = self.limits.iter().map(|l| dot(&l.cost, &omega)).collect();
-        let over = |(l, x): (&Limit, &f64)| *x > l.budget + WITHIN * limit_size(l);
-        let kept = !self.limits.iter().zip(&self.spent).any(over);
+        let visited = Visited::by_occupancy(part, self.limits, &self.here.omega);
+        let objective = if visited.keeps(self.limits) {
+            self.own.value(&visited.omega)?
+        } else {
+            f64::NEG_INFINITY
+        };
+        self.spent = visited.spent;
         Ok(Candidate {
-            objective: if kept {
-                self.own.value(&omega)?
-            } else {
-                f64::NEG_INFINITY
-            },
+            objective,
             bound,
-            policy: part.whole_policy(self.own.mdp, &policy),
+            policy: part.whole_policy(self.own.mdp, &visited.policy),
             dual: Vec::new(),
         })
     }
@@ -242,8 +225,7 @@ impl FrankWolfe<'_> {
             && self.promised > 0.0
             && scores[best] - scores[worst] >= self.promised
         {
-            let (to, from) = (&self.atoms[best].0, &self.atoms[worst].0);
-            let direction: Vec<f64> = to.iter().zip(from).map(|(a, b)| a - b).collect();
+            let direction = difference(&self.atoms[best].0, &self.atoms[worst].0);
             let size = self.search(&direction, self.atoms[worst].1)?;
             self.atoms[best].1 += size;
             self.atoms[worst].1 -= size;
@@ -257,7 +239,12 @@ impl FrankWolfe<'_> {
         let at_hand = dot(&self.here.gradient, &self.here.omega);
         let gap = (found.bound - at_hand).max(0.0);
         let candidate = self.certified(self.here.value + gap)?;
-        self.check_bound(driver.best().bound)?;
+        let (value, bound) = (self.here.value, driver.best().bound);
+        if value > bound + ROUNDING.1 * (1.0 + bound.abs()) {
+            return Err(not_concave(format!(
+                "it has the value {value:.9}, and {bound:.9} was proven to be the most that a concave function has"
+            )));
+        }
         let done = driver.offer(candidate, self.name());
         self.prices = found.prices;
         if done {
@@ -267,8 +254,7 @@ impl FrankWolfe<'_> {
         if found.omega.is_empty() {
             return Ok(Step::End);
         }
-        let ends = found.omega.iter().zip(&self.here.omega);
-        let direction: Vec<f64> = ends.map(|(a, b)| a - b).collect();
+        let direction = difference(&found.omega, &self.here.omega);
         let size = self.search(&direction, 1.0)?;
         if size == 0.0 {
             return Ok(Step::End);
@@ -298,29 +284,23 @@ impl FrankWolfe<'_> {
         for look in 0..LOOKS.0 {
             let found = slope(&self.own.gradient(&at(size)));
             if found.is_nan() && size < most {
-                // the point itself says what is wrong
+                // evaluated in full, the point says which number is none
                 self.own.point(at(size))?;
             }
             if found > first * (1.0 + ROUNDING.0) + f64::MIN_POSITIVE && found.is_finite() {
-                let (here, there) = (format!("{first:e}"), format!("{found:e}"));
                 return Err(not_concave(format!(
-                    "its slope along a line rises from {here} to {there}"
+                    "its slope along a line rises from {first:e} to {found:e}"
                 )));
             }
-            if found >= 0.0 && found.is_finite() {
+            if !found.is_finite() {
+                high = (size, f64::NEG_INFINITY);
+            } else if found < 0.0 {
+                high = (size, found);
+            } else {
                 low = (size, found);
                 if look == 0 || found <= FLAT * first {
                     break;
                 }
-            } else {
-                high = (
-                    size,
-                    if found.is_finite() {
-                        found
-                    } else {
-                        f64::NEG_INFINITY
-                    },
-                );
             }
             if high.0 - low.0 <= LOOKS.1 * most {
                 break;
@@ -346,12 +326,7 @@ impl FrankWolfe<'_> {
     /// Each of two points lies below the tangent of the other.
     fn compare(&self, there: &Point, rise: f64) -> Result<()> {
         let here = &self.here;
-        let back: Vec<f64> = here
-            .omega
-            .iter()
-            .zip(&there.omega)
-            .map(|(a, b)| a - b)
-            .collect();
+        let back = difference(&here.omega, &there.omega);
         let room = ROUNDING.0 * rise.abs() + ROUNDING.1 * (1.0 + here.value.abs());
         for (value, tangent) in [
             (there.value, here.value + rise),
@@ -365,27 +340,27 @@ impl FrankWolfe<'_> {
         }
         Ok(())
     }
-
-    /// No value exceeds what was proven before.
-    fn check_bound(&self, bound: f64) -> Result<()> {
-        let value = self.here.value;
-        if value > bound + ROUNDING.1 * (1.0 + bound.abs()) {
-            return Err(not_concave(format!(
-                "it has the value {value:.9}, and {bound:.9} was proven to be the most that a concave function has"
-            )));
-        }
-        Ok(())
-    }
 }
 
 fn not_concave(found: String) -> Error {
-    Error::Parameter {
-        name: "utility".into(),
-        value: "not concave".into(),
-        problem: format!(
+    wrong(
+        "not concave".into(),
+        format!(
             "{found}: the function is not concave, or its gradient is not that of its value; only concave functions can be certified"
         ),
+    )
+}
+
+fn wrong(value: String, problem: String) -> Error {
+    Error::Parameter {
+        name: "utility".into(),
+        value,
+        problem,
     }
+}
+
+fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
 impl Method for FrankWolfe<'_> {
@@ -394,12 +369,9 @@ impl Method for FrankWolfe<'_> {
     }
 
     fn step(&mut self, driver: &mut Driver<'_>) -> Step {
-        match self.advance(driver) {
-            Ok(step) => step,
-            Err(error) => {
-                self.failed = Some(error);
-                Step::End
-            }
-        }
+        self.advance(driver).unwrap_or_else(|error| {
+            self.failed = Some(error);
+            Step::End
+        })
     }
 }

@@ -5,19 +5,23 @@
 //! largest of these maxima bounds every policy, and the smallest bounds the greedy policy from below. With limits, and
 //! where value iteration is slow on a model that the conic solver can hold, that one is asked.
 
-use super::visits::conic_average;
+use super::certifier::{Certifier, Visited, limit_size};
 use crate::error::Result;
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
 use crate::formulation::utility::Average;
 use crate::formulation::visits::Limit;
 use crate::solve::driver::Driver;
+use crate::solve::reference;
 
-/// Sweeps between two looks at the clock, until the conic solver is asked, and at most.
-const SWEEPS: (usize, usize, usize) = (25, 1_000, 1_000_000);
-
-/// Pairs up to which the conic solver is asked.
+/// Sweeps between two looks at the clock.
+const SWEEPS: usize = 25;
+/// Sweeps until the conic solver is asked, and sweeps at most where the model is too large for it. Round numbers, not measured.
+const MOST_SWEEPS: (usize, usize) = (1_000, 1_000_000);
+/// Pairs up to which the conic solver is asked: beyond, its factors may not fit into memory. A round number, not measured.
 const MOST_CONIC: usize = 20_000;
+/// By how much of its largest cost the conic solver keeps below a limit, so that exact occupancies keep to it: about its own accuracy.
+const MARGIN: f64 = 1e-8;
 
 /// An answer.
 pub(super) struct Best {
@@ -47,43 +51,57 @@ impl<'a> Linear<'a> {
 
     /// Solves to an absolute gap, or as far as the driver lets it.
     pub(super) fn solve(&mut self, r: &[f64], gap: f64, driver: &mut Driver<'_>) -> Result<Best> {
-        let mut best = Best {
-            omega: Vec::new(),
-            bound: f64::INFINITY,
-            prices: vec![0.0; self.limits.len()],
-        };
-        let small = self.part.mdp().n_pairs() <= MOST_CONIC;
-        if self.limits.is_empty() {
-            let most = if small { SWEEPS.1 } else { SWEEPS.2 };
-            let mut alive = true;
-            let mut span = f64::INFINITY;
-            for _ in 0..most / SWEEPS.0 {
-                let (bound, rest) = self.sweep(r);
-                (best.bound, span) = (best.bound.min(bound), rest);
-                alive = driver.alive();
-                if span <= gap || !alive {
-                    break;
-                }
-            }
-            best.omega = self.greedy(r);
-            if span <= gap || !alive {
-                return Ok(best);
+        if !self.limits.is_empty() {
+            return self.by_conic_solver(r.to_vec(), driver);
+        }
+        let small = r.len() <= MOST_CONIC;
+        let most = if small { MOST_SWEEPS.0 } else { MOST_SWEEPS.1 };
+        let (mut bound, mut close, mut alive) = (f64::INFINITY, false, true);
+        for _ in 0..most / SWEEPS {
+            let (proven, span) = self.sweep(r);
+            bound = bound.min(proven);
+            close = span <= gap;
+            alive = driver.alive();
+            if close || !alive {
+                break;
             }
         }
-        if !self.limits.is_empty() || small {
-            let reward = Average::new(r.to_vec());
-            let (omega, bound, prices) = conic_average(self.part, &reward, self.limits, driver)?;
-            best.bound = best.bound.min(bound);
-            best.prices = prices;
-            if !omega.is_empty() {
-                best.omega = omega;
+        let mut best = Best {
+            omega: self.greedy(r),
+            bound,
+            prices: Vec::new(),
+        };
+        if !close && alive && small {
+            let other = self.by_conic_solver(r.to_vec(), driver)?;
+            best.bound = bound.min(other.bound);
+            if !other.omega.is_empty() {
+                best.omega = other.omega;
             }
         }
         Ok(best)
     }
 
-    /// The best of $r + P_\rho V - V$ in each state.
-    fn maxima(&self, r: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    /// By the conic solver, which aims a little below the budgets.
+    pub(super) fn by_conic_solver(&self, r: Vec<f64>, driver: &mut Driver<'_>) -> Result<Best> {
+        let reward = Average::new(r);
+        let tighter = |limit: &Limit| Limit {
+            budget: limit.budget - MARGIN * limit_size(limit),
+            ..limit.clone()
+        };
+        let tight: Vec<Limit> = self.limits.iter().map(tighter).collect();
+        let (omega, dual) = reference::visits(self.part, &reward, &tight, driver)?;
+        let mut certifier = Certifier::new(self.part, &reward, self.limits);
+        let visited = Visited::by_occupancy(self.part, self.limits, &omega);
+        let bound = certifier.certify(visited, dual).bound;
+        Ok(Best {
+            omega: certifier.kept.map_or_else(Vec::new, |kept| kept.omega),
+            bound,
+            prices: certifier.prices,
+        })
+    }
+
+    /// $r + P_\rho V - V$, its best in each state, and the state where that is largest.
+    fn maxima(&self, r: &[f64]) -> (Vec<f64>, Vec<f64>, usize) {
         let mdp = self.part.mdp();
         let mut advantage = vec![0.0; mdp.n_pairs()];
         self.part.advantage(&[], &self.v, &[], &mut advantage);
@@ -92,17 +110,18 @@ impl<'a> Linear<'a> {
             let row = mdp.pairs(s).map(|pair| advantage[pair]);
             simplex::support(row, self.part.xi())
         };
-        let maxima = (0..mdp.n_states()).map(of).collect();
-        (advantage, maxima)
+        let maxima: Vec<f64> = (0..mdp.n_states()).map(of).collect();
+        let by = |a: &usize, b: &usize| maxima[*a].total_cmp(&maxima[*b]);
+        let top = (0..maxima.len()).max_by(by).unwrap_or(0);
+        (advantage, maxima, top)
     }
 
     /// Some sweeps: the least bound on the way, and by how much the greedy policy may fall short of the last one. Its average is at
-    /// least the smallest maximum of the part of the model that promises most.
+    /// least the smallest maximum of the component that promises most.
     fn sweep(&mut self, r: &[f64]) -> (f64, f64) {
         let (mut bound, mut span) = (f64::INFINITY, f64::INFINITY);
-        for _ in 0..SWEEPS.0 {
-            let (_, maxima) = self.maxima(r);
-            let top = largest(&maxima);
+        for _ in 0..SWEEPS {
+            let (_, maxima, top) = self.maxima(r);
             let component = self.part.component();
             let inside = maxima.iter().zip(component);
             let inside = inside.filter(|(_, c)| **c == component[top]);
@@ -117,10 +136,10 @@ impl<'a> Linear<'a> {
         (bound, span)
     }
 
-    /// What the greedy policy visits in the part of the model that promises most.
+    /// What the greedy policy visits in the component that promises most.
     fn greedy(&self, r: &[f64]) -> Vec<f64> {
         let mdp = self.part.mdp();
-        let (advantage, maxima) = self.maxima(r);
+        let (advantage, _, top) = self.maxima(r);
         let mut policy = vec![self.part.xi(); mdp.n_pairs()];
         for s in 0..mdp.n_states() {
             let by = |a: &usize, b: &usize| advantage[*a].total_cmp(&advantage[*b]);
@@ -128,17 +147,8 @@ impl<'a> Linear<'a> {
                 policy[pair] += 1.0 - self.part.xi() * mdp.n_actions(s) as f64;
             }
         }
-        let top = largest(&maxima);
         let component = self.part.component();
-        let near: Vec<f64> = component
-            .iter()
-            .map(|c| f64::from(*c == component[top]))
-            .collect();
-        self.part.of_policy(&policy, &near)
+        let near = component.iter().map(|c| f64::from(*c == component[top]));
+        self.part.of_policy(&policy, &near.collect::<Vec<f64>>())
     }
-}
-
-fn largest(numbers: &[f64]) -> usize {
-    let by = |a: &usize, b: &usize| numbers[*a].total_cmp(&numbers[*b]);
-    (0..numbers.len()).max_by(by).unwrap_or(0)
 }

@@ -1,33 +1,40 @@
 //! Functions of what is visited: which method solves them, and on which parts of the model.
 
+mod certifier;
 mod cliques;
 mod flows;
 mod frank_wolfe;
 mod hessian;
 mod interior;
-mod judge;
+mod limits;
 mod linear;
 mod newton;
 mod potentials;
 mod visits;
 
+pub(super) use certifier::Dual;
 pub(super) use frank_wolfe::solve as own;
-pub(super) use interior::Dual;
 pub(super) use visits::solve as visits;
 
-use super::driver::{Candidate, Driver, Kind};
-use super::{Options, Solution, SolverChoice, reference};
+use super::driver::{Candidate, Driver};
+use super::{LimitReport, Options, Solution, SolverChoice, reference};
 use crate::error::Result;
 use crate::formulation::components::components;
-use crate::formulation::entropy::Target;
+use crate::formulation::entropy::{self, Target};
 use crate::formulation::visits::Visits;
-use crate::formulation::{Formulation, Problem, entropy, simplex};
+use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
 use potentials::Potentials;
 
 /// Up to this size an interior-point method tries where Newton's stalls, as it may where an optimal policy hardly holds the model
 /// together: its systems are dense at worst.
 const MOST_STATES: usize = 1_500;
+
+/// What a solve tells beside the best candidate.
+pub(super) struct Report {
+    pub(super) notes: Vec<String>,
+    pub(super) limits: Vec<LimitReport>,
+}
 
 /// Dual and State Entropy, component by component.
 pub(super) fn solve(
@@ -38,42 +45,9 @@ pub(super) fn solve(
     warm: Option<&Solution>,
     driver: &mut Driver<'_>,
 ) -> Result<Vec<String>> {
-    let conic = options.solver == SolverChoice::Conic;
-    let name = if conic { "conic" } else { "newton" };
-    let run = |mdp: &Mdp,
-               target: &Target,
-               start: Option<&[f64]>,
-               driver: &mut Driver<'_>|
-     -> Result<()> {
-        if !conic {
-            let mut method = Potentials::new(mdp, problem, target, start, driver);
-            driver.run(&mut method);
-            if method.silent() {
-                // stopped before the first certificate: what is at hand is better than nothing
-                let candidate = method.certified(driver);
-                driver.offer(candidate, name);
-            }
-            let stalled = !driver.done() && driver.alive() && mdp.n_states() <= MOST_STATES;
-            if stalled && problem.formulation != Formulation::Target {
-                // its own answer stays where this one, too, comes no further
-                visits::solve(mdp, problem, &Visits::default(), options, driver).ok();
-            }
-            return Ok(());
-        }
-        let (omega, v) = reference::entropy(mdp, problem, target, driver)?;
-        let policy = Policy::cleaned(mdp, omega).probabilities().to_vec();
-        let policy = Policy::cleaned(mdp, simplex::feasible(mdp, problem.xi, policy));
-        let candidate = Candidate {
-            objective: entropy::value_towards(mdp, problem.formulation, target, &policy).0,
-            bound: entropy::bound_towards(mdp, problem.formulation, target, problem.xi, &v),
-            policy: policy.probabilities().to_vec(),
-            dual: v,
-        };
-        driver.offer(candidate, name);
-        Ok(())
-    };
     let Some(parts) = components(mdp, problem.xi) else {
-        run(mdp, target, warm.map(|w| w.dual.as_slice()), driver)?;
+        let start = warm.map(|w| w.dual.as_slice());
+        solve_component(mdp, problem, target, options, start, driver)?;
         let classes = entropy::classes(mdp, &driver.best().policy);
         let mut notes = Vec::new();
         if classes > 1 {
@@ -93,14 +67,9 @@ pub(super) fn solve(
             log_weights: target.of_states(&part.states),
             ..*target
         };
-        let first = super::known(&part.mdp, problem, &of_part, None);
-        let kind = Kind {
-            maximises: true,
-            dual_follows_policy: true,
-        };
-        let gaps = (driver.absolute, driver.relative);
-        let found = driver.helping(kind, gaps, first, |inner| {
-            run(&part.mdp, &of_part, None, inner).map(|()| inner.best().clone())
+        let found = helping(&part.mdp, problem, &of_part, driver, |inner| {
+            solve_component(&part.mdp, problem, &of_part, options, None, inner)
+                .map(|()| inner.best().clone())
         })?;
         values.push(found.objective);
         bounds.push(found.bound);
@@ -120,15 +89,76 @@ pub(super) fn solve(
         bound: entropy::log_sum_exp(bounds.iter().copied()),
         dual,
     };
-    driver.offer(whole, name);
-    let covered: usize = parts.iter().map(|part| part.states.len()).sum();
+    driver.offer(whole, solver_name(options));
+    let covered = parts.iter().map(|part| part.states.len()).sum();
+    Ok(partial(mdp, parts.len(), covered))
+}
+
+/// Dual and State Entropy on a model that is one component, from the potentials `start`.
+fn solve_component(
+    mdp: &Mdp,
+    problem: &Problem,
+    target: &Target,
+    options: &Options,
+    start: Option<&[f64]>,
+    driver: &mut Driver<'_>,
+) -> Result<()> {
+    let name = solver_name(options);
+    if options.solver == SolverChoice::Conic {
+        let (omega, v) = reference::entropy(mdp, problem, target, driver)?;
+        let policy = Policy::cleaned(mdp, omega).probabilities().to_vec();
+        let policy = Policy::cleaned(mdp, simplex::feasible(mdp, problem.xi, policy));
+        let candidate = Candidate {
+            objective: entropy::value_towards(mdp, problem.formulation, target, &policy).0,
+            bound: entropy::bound_towards(mdp, problem.formulation, target, problem.xi, &v),
+            policy: policy.probabilities().to_vec(),
+            dual: v,
+        };
+        driver.offer(candidate, name);
+        return Ok(());
+    }
+    let mut method = Potentials::new(mdp, problem, target, start, driver);
+    driver.run(&mut method);
+    if method.silent() {
+        // stopped before the first certificate: what is at hand is better than nothing
+        let candidate = method.certified(driver);
+        driver.offer(candidate, name);
+    }
+    let stalled = !driver.done() && driver.alive() && mdp.n_states() <= MOST_STATES;
+    if stalled && target.is_plain() {
+        // the driver keeps the better of both answers; with weights it would be asked another question
+        visits::solve(mdp, problem, &Visits::default(), options, driver).ok();
+    }
+    Ok(())
+}
+
+fn solver_name(options: &Options) -> &'static str {
+    match options.solver {
+        SolverChoice::Conic => "conic",
+        SolverChoice::Auto => "newton",
+    }
+}
+
+/// Solves Dual or State Entropy on a part of the model, under the clock and to the gaps of the whole.
+fn helping<T>(
+    part: &Mdp,
+    problem: &Problem,
+    target: &Target,
+    driver: &mut Driver<'_>,
+    solve: impl FnOnce(&mut Driver<'_>) -> T,
+) -> T {
+    let first = super::known(part, problem, target, None);
+    let gaps = (driver.absolute, driver.relative);
+    driver.helping(super::kind(problem), gaps, first, solve)
+}
+
+/// Notes on a model that falls into components, or of which not all states can be visited for ever.
+fn partial(mdp: &Mdp, components: usize, covered: usize) -> Vec<String> {
     let mut notes = Vec::new();
-    if parts.len() > 1 {
+    if components > 1 {
         notes.push(format!(
-            "the model falls into {} parts that cannot all be reached for ever from one start: \
-             the objective is that of the best mixture of them, the steady state below is the \
-             one reached from the start distribution",
-            parts.len()
+            "the model falls into {components} parts that cannot all be reached for ever from one start: the objective is that \
+             of the best mixture of them, the steady state below is the one reached from the start distribution"
         ));
     }
     if covered < mdp.n_states() {
@@ -138,5 +168,5 @@ pub(super) fn solve(
             mdp.n_states()
         ));
     }
-    Ok(notes)
+    notes
 }

@@ -17,82 +17,62 @@
 //!
 //! Occupancies are scaled to a mean of one, the utility to a gradient of about one, costs to a largest of one.
 
-mod direction;
-mod lengths;
+mod blocks;
+mod equations;
 mod normal;
-mod triangle;
+mod point;
+mod solution;
+mod steps;
 
+use super::certifier::{Certifier, Dual, Visited, limit_size};
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
 use crate::formulation::utility::{Conjugate, Form, Linear};
 use crate::formulation::visits::Limit;
-use crate::solve::driver::Driver;
-use direction::{Direction, Products};
+use crate::linalg::vectors::dot;
+use crate::solve::driver::{Candidate, Driver, Method, Step};
 use normal::Normal;
+use point::Point;
 
-/// Products this small are rounding.
-const LEAST: f64 = 1e-17;
-/// The start has at least this share of the mean occupancy everywhere.
+/// The start has at least this share of the mean occupancy everywhere, so that no product is small in the beginning.
 const LEAST_START: f64 = 1e-3;
-/// Where a corrected step is shorter than this, one that only aims at the centre is taken.
-const TOO_SHORT: f64 = 0.1;
-/// Steps so short in a row end the method.
-const SHORT: (f64, usize) = (1e-6, 4);
-/// Steps with products that are rounding, or without any: Newton's method for the utility alone, which needs some ten.
-const MOST_EXHAUSTED: usize = 60;
-/// Steps after which floating point has given out.
-const MOST_STEPS: usize = 300;
+/// So much of the least share of what is wanted of a pair, coverage begins with: well below, for the same reason.
+const FIRST_COVERAGE: f64 = 0.1;
+/// Limits with less slack than this in the beginning count as violated, and begin with a slack of one.
+const LEAST_SLACK: f64 = 1e-2;
+/// Flows that are met to this share of all are worth the price of a policy's exact occupancy.
+const NEARLY: f64 = 1e-4;
 
 /// What the method has at hand.
 pub(super) struct Interior<'a> {
     part: &'a Occupancies,
     utility: &'a dyn Conjugate,
     limits: &'a [Limit],
+    pub(super) certifier: Certifier<'a>,
     normal: Normal<'a>,
     /// Factor of occupancies, and of gradients.
     units: f64,
     worth: f64,
     /// Largest absolute cost of each limit, and what its budget is lowered by to keep exact occupancies within it.
     cost_units: Vec<f64>,
-    pub(super) margins: Vec<f64>,
+    margins: Vec<f64>,
     /// $b$ of coverage, scaled to a mean of one, and that mean.
     floor: Option<(Vec<f64>, f64)>,
-    omega: Vec<f64>,
+    at: Point,
     d: Vec<f64>,
-    x: Vec<f64>,
-    /// Where $x \ge 0$ has a multiplier of its own.
-    bounded: Vec<bool>,
-    u: Vec<f64>,
-    s: Vec<f64>,
-    t: f64,
-    v: Vec<f64>,
-    lambda: f64,
-    z: Vec<f64>,
-    r: Vec<f64>,
-    state_r: Vec<f64>,
-    y: Vec<f64>,
     linear: Linear,
     steps: usize,
+    /// Steps in a row that were too short, and that had nothing but rounding to work with.
     short: usize,
     exhausted: usize,
-}
-
-/// A dual point, up to a common factor where the utility's bound does not depend on one.
-pub(in crate::solve) struct Dual {
-    pub(in crate::solve) r: Vec<f64>,
-    pub(in crate::solve) v: Vec<f64>,
-    pub(in crate::solve) prices: Vec<f64>,
-    /// What the prices are to be multiplied by to be in the units of the objective.
-    pub(in crate::solve) price_scale: f64,
+    /// Whether there is no step left; what is at hand was offered then.
+    pub(super) ended: bool,
 }
 
 impl<'a> Interior<'a> {
     /// At the start.
-    pub(super) fn new(
-        part: &'a Occupancies,
-        utility: &'a dyn Conjugate,
-        limits: &'a [Limit],
-    ) -> Self {
+    pub(super) fn new(certifier: Certifier<'a>) -> Self {
+        let (part, utility, limits) = (certifier.part, certifier.utility, certifier.limits);
         let mdp = part.mdp();
         let (n, pairs) = (mdp.n_states(), mdp.n_pairs());
         let units = pairs as f64;
@@ -111,87 +91,87 @@ impl<'a> Interior<'a> {
                 omega[pair] = x[pair] + part.xi() * d[s];
             }
         }
-        let bounded = bounded(utility, part.xi(), pairs);
-        let cost_units: Vec<f64> = limits
-            .iter()
-            .map(|limit| {
-                let largest = limit.cost.iter().fold(0.0, |m: f64, c| m.max(c.abs()));
-                if largest > 0.0 { largest } else { 1.0 }
-            })
-            .collect();
-        let mut linear = Linear {
-            pair: vec![0.0; pairs],
-            pair_slope: vec![0.0; pairs],
-            state: vec![0.0; n],
-            state_slope: vec![0.0; n],
-        };
         let mut interior = Interior {
             normal: Normal::new(part, matches!(utility.form(), Form::Floor(_))),
             units,
             worth: 1.0,
+            cost_units: limits.iter().map(limit_size).collect(),
             margins: vec![0.0; limits.len()],
             floor: None,
-            u: Vec::new(),
-            s: Vec::new(),
-            t: 0.0,
-            v: vec![0.0; n],
-            lambda: 0.0,
-            z: bounded.iter().map(|b| f64::from(u8::from(*b))).collect(),
-            bounded,
-            r: vec![1.0; pairs],
-            state_r: vec![0.0; n],
-            y: vec![1.0; limits.len()],
-            linear: Linear::default(),
+            at: Point {
+                omega,
+                x,
+                u: Vec::new(),
+                s: Vec::new(),
+                t: 0.0,
+                v: vec![0.0; n],
+                lambda: 0.0,
+                z: first_multipliers(utility, part.xi(), pairs),
+                r: vec![1.0; pairs],
+                state_r: vec![0.0; n],
+                y: Vec::new(),
+            },
+            d,
+            linear: Linear {
+                pair: vec![0.0; pairs],
+                pair_slope: vec![0.0; pairs],
+                state: vec![0.0; n],
+                state_slope: vec![0.0; n],
+            },
             steps: 0,
             short: 0,
             exhausted: 0,
-            cost_units,
-            omega,
-            d,
-            x,
+            ended: false,
             part,
             utility,
             limits,
+            certifier,
         };
-        if let Form::Floor(wanted) = utility.form() {
-            let mean = wanted.iter().sum::<f64>() / units;
-            let floor: Vec<f64> = wanted.iter().map(|b| b / mean).collect();
-            let shares = interior.omega.iter().zip(&floor);
-            let least = shares.map(|(x, b)| x / b).fold(f64::INFINITY, f64::min);
-            // well below the least, so that no product is small in the beginning
-            interior.t = 0.1 * least;
-            let u = |(x, b): (&f64, &f64)| x - interior.t * b;
-            interior.u = interior.omega.iter().zip(&floor).map(u).collect();
-            if part.restart() == 0.0 {
-                interior.lambda = 1.0;
-            }
-            interior.floor = Some((floor, mean));
-        } else {
-            let raw: Vec<f64> = interior.omega.iter().map(|x| x / units).collect();
-            let mut gradient = vec![0.0; pairs];
-            utility.gradient(&raw, &mut gradient);
-            let size = gradient.iter().map(|g| g.abs()).sum::<f64>() / units;
-            // entropies are measured in nats
-            let nats = matches!(utility.form(), Form::Entropies(..));
-            interior.worth = if nats || size == 0.0 { 1.0 } else { 1.0 / size };
-            let raw_d: Vec<f64> = interior.d.iter().map(|x| x / units).collect();
-            utility.linearise(&raw, &raw_d, &gradient, &mut linear);
-            let worth = interior.worth;
-            interior.r = linear.pair.iter().map(|g| g * worth).collect();
-            interior.state_r = linear.state.iter().map(|g| g * worth).collect();
-            if part.restart() == 0.0 {
-                interior.lambda = gradient.iter().sum::<f64>() / units * worth;
-            }
+        let lambda = match utility.form() {
+            Form::Floor(wanted) => interior.begin_coverage(wanted),
+            _ => interior.begin_gradient(),
+        };
+        if part.restart() == 0.0 {
+            interior.at.lambda = lambda;
         }
-        interior.linear = linear;
-        interior.s = (0..limits.len())
+        interior.at.s = (0..limits.len())
             .map(|j| match interior.slack(j) {
-                slack if slack > 1e-2 => slack,
+                slack if slack > LEAST_SLACK => slack,
                 _ => 1.0,
             })
             .collect();
-        interior.y = interior.s.iter().map(|s| 1.0 / s).collect();
+        interior.at.y = interior.at.s.iter().map(|s| 1.0 / s).collect();
         interior
+    }
+
+    /// Makes room for $t$ and $u$; returns the first $\lambda$.
+    fn begin_coverage(&mut self, wanted: &[f64]) -> f64 {
+        let mean = wanted.iter().sum::<f64>() / self.units;
+        let floor: Vec<f64> = wanted.iter().map(|b| b / mean).collect();
+        let at = &mut self.at;
+        let shares = at.omega.iter().zip(&floor);
+        let least = shares.map(|(x, b)| x / b).fold(f64::INFINITY, f64::min);
+        at.t = FIRST_COVERAGE * least;
+        let above = at.omega.iter().zip(&floor).map(|(x, b)| x - at.t * b);
+        at.u = above.collect();
+        self.floor = Some((floor, mean));
+        1.0
+    }
+
+    /// Rewards are the gradient at the start, whose mean size sets their scale; returns the first $\lambda$.
+    fn begin_gradient(&mut self) -> f64 {
+        self.utility.gradient(&self.occupancy(), &mut self.at.r);
+        let gradient = &self.at.r;
+        let size = gradient.iter().map(|g| g.abs()).sum::<f64>() / self.units;
+        let mean = gradient.iter().sum::<f64>() / self.units;
+        self.linearise();
+        // entropies are measured in nats
+        let nats = matches!(self.utility.form(), Form::Entropies(..));
+        self.worth = if nats || size == 0.0 { 1.0 } else { 1.0 / size };
+        let worth = self.worth;
+        self.at.r = self.linear.pair.iter().map(|g| g * worth).collect();
+        self.at.state_r = self.linear.state.iter().map(|g| g * worth).collect();
+        mean * worth
     }
 
     /// Whether its equations are factored.
@@ -199,7 +179,11 @@ impl<'a> Interior<'a> {
         self.normal.factors()
     }
 
-    /// $\xi$ and the pairs of a state.
+    fn xi(&self) -> f64 {
+        self.part.xi()
+    }
+
+    /// The pairs of each state.
     fn of_states(&self) -> impl Iterator<Item = std::ops::Range<usize>> + use<'a> {
         let mdp = self.part.mdp();
         (0..mdp.n_states()).map(|s| mdp.pairs(s))
@@ -208,55 +192,40 @@ impl<'a> Interior<'a> {
     /// $b_j - \langle c_j, \omega \rangle$, scaled.
     fn slack(&self, j: usize) -> f64 {
         let limit = &self.limits[j];
-        let spent: f64 = limit.cost.iter().zip(&self.omega).map(|(c, x)| c * x).sum();
+        let spent = dot(&limit.cost, &self.at.omega);
         ((limit.budget - self.margins[j]) * self.units - spent) / self.cost_units[j]
     }
 
     /// Mean of the products; zero if there are none.
     fn mu(&self) -> f64 {
-        let (sum, count) = self.products();
-        sum / count.max(1.0)
-    }
-
-    fn products(&self) -> (f64, f64) {
-        let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let with_floor = if self.u.is_empty() {
-            0.0
-        } else {
-            sum(&self.u, &self.r)
-        };
-        let total = sum(&self.x, &self.z) + sum(&self.s, &self.y) + with_floor;
-        let bounded = self.bounded.iter().filter(|b| **b).count();
-        let count = bounded + self.s.len() + self.u.len();
-        (total, count as f64)
+        let (sum, count) = self.at.products();
+        sum / count.max(1) as f64
     }
 
     /// About how far the utility is from its optimum: the products, and by how much $\langle r, \omega \rangle - f(\omega)$ exceeds $f^*(r)$.
-    pub(super) fn estimated_gap(&self) -> f64 {
-        let gap = self.products().0;
+    fn estimated_gap(&self, omega: &[f64], value: f64) -> f64 {
+        let gap = self.at.products().0;
         if let Some((_, mean)) = &self.floor {
             return gap / (self.units * self.units * mean);
         }
-        let omega = self.occupancy();
         let mut r = self.rewards();
         r.iter_mut().for_each(|x| *x /= self.worth);
-        let gained: f64 = r.iter().zip(&omega).map(|(r, x)| r * x).sum();
-        let apart = gained - self.utility.value(&omega) - self.utility.conjugate(&r);
+        let apart = dot(&r, omega) - value - self.utility.conjugate(&r);
         gap / (self.units * self.worth) + apart.max(0.0)
     }
 
-    /// The largest error of the flow constraints and of the links between rewards and occupancies, relative.
-    pub(super) fn violation(&self) -> f64 {
+    /// The errors of the flow constraints and of the limits, relative.
+    fn violation(&self) -> f64 {
         let flow: f64 = self.flow_residual().iter().map(|x| x.abs()).sum();
-        let limits = (0..self.s.len()).map(|j| (self.slack(j) - self.s[j]).abs());
-        let limits = limits.fold(0.0, f64::max);
-        (flow + limits) / self.units
+        let slacks = self.at.s.iter().enumerate();
+        let limits = slacks.map(|(j, s)| (self.slack(j) - s).abs());
+        (flow + limits.fold(0.0, f64::max)) / self.units
     }
 
     /// $\rho \mu - A \omega$.
     fn flow_residual(&self) -> Vec<f64> {
-        let mut residual = vec![0.0; self.v.len()];
-        self.normal.rows(&self.omega, &mut residual);
+        let mut residual = vec![0.0; self.at.v.len()];
+        self.normal.rows(&self.at.omega, &mut residual);
         let start = self.part.mdp().start();
         let inflow = self.part.restart() * self.units;
         for (x, p) in residual.iter_mut().zip(start) {
@@ -267,57 +236,61 @@ impl<'a> Interior<'a> {
 
     /// The rewards of pairs with those of their states, scaled.
     fn rewards(&self) -> Vec<f64> {
-        let mut r = self.r.clone();
-        for (pairs, state) in self.of_states().zip(&self.state_r) {
+        let mut r = self.at.r.clone();
+        for (pairs, state) in self.of_states().zip(&self.at.state_r) {
             r[pairs].iter_mut().for_each(|x| *x += state);
         }
         r
     }
 
-    /// The occupancy at hand.
-    pub(super) fn occupancy(&self) -> Vec<f64> {
-        self.omega.iter().map(|x| x / self.units).collect()
+    /// $A^\top V + \sum_j y_j c_j$, scaled.
+    fn priced(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.at.omega.len()];
+        self.normal.columns(&self.at.v, &mut out);
+        for ((limit, y), unit) in self.limits.iter().zip(&self.at.y).zip(&self.cost_units) {
+            for (x, c) in out.iter_mut().zip(&limit.cost) {
+                *x += y * c / unit;
+            }
+        }
+        out
     }
 
-    /// The policy of the occupancy at hand, and that occupancy's states.
-    pub(super) fn policy(&self) -> (Vec<f64>, &[f64]) {
-        let mdp = self.part.mdp();
-        let mut policy = self.omega.clone();
+    /// The occupancy at hand.
+    fn occupancy(&self) -> Vec<f64> {
+        self.at.omega.iter().map(|x| x / self.units).collect()
+    }
+
+    /// The policy of the occupancy at hand.
+    fn policy(&self) -> Vec<f64> {
+        let mut policy = self.at.omega.clone();
         for (pairs, d) in self.of_states().zip(&self.d) {
             policy[pairs].iter_mut().for_each(|x| *x /= d);
         }
-        (simplex::feasible(mdp, self.part.xi(), policy), &self.d)
+        simplex::feasible(self.part.mdp(), self.xi(), policy)
     }
 
     /// The dual point at hand, in the utility's own units but for a common factor.
-    pub(super) fn dual(&self) -> Dual {
-        let scale = 1.0 / self.worth;
-        let mut r = self.rewards();
-        // rewards follow from the other multipliers, so that no equation is left to be met
-        if self.floor.is_none() {
-            let mut columns = vec![0.0; r.len()];
-            self.normal.columns(&self.v, &mut columns);
-            self.add_limits(&self.y, &mut columns);
-            for (x, c) in r.iter_mut().zip(&columns) {
-                *x = c + self.lambda;
-            }
+    fn dual(&self) -> Dual {
+        let (at, scale) = (&self.at, 1.0 / self.worth);
+        let mut r = if self.floor.is_some() {
+            self.rewards()
+        } else {
+            // rewards follow from the other multipliers, so that no equation is left to be met
+            let mut r = self.priced();
             for pairs in self.of_states() {
-                let sum: f64 = self.z[pairs.clone()].iter().sum();
+                let sum: f64 = at.z[pairs.clone()].iter().sum();
                 for pair in pairs {
-                    r[pair] -= self.z[pair] - self.part.xi() * sum;
+                    r[pair] = r[pair] + at.lambda - (at.z[pair] - self.xi() * sum);
                 }
             }
-        }
+            r
+        };
         r.iter_mut().for_each(|x| *x = (*x * scale).max(0.0));
+        let prices = at.y.iter().zip(&self.cost_units);
         Dual {
             r,
-            v: self.v.iter().map(|v| v * scale).collect(),
-            prices: self
-                .y
-                .iter()
-                .zip(&self.cost_units)
-                .map(|(y, unit)| y / unit * scale)
-                .collect(),
+            v: at.v.iter().map(|v| v * scale).collect(),
+            prices: prices.map(|(y, unit)| y / unit * scale).collect(),
             price_scale: match &self.floor {
                 Some((_, mean)) => 1.0 / (self.units * mean),
                 None => 1.0,
@@ -325,130 +298,67 @@ impl<'a> Interior<'a> {
         }
     }
 
-    /// Adds $\sum_j y_j c_j$ in scaled units.
-    fn add_limits(&self, y: &[f64], out: &mut [f64]) {
-        for ((limit, y), unit) in self.limits.iter().zip(y).zip(&self.cost_units) {
-            for (x, c) in out.iter_mut().zip(&limit.cost) {
-                *x += y * c / unit;
-            }
+    /// What is at hand as a candidate.
+    pub(super) fn certified(&mut self) -> Candidate {
+        let visited = Visited::by_policy(self.part, self.limits, self.policy(), &self.d);
+        // keep exact occupancies within the limits: aim a little lower from now on
+        let spent = self.limits.iter().zip(&visited.spent);
+        for (margin, (limit, spent)) in self.margins.iter_mut().zip(spent) {
+            *margin += 2.0 * (spent - limit.budget).max(0.0);
         }
-    }
-
-    /// One step; false where there is none left.
-    pub(super) fn step(&mut self, driver: &mut Driver<'_>) -> bool {
-        self.steps += 1;
-        let mu = self.mu();
-        self.exhausted = if mu > 10.0 * LEAST {
-            0
-        } else {
-            self.exhausted + 1
-        };
-        if self.exhausted > MOST_EXHAUSTED || self.steps > MOST_STEPS || self.short >= SHORT.1 {
-            return false;
-        }
-        self.linearise();
-        let Some(mut equations) = Direction::prepare(self, driver) else {
-            return false;
-        };
-        let nothing = Products::default();
-        let predictor = equations.solve(self, 0.0, None, &nothing, driver);
-        let (primal, dual) = self.lengths(&predictor, 1.0);
-        let after = self.products_after(&predictor, primal, dual);
-        let share = if mu > 0.0 {
-            (after.1 / mu).clamp(0.0, 1.0)
-        } else {
-            0.0
-        };
-        let centre = (mu * (share * share * share).max(1e-8)).max(LEAST);
-        let mut taken = if self.products().1 > 0.0 {
-            let corrected = equations.solve(self, centre, Some(&predictor), &nothing, driver);
-            self.corrected(&mut equations, &predictor, corrected, centre, driver)
-        } else {
-            predictor
-        };
-        if !taken.is_finite() {
-            return false;
-        }
-        let (mut primal, mut dual) = self.central(&taken, mu);
-        if primal.min(dual) < TOO_SHORT {
-            let centred = equations.solve(self, mu, None, &nothing, driver);
-            let (p, d) = self.central(&centred, mu);
-            if centred.is_finite() && p.min(d) > primal.min(dual) {
-                (taken, primal, dual) = (centred, p, d);
-            }
-        }
-        self.short = if primal.min(dual) < SHORT.0 {
-            self.short + 1
-        } else {
-            0
-        };
-        self.advance(&taken, primal, dual);
-        true
+        let dual = self.dual();
+        self.certifier.certify(visited, dual)
     }
 
     /// The utility's gradient at the occupancy at hand, in scaled units.
     fn linearise(&mut self) {
-        if self.floor.is_some() {
-            return;
-        }
         let (units, worth) = (self.units, self.worth);
-        let raw: Vec<f64> = self.omega.iter().map(|x| x / units).collect();
-        let raw_d: Vec<f64> = self.d.iter().map(|x| x / units).collect();
-        let raw_r: Vec<f64> = self.r.iter().map(|x| x / worth).collect();
+        let d: Vec<f64> = self.d.iter().map(|x| x / units).collect();
+        let r: Vec<f64> = self.at.r.iter().map(|x| x / worth).collect();
+        let omega = self.occupancy();
         let linear = &mut self.linear;
-        self.utility.linearise(&raw, &raw_d, &raw_r, linear);
+        self.utility.linearise(&omega, &d, &r, linear);
         for x in linear.pair.iter_mut().chain(&mut linear.state) {
             *x *= worth;
         }
         let slopes = linear.pair_slope.iter_mut().chain(&mut linear.state_slope);
         slopes.for_each(|x| *x *= worth / units);
     }
+}
 
-    fn advance(&mut self, step: &direction::Step, primal: f64, dual: f64) {
-        let add = |a: &mut [f64], da: &[f64], size: f64| {
-            for (x, dx) in a.iter_mut().zip(da) {
-                *x += size * dx;
-            }
-        };
-        add(&mut self.omega, &step.omega, primal);
-        add(&mut self.x, &step.x, primal);
-        add(&mut self.u, &step.u, primal);
-        add(&mut self.s, &step.s, primal);
-        self.t += primal * step.t;
-        add(&mut self.v, &step.v, dual);
-        self.lambda += dual * step.lambda;
-        add(&mut self.z, &step.z, dual);
-        add(&mut self.r, &step.r, dual);
-        add(&mut self.state_r, &step.state_r, dual);
-        add(&mut self.y, &step.y, dual);
-        let mdp = self.part.mdp();
-        for s in 0..self.d.len() {
-            // omega from x keeps its digits near zero: omega = x + xi d, d = sum x / (1 - A xi)
-            let pairs = mdp.pairs(s);
-            let free = 1.0 - self.part.xi() * pairs.len() as f64;
-            let d = self.x[pairs.clone()].iter().sum::<f64>() / free;
-            self.d[s] = d;
-            for pair in pairs {
-                self.omega[pair] = self.x[pair] + self.part.xi() * d;
+impl Method for Interior<'_> {
+    fn name(&self) -> &'static str {
+        "interior-point"
+    }
+
+    fn step(&mut self, driver: &mut Driver<'_>) -> Step {
+        if self.ended {
+            return Step::End;
+        }
+        self.ended = !self.advance(driver);
+        if !self.ended {
+            let omega = self.occupancy();
+            let value = self.utility.value(&omega);
+            let close = self.estimated_gap(&omega, value) <= driver.wanted(value);
+            if !(close && self.violation() <= NEARLY) {
+                return Step::Going;
             }
         }
+        Step::Offer(self.certified())
     }
 }
 
-/// Whether $x \ge 0$ is a constraint of its own: with $\xi > 0$ always, else where the utility does not fall without end before $\omega$
-/// reaches zero.
-fn bounded(utility: &dyn Conjugate, xi: f64, pairs: usize) -> Vec<bool> {
-    if xi > 0.0 {
-        return vec![true; pairs];
-    }
+/// One where $x \ge 0$ is a constraint of its own, else zero: with $\xi > 0$ always, without where the utility does not fall without end
+/// before $\omega$ reaches zero.
+fn first_multipliers(utility: &dyn Conjugate, xi: f64, pairs: usize) -> Vec<f64> {
+    let of = |bounded: bool| f64::from(u8::from(bounded));
     match utility.form() {
-        Form::Entropies(_, tau) => vec![tau == 0.0; pairs],
-        Form::Floor(wanted) => wanted.iter().map(|b| *b == 0.0).collect(),
-        Form::Inverse(c, had) => c
-            .iter()
-            .zip(had)
-            .map(|(c, m)| *c == 0.0 || *m > 0.0)
-            .collect(),
-        Form::Average(_) => vec![true; pairs],
+        Form::Entropies(_, tau) if xi == 0.0 => vec![of(tau == 0.0); pairs],
+        Form::Floor(wanted) if xi == 0.0 => wanted.iter().map(|b| of(*b == 0.0)).collect(),
+        Form::Inverse(c, had) if xi == 0.0 => {
+            let terms = c.iter().zip(had);
+            terms.map(|(c, m)| of(*c == 0.0 || *m > 0.0)).collect()
+        }
+        _ => vec![1.0; pairs],
     }
 }

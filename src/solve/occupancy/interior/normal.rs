@@ -6,49 +6,55 @@
 //!
 //! $h$ and $g$ the curvature of the utility by pairs and by state, $w$ the barrier's weights of $\omega - \xi d \ge 0$. The matrix has the
 //! pattern of the [cliques](super::super::cliques). It is solved by conjugate gradients, preconditioned by its diagonal as long as that
-//! takes less work than its Cholesky factor would, then by that factor, so that one or two rounds mend the rounding: the nearer to the optimum, the
-//! more the weights differ, and the worse the diagonal does. Models whose factor is too large keep to the diagonal. Uniform shares of
+//! takes less work than its Cholesky factor would, then by that factor, so that one or two rounds mend the rounding (see [`solution`](super::solution)):
+//! the nearer to the optimum, the more the weights differ, and the worse the diagonal does. Models whose factor is too large keep to the diagonal. Uniform shares of
 //! rows are in the products, but not in the factor.
 
 use super::super::cliques::{Cliques, rounds_worth};
-use super::triangle::triangle;
+use super::blocks::Blocks;
 use crate::formulation::occupancy::Occupancies;
 use crate::linalg::clique_matrix::CliqueMatrix;
 use crate::model::{Kernel, Mdp};
 
-/// Up to this many states a matrix with too many entries is factored densely.
+/// Up to this many states a matrix with too many entries is factored densely: 18 MB, about a billion multiplications.
 const MOST_DENSE: usize = 1_500;
-/// Multiplications that one factorisation may take.
+/// Multiplications that one factorisation may take: about 0.15 s, if 1,000 dense columns take 15 ms (see `cliques`).
 const MOST_WORK: f64 = 3e9;
-/// Scaled pivots below this are rounding.
+/// Pivots below this share of their diagonal entries are rounding.
 const PIVOT: f64 = 1e-18;
-/// What is added to the diagonal of the preconditioner where uniform rows are missing from it.
+/// The share that is added to the diagonal of the preconditioner where uniform rows are missing from it: without them it may be singular.
 const WITHOUT_SPREAD: f64 = 1e-9;
-/// Rounds with a factor, with a diagonal where there is no factor.
-const ROUNDS: (usize, usize) = (40, 1_500);
-/// A factor that costs so many times what a right-hand side does is dear.
-const DEAR: f64 = 5.0;
-/// Right-hand sides in one step that a factor serves.
+/// Rounds of conjugate gradients with the diagonal where there is no factor: it limits the time of one solution.
+const MOST_ROUNDS: usize = 1_500;
+/// A factor that costs so many times what a right-hand side does is costly: further right-hand sides that save a step are worth it.
+const COSTLY: f64 = 5.0;
+/// Right-hand sides in one step that a factor serves: predictor, corrector, the column of the sum, and now and then one more.
 const RIGHT_HAND_SIDES: f64 = 4.0;
-/// Rounds between two questions whether to stop.
-const ASK_EVERY: usize = 16;
+/// Relative accuracy of solutions with a factor: near the end multipliers differ by more than floating point has digits, and whatever a
+/// direction lacks is lost. Before a factor is needed four digits will do. Where there is none it is the mean of the products, between two values.
+const ACCURATE: f64 = 1e-13;
+const BEFORE_A_FACTOR: f64 = 1e-4;
+const WITHOUT_A_FACTOR: (f64, f64) = (1e-7, 1e-2);
+/// Flows that a solution with a factor leaves open are small beside this share of what was asked, times the mean of the products,
+/// between two values: in the end what a policy visits follows from its flows, by a chain that may hardly mix.
+const FLOW_LEFT: f64 = 1e-9;
+const FLOW_BETWEEN: (f64, f64) = (1e-16, 1e-10);
 
 pub(super) struct Normal<'a> {
     part: &'a Occupancies,
     transposed: Kernel,
-    /// Where the $K_s$ are diagonal, as without $\xi$ and entropies of states, one over them; else empty.
-    inverse: Vec<f64>,
-    /// Lower triangles of the factors of the $K_s$, row by row, with one over their diagonals.
-    blocks: Vec<f64>,
-    block_offsets: Vec<usize>,
+    pub(super) blocks: Blocks<'a>,
     state_of: Vec<u32>,
     cliques: Cliques,
-    matrix: Option<CliqueMatrix>,
+    pub(super) matrix: Option<CliqueMatrix>,
     /// Whether the matrix is factored; before that, rounds with the diagonal that cost less than a factor.
-    factored: bool,
-    patience: usize,
+    pub(super) factored: bool,
+    pub(super) patience: usize,
+    /// How well equations are to be solved: relative to the right-hand side, and the share of the flow that may be left open.
+    pub(super) accuracy: f64,
+    pub(super) flow_left: f64,
     /// The diagonal of the matrix.
-    diagonal: Vec<f64>,
+    pub(super) diagonal: Vec<f64>,
     /// One state of each component, and what is added to its diagonal: without restarts the flow constraints of a component sum to
     /// zero, so that the matrix is singular and potentials are free up to a constant. With the addition it is not, and where the
     /// right-hand sides of each component sum to zero, as they do but for rounding, the solution is the one that is zero there.
@@ -56,21 +62,18 @@ pub(super) struct Normal<'a> {
     /// Whether a free unknown of the border takes the place of one pair, so that with restarts, too, one potential has to be held;
     /// what it adds is then taken back in the border.
     scaled: bool,
-    pairs: Vec<f64>,
+    pub(super) pairs: Vec<f64>,
     /// Room for one state: its rows over its clique, and the square of the clique.
     rows: Vec<f64>,
     local: Vec<f64>,
-    weighted: Vec<Vec<f64>>,
 }
 
 impl<'a> Normal<'a> {
     pub(super) fn new(part: &'a Occupancies, scaled: bool) -> Self {
         let mdp = part.mdp();
         let n = mdp.n_states();
-        let mut block_offsets = vec![0];
         let mut state_of = vec![0u32; mdp.n_pairs()];
         for s in 0..n {
-            block_offsets.push(block_offsets[s] + mdp.n_actions(s).pow(2));
             state_of[mdp.pairs(s)].fill(s as u32);
         }
         let cliques = Cliques::new(mdp);
@@ -86,16 +89,16 @@ impl<'a> Normal<'a> {
             Some(matrix) => Some(matrix.work()),
             None => small.then(|| (n as f64).powi(3) / 3.0),
         };
-        let patience = work.map_or(ROUNDS.1, |w| {
+        let patience = work.map_or(MOST_ROUNDS, |w| {
             (rounds_worth(mdp, w) / RIGHT_HAND_SIDES) as usize
         });
         Normal {
             factored: false,
             patience,
+            accuracy: BEFORE_A_FACTOR,
+            flow_left: FLOW_BETWEEN.0,
             transposed: mdp.kernel().transpose(),
-            inverse: Vec::new(),
-            blocks: vec![0.0; block_offsets[n]],
-            block_offsets,
+            blocks: Blocks::new(mdp, part.xi()),
             state_of,
             diagonal: vec![0.0; n],
             held: Vec::new(),
@@ -103,7 +106,6 @@ impl<'a> Normal<'a> {
             pairs: vec![0.0; mdp.n_pairs()],
             rows: vec![0.0; most_actions * cliques.largest],
             local: vec![0.0; cliques.largest * cliques.largest],
-            weighted: Vec::new(),
             matrix,
             cliques,
             part,
@@ -115,17 +117,15 @@ impl<'a> Normal<'a> {
         self.matrix.is_some() || self.diagonal.len() <= MOST_DENSE
     }
 
-    /// Whether it is used.
-    pub(super) fn factored(&self) -> bool {
-        self.factored
-    }
-
     /// Whether factoring costs many times what another right-hand side does.
-    pub(super) fn dear(&self) -> bool {
+    pub(super) fn factor_is_costly(&self) -> bool {
         let Some(matrix) = self.matrix.as_ref().filter(|_| self.factored) else {
             return false;
         };
-        rounds_worth(self.mdp(), matrix.work() - DEAR * matrix.work_of_solution()) > DEAR
+        rounds_worth(
+            self.mdp(),
+            matrix.work() - COSTLY * matrix.work_of_solution(),
+        ) > COSTLY
     }
 
     fn mdp(&self) -> &'a Mdp {
@@ -153,37 +153,30 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// Takes new curvatures and weights; false where a block is not positive.
-    pub(super) fn factor(&mut self, pair: &[f64], state: &[f64], weight: &[f64]) -> bool {
-        let (mdp, xi) = (self.mdp(), self.part.xi());
-        self.inverse.clear();
-        if xi == 0.0 && state.iter().all(|g| *g == 0.0) {
-            let sums = pair.iter().zip(weight).map(|(h, w)| h + w);
-            self.inverse.extend(sums.map(|k| 1.0 / k));
-            if !self.inverse.iter().all(|x| *x > 0.0 && x.is_finite()) {
-                return false;
-            }
-        } else {
-            for s in 0..mdp.n_states() {
-                let pairs = mdp.pairs(s);
-                let (h, w) = (&pair[pairs.clone()], &weight[pairs]);
-                let block = &mut self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
-                if !triangle(block, &mut self.weighted, h, state[s], w, xi) {
-                    return false;
-                }
-            }
+    /// Takes new curvatures and weights, and the mean of the products; false where a block is not positive.
+    pub(super) fn factor(&mut self, pair: &[f64], state: &[f64], weight: &[f64], mu: f64) -> bool {
+        if !self.blocks.factor(pair, state, weight) {
+            return false;
         }
         let now = self.factors() && (self.factored || self.patience == 0);
         self.sum_squares(now);
         self.hold();
-        if now {
-            return self.factor_sum();
-        }
-        self.diagonal.iter().all(|x| x.is_finite())
+        let sound = if now {
+            self.factor_sum()
+        } else {
+            self.diagonal.iter().all(|x| x.is_finite())
+        };
+        self.accuracy = match (self.factored, self.factors()) {
+            (true, _) => ACCURATE,
+            (_, true) => BEFORE_A_FACTOR,
+            _ => mu.clamp(WITHOUT_A_FACTOR.0, WITHOUT_A_FACTOR.1),
+        };
+        self.flow_left = (FLOW_LEFT * mu).clamp(FLOW_BETWEEN.0, FLOW_BETWEEN.1);
+        sound
     }
 
     /// Factors the matrix that was summed up.
-    fn factor_sum(&mut self) -> bool {
+    pub(super) fn factor_sum(&mut self) -> bool {
         self.factored = true;
         let Some(matrix) = &mut self.matrix else {
             return false;
@@ -198,22 +191,8 @@ impl<'a> Normal<'a> {
         matrix.factor(PIVOT)
     }
 
-    /// Multiplies by $K^{-1}$, in place.
-    pub(super) fn divide(&self, x: &mut [f64]) {
-        if !self.inverse.is_empty() {
-            return x.iter_mut().zip(&self.inverse).for_each(|(x, k)| *x *= k);
-        }
-        let mdp = self.mdp();
-        for s in 0..mdp.n_states() {
-            let block = &self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
-            let row = &mut x[mdp.pairs(s)];
-            forward(block, row, 1);
-            backward(block, row);
-        }
-    }
-
     /// The matrix and its diagonal, or the diagonal alone.
-    fn sum_squares(&mut self, whole: bool) {
+    pub(super) fn sum_squares(&mut self, whole: bool) {
         if whole && self.matrix.is_none() {
             self.matrix = self.cliques.matrix(MOST_DENSE);
         }
@@ -239,16 +218,7 @@ impl<'a> Normal<'a> {
                     row[self.cliques.entry_places[e] as usize] -= stay * kernel.values()[e];
                 }
             }
-            if self.inverse.is_empty() {
-                let block = &self.blocks[self.block_offsets[s]..self.block_offsets[s + 1]];
-                forward(block, rows, width);
-            } else {
-                let inverse = &self.inverse[first..first + n];
-                for (row, k) in rows.chunks_mut(width).zip(inverse) {
-                    let root = k.sqrt();
-                    row.iter_mut().for_each(|x| *x *= root);
-                }
-            }
+            self.blocks.divide_by_root(s, rows, width);
             for (j, &t) in self.cliques.members[clique].iter().enumerate() {
                 let squares = (0..n).map(|a| rows[a * width + j].powi(2));
                 self.diagonal[t as usize] += squares.sum::<f64>();
@@ -305,142 +275,5 @@ impl<'a> Normal<'a> {
         for &(s, extra) in &self.held {
             out[s] += times * extra * v[s];
         }
-    }
-
-    /// $A K^{-1} A^\top v$, with what holds the potentials.
-    fn apply(&mut self, v: &[f64], out: &mut [f64]) {
-        let mut pairs = std::mem::take(&mut self.pairs);
-        self.columns(v, &mut pairs);
-        self.divide(&mut pairs);
-        self.rows(&pairs, out);
-        self.pairs = pairs;
-        self.hold_potentials(v, 1.0, out);
-    }
-
-    fn precondition(&mut self, residual: &[f64], out: &mut [f64]) {
-        out.copy_from_slice(residual);
-        match &mut self.matrix {
-            Some(matrix) if self.factored => matrix.solve(out),
-            _ => {
-                for (x, d) in out.iter_mut().zip(&self.diagonal) {
-                    *x /= d.max(f64::MIN_POSITIVE);
-                }
-            }
-        }
-    }
-
-    /// What the factor makes of a right-hand side.
-    pub(super) fn by_factor(&mut self, right: &[f64]) -> Vec<f64> {
-        let mut x = vec![0.0; right.len()];
-        self.precondition(right, &mut x);
-        x
-    }
-
-    /// Solves the equations to a relative accuracy.
-    pub(super) fn solve(
-        &mut self,
-        right: &[f64],
-        wanted: f64,
-        expired: &mut dyn FnMut() -> bool,
-    ) -> Vec<f64> {
-        let (x, there) = self.conjugate_gradients(right, wanted, expired);
-        if there || self.factored || !self.factors() || expired() {
-            return x;
-        }
-        self.sum_squares(true);
-        if self.factor_sum() {
-            return self.conjugate_gradients(right, wanted, expired).0;
-        }
-        x
-    }
-
-    /// Returns also whether it came as close as wanted.
-    fn conjugate_gradients(
-        &mut self,
-        right: &[f64],
-        wanted: f64,
-        expired: &mut dyn FnMut() -> bool,
-    ) -> (Vec<f64>, bool) {
-        let n = right.len();
-        let mut x = vec![0.0; n];
-        let mut residual = right.to_vec();
-        let mut left = weighed(&residual, &self.diagonal);
-        let enough = wanted * wanted * left;
-        let (mut scaled, mut product) = (vec![0.0; n], vec![0.0; n]);
-        let mut conjugate = vec![0.0; n];
-        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let mut rho = 0.0;
-        let rounds = if self.factored {
-            ROUNDS.0
-        } else {
-            self.patience
-        };
-        let (mut best, mut worse) = (f64::INFINITY, 0);
-        for round in 0..rounds {
-            if !(left > enough) {
-                return (x, true);
-            }
-            // rounding has the last word: no progress, no further rounds
-            if left < 0.25 * best {
-                (best, worse) = (left, 0);
-            } else {
-                worse += 1;
-                if self.factored && worse > 4 {
-                    break;
-                }
-            }
-            if round % ASK_EVERY == ASK_EVERY - 1 && expired() {
-                break;
-            }
-            self.precondition(&residual, &mut scaled);
-            let next = dot(&residual, &scaled);
-            let momentum = if round > 0 { next / rho } else { 0.0 };
-            rho = next;
-            for i in 0..n {
-                conjugate[i] = scaled[i] + momentum * conjugate[i];
-            }
-            self.apply(&conjugate, &mut product);
-            let curvature = dot(&product, &conjugate);
-            if !(curvature > 0.0) {
-                break;
-            }
-            let step = rho / curvature;
-            for i in 0..n {
-                x[i] += step * conjugate[i];
-                residual[i] -= step * product[i];
-            }
-            left = weighed(&residual, &self.diagonal);
-        }
-        (x, !(left > enough))
-    }
-}
-
-/// The square of a residual, by the diagonal: it tells when to stop without another solution by the factor.
-fn weighed(residual: &[f64], diagonal: &[f64]) -> f64 {
-    let squares = residual.iter().zip(diagonal);
-    squares.map(|(r, d)| r * r / d.max(f64::MIN_POSITIVE)).sum()
-}
-
-/// $L^{-1}$ times `width` columns that stand beside one another, in place.
-fn forward(block: &[f64], x: &mut [f64], width: usize) {
-    let n = x.len() / width;
-    for a in 0..n {
-        let (before, rest) = x.split_at_mut(a * width);
-        let row = &mut rest[..width];
-        for (b, done) in before.chunks(width).enumerate() {
-            let factor = block[a * n + b];
-            row.iter_mut().zip(done).for_each(|(x, y)| *x -= factor * y);
-        }
-        let pivot = block[a * n + a];
-        row.iter_mut().for_each(|x| *x *= pivot);
-    }
-}
-
-/// $L^{-\top} x$, in place.
-fn backward(block: &[f64], x: &mut [f64]) {
-    let n = x.len();
-    for a in (0..n).rev() {
-        let known: f64 = (a + 1..n).map(|b| block[b * n + a] * x[b]).sum();
-        x[a] = (x[a] - known) * block[a * n + a];
     }
 }
