@@ -122,20 +122,18 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// $\max_i |a_i b_i|$; not a number if one of them is none.
 pub(crate) fn largest_product(a: &[f64], b: &[f64]) -> f64 {
-    // false for what is no number, which then stays
-    let larger = |most: f64, x: f64| if x <= most { most } else { x };
-    fold(
-        [a, b],
-        0.0,
-        |most, [a, b]| larger(most, (a * b).abs()),
-        larger,
-    )
+    fold([a, b], 0.0, |most, [a, b]| larger(most, a * b), larger)
 }
 
 /// $\max_i |a_i|$; not a number if one of them is none.
 pub(crate) fn largest(a: &[f64]) -> f64 {
-    let larger = |most: f64, x: f64| if x <= most { most } else { x };
-    fold([a], 0.0, |most, [a]| larger(most, a.abs()), larger)
+    fold([a], 0.0, |most, [a]| larger(most, a), larger)
+}
+
+/// The larger size; what is no number stays.
+fn larger(most: f64, x: f64) -> f64 {
+    let x = x.abs();
+    if x > most || x.is_nan() { x } else { most }
 }
 
 /// Calls `f(block, part)` for every block of a vector whose blocks begin at `first` (one more
