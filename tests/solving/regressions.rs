@@ -480,3 +480,20 @@ fn the_nearest_optimal_policy_and_not_one_on_the_way() {
         }
     }
 }
+
+/// The path of temperatures went astray at one of them, and went on from there: State Entropy ended with a gap of 0.02, with `xi` 0.02 and
+/// with no other. The value lies between those of 0.018 and 0.021.
+#[test]
+fn a_temperature_at_which_the_path_goes_astray() {
+    let mdp = ide3al::domains::load("knight-quest:rows=8,columns=8").unwrap();
+    let found = [0.021, 0.02, 0.018].map(|xi| {
+        let problem = Problem {
+            xi,
+            ..Problem::new(Formulation::StateEntropy)
+        };
+        let found = solve(&mdp, &problem, &Options::default(), None, &mut ()).unwrap();
+        assert_eq!(found.certificate.status, Status::Optimal, "{xi}");
+        found.certificate.objective
+    });
+    assert!(found[0] < found[1] && found[1] < found[2], "{found:?}");
+}

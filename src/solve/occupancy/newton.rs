@@ -14,8 +14,8 @@ use crate::model::{Kernel, Mdp};
 const FACTOR_FIRST: usize = 200;
 /// Conjugate gradient steps after which a factor is tried instead, or as many as it is worth if these are fewer.
 const PATIENCE: f64 = 150.0;
-/// Multiplications that one factorisation may take where conjugate gradients are the other road.
-const MOST_WORK: f64 = 3e9;
+/// Multiplications that one factorisation may take where conjugate gradients are the other way: as many as a dense one of 1,650 states.
+const MOST_WORK: f64 = 1.5e9;
 /// Conjugate gradient steps between two questions whether to stop.
 const ASK_EVERY: usize = 16;
 

@@ -18,8 +18,8 @@ use crate::model::{Kernel, Mdp};
 
 /// Up to this many states a matrix with too many entries is factored densely: 18 MB, about a billion multiplications.
 const MOST_DENSE: usize = 1_500;
-/// Multiplications that one factorisation may take: about 0.15 s, if 1,000 dense columns take 15 ms (see `cliques`).
-const MOST_WORK: f64 = 3e9;
+/// Multiplications that one factorisation may take: about 0.07 s, if 1,000 dense columns take 15 ms (see `cliques`).
+const MOST_WORK: f64 = 1.5e9;
 /// Pivots below this share of their diagonal entries are rounding.
 const PIVOT: f64 = 1e-18;
 /// The share that is added to the diagonal of the preconditioner where uniform rows are missing from it: without them it may be singular.
