@@ -84,8 +84,8 @@ pub struct Solution {
     pub policy: Policy,
     /// How good it is.
     pub certificate: Certificate,
-    /// The dual point behind the bound; its meaning belongs to the formulation. Pass the
-    /// whole solution back as a warm start.
+    /// The dual point behind the bound: prices of the columns for Column Sum, of rows and columns for Infinity, multipliers of the sums of
+    /// $U$ for Frobenius, potentials $V$ for functions of what is visited. Pass the whole solution back as a warm start.
     pub dual: Vec<f64>,
     /// Name of the solver that ran.
     pub solver: &'static str,

@@ -1,4 +1,4 @@
-//! How to solve: the road, the choice among several optimal policies, and when to stop.
+//! How to solve: which solver, which of several optimal policies, and when to stop.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Which road to take.
+/// Which solver to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SolverChoice {
-    /// By formulation and size.
+    /// The project's own methods, chosen by formulation and size.
     #[default]
     Auto,
     /// The general conic solver Clarabel: the reference.
@@ -31,7 +31,8 @@ impl SolverChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TieBreak {
-    /// The optimal policy nearest to uniform (see the documentation of each formulation).
+    /// For the three distances the optimal policy nearest to uniform in the Euclidean norm; for State Entropy the one with the largest entropy
+    /// of actions; those of Dual are unique wherever they go.
     #[default]
     Uniform,
     /// Whichever the solver ends on.
@@ -60,11 +61,12 @@ impl TieBreak {
 /// How to solve.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Which road.
+    /// Which solver.
     pub solver: SolverChoice,
     /// Which of several optimal policies.
     pub tie_break: TieBreak,
-    /// Wanted gap, absolute. Gaps below 1e-12 count as none: that is rounding.
+    /// Wanted gap, absolute. Gaps below 1e-12 count as none: that is rounding. Formulations whose values have a unit of their own
+    /// ([relative](crate::formulation::Formulation::is_relative) ones) take it as a share of the objective.
     pub tolerance: f64,
     /// Wanted gap as a share of the objective; the solve ends when either is reached.
     pub relative_tolerance: f64,

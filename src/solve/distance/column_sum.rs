@@ -49,6 +49,8 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         if !sharpen(&mut point, driver, InteriorPoint::is_told_apart) {
             return None;
         }
+        let (policy, y) = point.program.read(&point.x, &point.y);
+        driver.offer(certified(mdp, problem.xi, policy, y), "interior-point");
         let frozen = point.at_bounds();
         point.program.toward(centre);
         let nearest = settle(&mut point, frozen, driver)?;
@@ -132,8 +134,11 @@ where
         if !self.tried && point.program.missing(&point.x) <= self.little {
             self.tried = true;
             let (_, y) = point.program.read(&point.x, &point.y);
+            let limits = (problem.xi, 1.0);
             if column_sum::bound(mdp, problem.xi, &y) <= even::PROVEN
-                && let Some(policy) = even::nearest(mdp, (problem.xi, 1.0), self.centre, driver)
+                && driver.alive()
+                && let Some(policy) =
+                    even::nearest_by(&mut self.interior.point, mdp, limits, self.centre, driver)
             {
                 self.even = true;
                 return Step::Offer(certified(

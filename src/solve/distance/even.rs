@@ -35,13 +35,25 @@ pub(super) fn nearest(
     if !driver.alive() || is_hopeless_at_once(mdp, xi) {
         return None;
     }
+    let mut point = ColumnSum::start(mdp, xi)?;
+    nearest_by(&mut point, mdp, (xi, zeta), centre, driver)
+}
+
+/// The same by a method at hand, which is left where it was.
+pub(super) fn nearest_by(
+    point: &mut InteriorPoint<ColumnSum>,
+    mdp: &Mdp,
+    (xi, zeta): (f64, f64),
+    centre: &[f64],
+    driver: &mut Driver<'_>,
+) -> Option<Vec<f64>> {
     let mut steps = 0;
-    let (mut point, frozen) = ColumnSum::start_even(mdp, xi, centre)?;
-    let prices = |p: &InteriorPoint<ColumnSum>| p.program.read(&p.x, &p.y).1;
-    if !found(mdp, xi, &mut point, frozen, prices, driver, &mut steps) {
-        return None;
-    }
-    let mut policy = simplex::feasible(mdp, xi, point.program.read(&point.x, &point.y).0);
+    let policy = point.aside_to_even(centre, |point, frozen| {
+        let prices = |p: &InteriorPoint<ColumnSum>| p.program.read(&p.x, &p.y).1;
+        found(mdp, xi, point, frozen, prices, driver, &mut steps)
+            .then(|| point.program.read(&point.x, &point.y).0)
+    });
+    let mut policy = simplex::feasible(mdp, xi, policy?);
     if largest_entry(mdp, &policy) > zeta + ROUNDING {
         // once more, with these bounds
         let mut point = FrobeniusFace::start_even(mdp, (xi, zeta), centre)?;

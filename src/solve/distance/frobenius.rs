@@ -51,6 +51,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         if !sharpen(&mut point, driver, |_| false) {
             return None;
         }
+        driver.offer(read(mdp, problem, &point), "interior-point");
         let optimum = point.optimum(mdp);
         let (mut face, frozen) = FrobeniusFace::start(mdp, problem, &optimum, centre)?;
         let nearest = settle(&mut face, frozen, driver)?;
@@ -119,13 +120,7 @@ fn find(
         } else if let Some(point) = start(mdp, problem) {
             let mut method = Interior {
                 point,
-                read: |point: &InteriorPoint<Frobenius>| {
-                    let (policy, multipliers) = point.program.read(&point.x, &point.y);
-                    let mut found = certified(mdp, problem, policy, Some(&multipliers));
-                    let proven = point.program.bound(mdp, &point.x, &point.y);
-                    found.bound = found.bound.max(proven);
-                    found
-                },
+                read: |point: &InteriorPoint<Frobenius>| read(mdp, problem, point),
                 near: |point: &InteriorPoint<Frobenius>, wanted: f64| {
                     // half a square of the distance falls by the gap
                     point.gap() <= wanted * point.program.distance(&point.x).max(wanted)
@@ -137,6 +132,15 @@ fn find(
             found.interior = Some(method.point);
         }
     }
+    found
+}
+
+/// The policy at an iterate, and the better of the bounds that its residual and the iterate's prove.
+fn read(mdp: &Mdp, problem: &Problem, point: &InteriorPoint<Frobenius>) -> Candidate {
+    let (policy, multipliers) = point.program.read(&point.x, &point.y);
+    let mut found = certified(mdp, problem, policy, Some(&multipliers));
+    let proven = point.program.bound(mdp, &point.x, &point.y);
+    found.bound = found.bound.max(proven);
     found
 }
 

@@ -119,8 +119,9 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
             break;
         }
         let (policy, kept) = point.program.read(&point.x);
-        let (found, mut block) = judge(&blocks, policy, kept, &DualPoint::default());
+        let (found, mut block) = judge(&blocks, policy, kept, &dual_point(&point, &blocks));
         if block.is_none() {
+            driver.offer(found.clone(), "interior-point");
             let mut frozen = point.at_bounds();
             frozen[point.program.level()] = true;
             point.program.toward(centre);

@@ -194,11 +194,12 @@ fn approach<P: Program>(
     point.gap() <= ALMOST_SETTLED && point.holds()
 }
 
-/// Takes a policy in place of the best one if it is as good.
+/// Takes a policy in place of the best one if it is as good: no gap that was closed opens again.
 fn replace(driver: &mut Driver<'_>, policy: Vec<f64>, objective: f64) -> bool {
     let best = driver.best();
     let tolerance = (best.objective - best.bound).abs() + ROUNDING * (1.0 + best.objective.abs());
-    let as_good = objective <= best.objective + tolerance;
+    let closed = objective - best.bound <= driver.wanted(objective);
+    let as_good = objective <= best.objective + tolerance && (closed || !driver.done());
     if as_good {
         driver.replace(policy, objective);
     }

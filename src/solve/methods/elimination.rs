@@ -29,9 +29,8 @@ use squares::{add_squares, rests};
 /// Up to this order the columns' system may be dense: a factorisation then takes about half a second, and a whole solve a dozen. Steps of first
 /// order take minutes to get as close.
 pub(super) const MOST_DENSE: usize = 3_000;
-/// Most multiplications in one Newton step: some seconds for a whole solve. Beyond, steps of first order get further in the
-/// same time.
-const MOST_WORK: f64 = 1e10;
+/// Most multiplications in one Newton step: about those of such a factorisation.
+pub(super) const MOST_WORK: f64 = 1e10;
 
 /// Pivots of the columns' scaled matrix below this are rounding: it is what some thousand additions leave.
 const PIVOT: f64 = 1e-13;

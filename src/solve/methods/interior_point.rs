@@ -132,6 +132,20 @@ impl<P: Program> InteriorPoint<P> {
         }
     }
 
+    /// What the next steps depend on, programs without upper bounds apart: variables, multipliers, and what is frozen.
+    pub(in crate::solve) fn clone_iterate(&self) -> (Vec<f64>, Vec<f64>, Vec<f64>, Vec<bool>) {
+        let (x, z, y) = (self.x.clone(), self.z.clone(), self.y.clone());
+        (x, z, y, self.frozen.clone())
+    }
+
+    /// Goes back to an iterate.
+    pub(in crate::solve) fn set_iterate(
+        &mut self,
+        kept: (Vec<f64>, Vec<f64>, Vec<f64>, Vec<bool>),
+    ) {
+        (self.x, self.z, self.y, self.frozen) = kept;
+    }
+
     /// Holds these variables where they are.
     pub(in crate::solve) fn freeze(&mut self, range: Range<usize>) {
         self.frozen.fill(false);

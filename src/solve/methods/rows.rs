@@ -4,7 +4,7 @@
 //! with $p_s$ in the simplex, and numbers on the *cells* of its row; states meet only in the sums of the
 //! columns. This is the common data: the cells, and the matrix $m_s P_s$ on them.
 
-use super::elimination::MOST_DENSE;
+use super::elimination::{MOST_DENSE, MOST_WORK};
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
 use crate::linalg::clique_matrix::MOST_CELLS;
@@ -59,6 +59,12 @@ impl Cells {
     }
 }
 
+/// Whether some action of the state has a uniform share.
+fn is_shared(mdp: &Mdp, s: usize) -> bool {
+    let kernel = mdp.kernel();
+    mdp.pairs(s).any(|pair| kernel.spread_of(pair) > 0.0)
+}
+
 /// Cells that follow each other without a gap, as those of a row that reaches every state do, are a slice of any vector over cells.
 fn run_of(cells: &[u32]) -> Option<std::ops::Range<usize>> {
     let (first, last) = (*cells.first()? as usize, *cells.last()? as usize);
@@ -90,6 +96,11 @@ impl Rows {
         if n > MOST_DENSE && !(cells.are_few(mdp) && reach_is_small(mdp)) {
             return None;
         }
+        // each row with a cell in every column takes the square of these in a step
+        let every = (0..n).filter(|s| cells != Cells::Reached && is_shared(mdp, *s));
+        if every.count() as f64 * (n as f64).powi(2) > MOST_WORK {
+            return None;
+        }
         let kernel = mdp.kernel();
         let mut rows = Rows {
             xi,
@@ -113,8 +124,7 @@ impl Rows {
         for s in 0..n {
             let pairs = mdp.pairs(s);
             let entries = kernel.offsets()[pairs.start]..kernel.offsets()[pairs.end];
-            let shared = pairs.clone().any(|pair| kernel.spread_of(pair) > 0.0);
-            let filled = shared && cells != Cells::Reached;
+            let filled = cells != Cells::Reached && is_shared(mdp, s);
             union.clear();
             if filled {
                 union.extend(0..n as u32);

@@ -27,6 +27,8 @@ pub(in crate::solve) struct ColumnSum {
     weights: Weights,
     cells: Vec<f64>,
     uniform: Option<Uniform>,
+    /// The point that the method starts from.
+    start: Vec<f64>,
 }
 
 /// The part of uniform rows in a Newton step. With $\rho$ the multiplier of what ties $\sigma$, the columns' multipliers enter as
@@ -120,6 +122,7 @@ impl ColumnSum {
                 }
             }),
             cells: vec![0.0; rows.n_cells()],
+            start: x.clone(),
             parts: vec![(0.0, 0.0); n],
             cost,
             right,
@@ -128,22 +131,6 @@ impl ColumnSum {
             rows,
         };
         Some(InteriorPoint::new(program, x, z, y))
-    }
-
-    /// The method on its way to the nearest policy to `centre` of which no column lacks anything, and what is frozen for it.
-    pub(in crate::solve) fn start_even(
-        mdp: &Mdp,
-        xi: f64,
-        centre: &[f64],
-    ) -> Option<(InteriorPoint<Self>, Vec<bool>)> {
-        let mut point = Self::start(mdp, xi)?;
-        let (moving, n) = point.program.sizes();
-        let parts = moving..moving + 2 * n;
-        let mut frozen = vec![false; point.x.len()];
-        frozen[parts.clone()].fill(true);
-        point.x[parts].fill(0.0);
-        point.program.toward(centre);
-        Some((point, frozen))
     }
 
     /// The policy at a point, and the dual point of the [formulation](crate::formulation::column_sum).
@@ -166,8 +153,39 @@ impl ColumnSum {
         self.pull.begin(&self.rows, centre, &mut self.cost);
     }
 
+    /// From here on what is missing counts again.
+    fn toward_optimum(&mut self) {
+        let (moving, n) = self.sizes();
+        self.pull.active = false;
+        self.cost.fill(0.0);
+        self.cost[moving..moving + 2 * n].fill(1.0);
+    }
+
     fn sizes(&self) -> (usize, usize) {
         (self.rows.n_moving(), self.rows.n_states())
+    }
+}
+
+impl InteriorPoint<ColumnSum> {
+    /// Looks from the uniform policy for the nearest one to `centre` of which no column lacks anything, by `search`, which gets what is frozen
+    /// for it, and comes back to where it was.
+    pub(in crate::solve) fn aside_to_even<T>(
+        &mut self,
+        centre: &[f64],
+        search: impl FnOnce(&mut Self, Vec<bool>) -> T,
+    ) -> T {
+        let (moving, n) = self.program.sizes();
+        let parts = moving..moving + 2 * n;
+        let kept = self.clone_iterate();
+        self.x.copy_from_slice(&self.program.start);
+        self.x[parts.clone()].fill(0.0);
+        let mut frozen = vec![false; self.x.len()];
+        frozen[parts].fill(true);
+        self.program.toward(centre);
+        let found = search(self, frozen);
+        self.program.toward_optimum();
+        self.set_iterate(kept);
+        found
     }
 }
 
