@@ -3,7 +3,7 @@
 //! Work is cut into chunks of fixed size; sums add the chunks' sums in order. Short vectors
 //! stay on the calling thread.
 
-use rayon::prelude::*;
+use std::sync::Mutex;
 
 /// Vectors shorter than this are not shared: waking the threads would take as long as the loop, some ten microseconds.
 const SHORT: usize = 1 << 15;
@@ -13,6 +13,23 @@ const CHUNK: usize = 1 << 13;
 const FEW_ROWS: usize = 1 << 12;
 const ROWS: usize = 1 << 9;
 
+/// Calls `f` for every item, on this thread and on others as they wake up. (With an iterator of rayon's this thread would go to sleep for each
+/// short loop, as it is no member of the pool.)
+pub(crate) fn share<T: Send>(items: impl ExactSizeIterator<Item = T> + Send, f: impl Fn(T) + Sync) {
+    let helpers = rayon::current_num_threads().min(items.len());
+    let items = Mutex::new(items);
+    let next = || items.lock().ok().and_then(|mut items| items.next());
+    let work = || {
+        while let Some(item) = next() {
+            f(item);
+        }
+    };
+    rayon::in_place_scope(|scope| {
+        (1..helpers).for_each(|_| scope.spawn(|_| work()));
+        work();
+    });
+}
+
 /// `out[i] = f(i, out[i])` for every `i`.
 pub(crate) fn update(out: &mut [f64], f: impl Fn(usize, f64) -> f64 + Sync) {
     if out.len() < SHORT {
@@ -21,13 +38,11 @@ pub(crate) fn update(out: &mut [f64], f: impl Fn(usize, f64) -> f64 + Sync) {
         }
         return;
     }
-    out.par_chunks_mut(CHUNK)
-        .enumerate()
-        .for_each(|(c, chunk)| {
-            for (k, x) in chunk.iter_mut().enumerate() {
-                *x = f(c * CHUNK + k, *x);
-            }
-        });
+    share(out.chunks_mut(CHUNK).enumerate(), |(c, chunk)| {
+        for (k, x) in chunk.iter_mut().enumerate() {
+            *x = f(c * CHUNK + k, *x);
+        }
+    });
 }
 
 /// $\sum_{i < n} f(i)$.
@@ -35,10 +50,10 @@ pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
     if n < SHORT {
         return (0..n).map(f).sum();
     }
-    let parts: Vec<f64> = (0..n.div_ceil(CHUNK))
-        .into_par_iter()
-        .map(|c| (c * CHUNK..((c + 1) * CHUNK).min(n)).map(&f).sum())
-        .collect();
+    let mut parts = vec![0.0; n.div_ceil(CHUNK)];
+    share(parts.iter_mut().enumerate(), |(c, part)| {
+        *part = (c * CHUNK..((c + 1) * CHUNK).min(n)).map(&f).sum();
+    });
     parts.iter().sum()
 }
 
@@ -52,7 +67,7 @@ pub(crate) fn gather(out: &mut [f64], f: impl Fn(usize) -> f64 + Sync) {
     if out.len() < FEW_ROWS {
         run((0, out));
     } else {
-        out.par_chunks_mut(ROWS).enumerate().for_each(run);
+        share(out.chunks_mut(ROWS).enumerate(), run);
     }
 }
 
@@ -76,7 +91,7 @@ pub(crate) fn map<const N: usize>(
     if out.len() < SHORT {
         return run(out, inputs);
     }
-    out.par_chunks_mut(CHUNK).enumerate().for_each(|(c, part)| {
+    share(out.chunks_mut(CHUNK).enumerate(), |(c, part)| {
         let range = c * CHUNK..c * CHUNK + part.len();
         run(part, inputs.map(|v| &v[range.clone()]));
     });
@@ -108,16 +123,26 @@ pub(crate) fn fold<const N: usize>(
     if n < SHORT {
         return run(0, n);
     }
-    let parts: Vec<f64> = (0..n.div_ceil(CHUNK))
-        .into_par_iter()
-        .map(|c| run(c * CHUNK, ((c + 1) * CHUNK).min(n)))
-        .collect();
+    let mut parts = vec![0.0; n.div_ceil(CHUNK)];
+    share(parts.iter_mut().enumerate(), |(c, part)| {
+        *part = run(c * CHUNK, ((c + 1) * CHUNK).min(n));
+    });
     parts.into_iter().fold(start, join)
 }
 
 /// $\sum_i a_i b_i$.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     fold([a, b], 0.0, |sum, [a, b]| sum + a * b, |x, y| x + y)
+}
+
+/// $\sum_i a_i$.
+pub(crate) fn total(a: &[f64]) -> f64 {
+    fold([a], 0.0, |sum, [a]| sum + a, |x, y| x + y)
+}
+
+/// $y \leftarrow y + c\, x$.
+pub(crate) fn add(y: &mut [f64], c: f64, x: &[f64]) {
+    map(y, [x], |y, [x]| y + c * x);
 }
 
 /// $\max_i |a_i b_i|$; not a number if one of them is none.
@@ -162,9 +187,7 @@ pub(crate) fn blocks(first: &[usize], out: &mut [f64], f: impl Fn(usize, &mut [f
         tasks.push((from, to, part));
         (rest, from) = (after, to);
     }
-    tasks
-        .into_par_iter()
-        .for_each(|(from, to, part)| run(from, to, part));
+    share(tasks.into_iter(), |(from, to, part)| run(from, to, part));
 }
 
 #[cfg(test)]

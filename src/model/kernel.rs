@@ -1,6 +1,6 @@
 //! Sparse stochastic rows, some of them partly uniform.
 
-use rayon::prelude::*;
+use crate::linalg::parallel::share;
 
 /// Rows handed to one parallel task. Fixed, so that results never depend on thread count.
 const CHUNK: usize = 4096;
@@ -174,9 +174,8 @@ impl Kernel {
         if self.nnz() < 1 << 16 {
             fill(0, out);
         } else {
-            out.par_chunks_mut(CHUNK)
-                .enumerate()
-                .for_each(|(c, chunk)| fill(c * CHUNK, chunk));
+            let chunks = out.chunks_mut(CHUNK).enumerate();
+            share(chunks, |(c, chunk)| fill(c * CHUNK, chunk));
         }
     }
 

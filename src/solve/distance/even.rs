@@ -12,7 +12,7 @@
 
 use super::{CENTRE, MOST_STEPS, approach};
 use crate::formulation::{column_sum, simplex};
-use crate::model::{Mdp, Policy};
+use crate::model::Mdp;
 use crate::solve::driver::Driver;
 use crate::solve::methods::interior_point::{InteriorPoint, Program};
 use crate::solve::programs::column_sum::ColumnSum;
@@ -32,7 +32,7 @@ pub(super) fn nearest(
     centre: &[f64],
     driver: &mut Driver<'_>,
 ) -> Option<Vec<f64>> {
-    if !driver.alive() || is_hopeless_at_once(mdp, xi) {
+    if !driver.alive() || has_uneven_column(mdp, xi) {
         return None;
     }
     let mut point = ColumnSum::start(mdp, xi)?;
@@ -82,14 +82,34 @@ pub(super) fn if_at_zero(
         .flatten()
 }
 
-/// Whether the columns that the uniform policy fills too little are too little filled by all policies, or the other way round.
-fn is_hopeless_at_once(mdp: &Mdp, xi: f64) -> bool {
-    let mut y = vec![0.0; mdp.n_states()];
-    let uniform = Policy::uniform(mdp);
-    mdp.kernel()
-        .transpose_times(uniform.probabilities(), &mut y);
-    y.iter_mut().for_each(|c| *c = (1.0 - *c).signum());
-    column_sum::bound(mdp, xi, &y) > PROVEN
+/// Whether some column is too little filled by all policies, or too much.
+fn has_uneven_column(mdp: &Mdp, xi: f64) -> bool {
+    let n = mdp.n_states();
+    let kernel = mdp.kernel();
+    let (mut most, mut least) = (vec![0.0; n], vec![0.0; n]);
+    let mut spread = 0.0;
+    // one state's probabilities, column by column
+    let mut entries: Vec<(usize, f64)> = Vec::new();
+    for s in 0..n {
+        let pairs = mdp.pairs(s);
+        let count = pairs.len();
+        let free = simplex::free_mass(count, xi);
+        spread += simplex::support(pairs.clone().map(|pair| kernel.spread_of(pair)), xi);
+        entries.clear();
+        pairs.for_each(|pair| entries.extend(mdp.row(pair).entries()));
+        entries.sort_unstable_by_key(|entry| entry.0);
+        for column in entries.chunk_by(|a, b| a.0 == b.0) {
+            let of = column.iter().map(|entry| entry.1);
+            let floor = xi * of.clone().sum::<f64>();
+            most[column[0].0] += floor + free * of.clone().fold(0.0, f64::max);
+            least[column[0].0] += floor;
+            if column.len() == count {
+                least[column[0].0] += free * of.fold(f64::INFINITY, f64::min);
+            }
+        }
+    }
+    let too_little = |most: &f64| most + spread / (n as f64) < 1.0 - PROVEN;
+    most.iter().any(too_little) || least.iter().any(|least| *least > 1.0 + PROVEN)
 }
 
 fn found<P: Program>(

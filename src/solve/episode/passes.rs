@@ -1,10 +1,8 @@
 //! Passes through an episode: backwards for values, forwards for visits, and both for how they change.
 
-use rayon::prelude::*;
-
 use crate::formulation::episode::Episode;
 use crate::formulation::simplex::free_mass;
-use crate::linalg::parallel;
+use crate::linalg::parallel::{self, share};
 use crate::model::{Kernel, Mdp};
 
 /// States handed to one task. Fixed, so that results never depend on the number of threads; large enough that handing over a task costs
@@ -243,7 +241,5 @@ fn each_state(
         tasks.push((from, v, part));
         rest = after;
     }
-    tasks
-        .into_par_iter()
-        .for_each(|(from, v, table)| run(from, v, table));
+    share(tasks.into_iter(), |(from, v, table)| run(from, v, table));
 }

@@ -23,7 +23,7 @@ mod squares;
 
 use super::rows::Rows;
 use crate::linalg::clique_matrix::{CliqueMatrix, stack};
-use crate::linalg::parallel::dot;
+use crate::linalg::parallel::{add, dot, map, total};
 use squares::{add_squares, rests};
 
 /// Up to this order the columns' system may be dense: a factorisation then takes about half a second, and a whole solve a dozen. Steps of first
@@ -363,46 +363,45 @@ impl Elimination {
         beta: &mut [f64],
         mass: &mut [f64],
     ) {
-        let f = |cell: usize| weights.f.get(cell).copied().unwrap_or(1.0);
         self.half.fill(0.0);
         for s in 0..rows.n_states() {
             self.forward(rows, s, dp, eta[s]);
         }
         self.force.copy_from_slice(dp);
         self.unfold(rows, eta, dp, mass);
-        for s in 0..rows.n_states() {
-            let cells = rows.offsets[s]..rows.offsets[s + 1];
-            let mut sum = 0.0;
-            for cell in cells.clone() {
-                let mut moved = f(cell) * mass[cell];
-                if !a.is_empty() {
-                    moved += weights.d[cell] * a[cell];
-                }
-                sum += moved;
-                beta[rows.columns[cell] as usize] -= moved;
-            }
-            if self.keeps_rows {
-                let step = (lambda[s] - sum) / self.height[s];
-                lambda[s] = step;
-                for (g, cell) in self.g[cells.clone()].iter().zip(cells) {
-                    beta[rows.columns[cell] as usize] -= g * step;
-                }
+        // what the cells move by while the multipliers rest, and then with the rows' sums kept
+        if self.keeps_rows {
+            let inputs = [&weights.f[..], &weights.d, a];
+            map(mass, inputs, |mass, [f, d, a]| f * mass + d * a);
+            for s in 0..rows.n_states() {
+                let cells = rows.offsets[s]..rows.offsets[s + 1];
+                let moved = &mut mass[cells.clone()];
+                lambda[s] = (lambda[s] - total(moved)) / self.height[s];
+                add(moved, lambda[s], &self.g[cells]);
             }
         }
+        rows.add_to_columns(mass, -1.0, beta);
         self.matrix.solve(beta);
         // the rows' multipliers, and what they and the columns' push each cell by
         for s in 0..rows.n_states() {
             let cells = rows.offsets[s]..rows.offsets[s + 1];
-            let price = |cell: usize| beta[rows.columns[cell] as usize];
             let mut own = 0.0;
             if self.keeps_rows {
-                let g = self.g[cells.clone()].iter().zip(cells);
-                lambda[s] -= g.map(|(g, cell)| g * price(cell)).sum::<f64>() / self.height[s];
+                lambda[s] -= rows.along_columns(s, &self.g[cells.clone()], beta) / self.height[s];
                 own = lambda[s];
             }
-            for &cell in rows.reach(s) {
-                let cell = cell as usize;
-                mass[cell] = f(cell) * (own + price(cell));
+            let reach = rows.reach(s);
+            if reach.len() == cells.len() {
+                let pushed = &mut mass[cells.clone()];
+                rows.prices_of(s, own, beta, pushed);
+                if self.keeps_rows {
+                    map(pushed, [&weights.f[cells]], |push, [f]| f * push);
+                }
+            } else {
+                for cell in reach.iter().map(|cell| *cell as usize) {
+                    let push = own + beta[rows.columns[cell] as usize];
+                    mass[cell] = weights.f.get(cell).map_or(push, |f| f * push);
+                }
             }
         }
         rows.gather(mass, dp);

@@ -16,7 +16,7 @@ mod active_sets;
 
 use std::ops::Range;
 
-use crate::linalg::parallel::{dot, fold, largest, largest_product, map};
+use crate::linalg::parallel::{add, dot, fold, largest, largest_product, map};
 
 /// A quadratic program and the linear algebra of its Newton steps.
 pub(in crate::solve) trait Program {
@@ -49,8 +49,6 @@ const FROZEN: f64 = 1e11;
 const TO_THE_BOUNDARY: f64 = 0.995;
 /// A Newton step is refined until its equations hold to this share of their right-hand sides,
 const REFINED: f64 = 1e-11;
-/// or to this one where it only tells how far to aim,
-const FORESEEN: f64 = 1e-4;
 /// but no more than so often.
 const MOST_REFINEMENTS: usize = 3;
 /// Errors below this are rounding: costs, probabilities and slacks are of the order of one.
@@ -266,13 +264,11 @@ impl<P: Program> InteriorPoint<P> {
         }
         let (gap, count) = (self.gap(), self.products());
         let mu = gap / count;
-        // predictor: aim at zero complementarity
+        // predictor: aim at zero complementarity; it only tells how far to aim and need not be exact
         self.aim.fill(0.0);
         self.aim_v.fill(0.0);
-        let violated = VIOLATED.max(VIOLATED_SHARE * mu);
-        if !self.direction(FORESEEN, violated) {
-            return false;
-        }
+        self.solve();
+        self.multipliers();
         let (primal, dual) = self.largest_steps();
         let centre = (self.gap_after(primal, dual) / gap).clamp(0.0, 1.0).powi(3) * mu;
         // corrector: aim at the centre, less the second-order term of the predictor
@@ -280,7 +276,7 @@ impl<P: Program> InteriorPoint<P> {
         map(&mut self.aim, changes, |_, [dx, dz]| centre - dx * dz);
         let changes = [&self.dx[self.bounded.clone()], &self.dv];
         map(&mut self.aim_v, changes, |_, [dx, dv]| centre + dx * dv);
-        if !self.direction(REFINED, violated) {
+        if !self.direction(VIOLATED.max(VIOLATED_SHARE * mu)) {
             return false;
         }
         let (primal, dual) = self.largest_steps();
@@ -332,9 +328,8 @@ impl<P: Program> InteriorPoint<P> {
         });
     }
 
-    /// Newton's direction towards the aims, with the factor at hand; false where its equations cannot be
-    /// solved any more, or its rows would be `violated` by more than so much.
-    fn direction(&mut self, refined: f64, violated: f64) -> bool {
+    /// Newton's direction towards the aims, with the factor at hand, as exact as one solution is.
+    fn solve(&mut self) {
         let inputs = [
             &self.moves[..],
             &self.x,
@@ -362,10 +357,16 @@ impl<P: Program> InteriorPoint<P> {
         self.program
             .solve(&self.rx, &self.primal_residual, &mut self.dx, &mut self.dy);
         self.still();
+    }
+
+    /// Newton's direction, refined; false where its equations cannot be solved any more, or its rows would be
+    /// `violated` by more than so much.
+    fn direction(&mut self, violated: f64) -> bool {
+        self.solve();
         let scale = (largest(&self.rx), largest(&self.primal_residual));
         let mut left = self.errors(scale);
         for _ in 0..MOST_REFINEMENTS {
-            if !(left > refined) {
+            if !(left > REFINED) {
                 break;
             }
             self.program.solve(
@@ -374,8 +375,8 @@ impl<P: Program> InteriorPoint<P> {
                 &mut self.fix_x,
                 &mut self.fix_y,
             );
-            add(&mut self.dx, &self.fix_x, 1.0);
-            add(&mut self.dy, &self.fix_y, 1.0);
+            add(&mut self.dx, 1.0, &self.fix_x);
+            add(&mut self.dy, 1.0, &self.fix_y);
             self.still();
             let before = left;
             left = self.errors(scale);
@@ -470,14 +471,10 @@ impl<P: Program> InteriorPoint<P> {
     }
 
     fn advance(&mut self, primal: f64, dual: f64) {
-        add(&mut self.v, &self.dv, dual);
-        add(&mut self.room, &self.dx[self.bounded.clone()], -primal);
-        add(&mut self.x, &self.dx, primal);
-        add(&mut self.z, &self.dz, dual);
-        add(&mut self.y, &self.dy, dual);
+        add(&mut self.v, dual, &self.dv);
+        add(&mut self.room, -primal, &self.dx[self.bounded.clone()]);
+        add(&mut self.x, primal, &self.dx);
+        add(&mut self.z, dual, &self.dz);
+        add(&mut self.y, dual, &self.dy);
     }
-}
-
-fn add(x: &mut [f64], d: &[f64], size: f64) {
-    map(x, [d], |x, [d]| x + size * d);
 }

@@ -8,6 +8,7 @@ use super::elimination::{MOST_DENSE, MOST_WORK};
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
 use crate::linalg::clique_matrix::MOST_CELLS;
+use crate::linalg::parallel::{blocks, dot, total};
 use crate::model::Mdp;
 
 /// A state whose probabilities can move by less than this in all does not move.
@@ -65,10 +66,10 @@ fn is_shared(mdp: &Mdp, s: usize) -> bool {
     mdp.pairs(s).any(|pair| kernel.spread_of(pair) > 0.0)
 }
 
-/// Cells that follow each other without a gap, as those of a row that reaches every state do, are a slice of any vector over cells.
-fn run_of(cells: &[u32]) -> Option<std::ops::Range<usize>> {
-    let (first, last) = (*cells.first()? as usize, *cells.last()? as usize);
-    (last - first + 1 == cells.len()).then_some(first..last + 1)
+/// Cells or columns that follow each other without a gap, as those of a row that reaches every state do, are a slice of any vector over them.
+fn run_of(ascending: &[u32]) -> Option<std::ops::Range<usize>> {
+    let (first, last) = (*ascending.first()? as usize, *ascending.last()? as usize);
+    (last - first + 1 == ascending.len()).then_some(first..last + 1)
 }
 
 /// Whether a sparse columns' matrix may be tried: all rows' squares together.
@@ -307,11 +308,64 @@ impl Rows {
         }
     }
 
+    /// The columns of a state's cells.
+    fn columns_of(&self, s: usize) -> &[u32] {
+        &self.columns[self.offsets[s]..self.offsets[s + 1]]
+    }
+
     /// `out[t]` $=$ the sum of a vector over the cells of each column.
     pub(in crate::solve) fn column_sums(&self, cells: &[f64], out: &mut [f64]) {
         out.fill(0.0);
-        for (&t, x) in self.columns.iter().zip(cells) {
-            out[t as usize] += x;
+        self.add_to_columns(cells, 1.0, out);
+    }
+
+    /// Adds `scale` times a vector over cells to the columns that these lie in.
+    pub(in crate::solve) fn add_to_columns(&self, cells: &[f64], scale: f64, out: &mut [f64]) {
+        for s in 0..self.n_states() {
+            let columns = self.columns_of(s);
+            let row = &cells[self.offsets[s]..self.offsets[s + 1]];
+            if let Some(run) = run_of(columns) {
+                let run = out[run].iter_mut().zip(row);
+                run.for_each(|(out, x)| *out += scale * x);
+            } else {
+                let row = columns.iter().zip(row);
+                row.for_each(|(t, x)| out[*t as usize] += scale * x);
+            }
+        }
+    }
+
+    /// `out[s]` $=$ the sum of a vector over the cells of each row.
+    pub(in crate::solve) fn row_sums(&self, cells: &[f64], out: &mut [f64]) {
+        for (out, w) in out.iter_mut().zip(self.offsets.windows(2)) {
+            *out = total(&cells[w[0]..w[1]]);
+        }
+    }
+
+    /// `out` $= a_s + b_t$ on the cells.
+    pub(in crate::solve) fn prices(&self, a: &[f64], b: &[f64], out: &mut [f64]) {
+        blocks(&self.offsets, out, |s, row| self.prices_of(s, a[s], b, row));
+    }
+
+    /// The same on the cells of one state.
+    pub(super) fn prices_of(&self, s: usize, own: f64, b: &[f64], out: &mut [f64]) {
+        let columns = self.columns_of(s);
+        if let Some(run) = run_of(columns) {
+            let run = out.iter_mut().zip(&b[run]);
+            run.for_each(|(out, b)| *out = own + b);
+        } else {
+            let row = out.iter_mut().zip(columns);
+            row.for_each(|(out, t)| *out = own + b[*t as usize]);
+        }
+    }
+
+    /// $\sum_t v_t b_t$ over the cells of one state.
+    pub(super) fn along_columns(&self, s: usize, v: &[f64], b: &[f64]) -> f64 {
+        let columns = self.columns_of(s);
+        match run_of(columns) {
+            Some(run) => dot(v, &b[run]),
+            None => (v.iter().zip(columns))
+                .map(|(v, t)| v * b[*t as usize])
+                .sum(),
         }
     }
 

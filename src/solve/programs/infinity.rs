@@ -14,6 +14,7 @@ use super::Pull;
 use crate::formulation::infinity::Block;
 use crate::formulation::support::Support;
 use crate::linalg::gauss::gauss;
+use crate::linalg::parallel::{add, map};
 use crate::model::Mdp;
 use crate::solve::methods::elimination::{Elimination, Weights};
 use crate::solve::methods::interior_point::{InteriorPoint, Program};
@@ -36,6 +37,8 @@ pub(in crate::solve) struct Infinity {
     mass: Vec<f64>,
     /// $h$, the column held, the blocks.
     borders: Vec<Border>,
+    /// The right-hand side that a border is made of.
+    given: Border,
     /// The column held, and how firmly.
     held: (usize, f64),
     /// Barrier of $h$, and one over those of the blocks' slacks.
@@ -44,6 +47,7 @@ pub(in crate::solve) struct Infinity {
 }
 
 /// What one unit of a border more would do to everything else.
+#[derive(Default)]
 struct Border {
     dx: Vec<f64>,
     dy: Vec<f64>,
@@ -103,6 +107,7 @@ impl Infinity {
             cost: Vec::new(),
             right: Vec::new(),
             borders: Vec::new(),
+            given: Border::default(),
             held: (0, 0.0),
             level: 0.0,
             slack: vec![0.0; blocks.len()],
@@ -130,6 +135,7 @@ impl Infinity {
             dy: vec![0.0; height],
         };
         program.borders = (0..blocks.len() + 2).map(|_| border()).collect();
+        program.given = border();
         let (x, z, y) = program.interior(&base, blocks);
         Some(InteriorPoint::new(program, x, z, y))
     }
@@ -165,7 +171,7 @@ impl Infinity {
         let kept = &x[at.k.clone()];
         rows.column_sums(kept, &mut sums);
         let mut held = vec![0.0; n];
-        rows.each_cell(|s, cell| held[s] += kept[cell]);
+        rows.row_sums(kept, &mut held);
         let most = held.iter().fold(0.0, |most, k| f64::max(most, 1.0 - k));
         let blocked: Vec<f64> = self
             .blocks
@@ -261,12 +267,15 @@ impl Infinity {
         let at = self.places();
         let (rows, weights) = (&self.rows, &self.weights);
         // the cells' own pull, and what it and the caps leave for the policy
-        for cell in 0..rows.n_cells() {
-            let (k, r) = (rx[at.k.start + cell], rx[at.r.start + cell]);
-            let lacks = self.cap[cell] * ry[at.caps.start + cell];
-            self.a[cell] = k - r + lacks;
-            self.mass[cell] = r - lacks + weights.f[cell] * self.a[cell];
-        }
+        let (of_k, of_r, of_caps) = (&rx[at.k.clone()], &rx[at.r.clone()], &ry[at.caps.clone()]);
+        let inputs = [of_k, of_r, &self.cap, of_caps];
+        map(&mut self.a, inputs, |_, [k, r, cap, lacks]| {
+            k - r + cap * lacks
+        });
+        let inputs = [of_r, &self.cap, of_caps, &weights.f, &self.a];
+        map(&mut self.mass, inputs, |_, [r, cap, lacks, f, a]| {
+            r - cap * lacks + f * a
+        });
         let (dp, rest) = dx.split_at_mut(at.p.end);
         rows.gather(&self.mass, dp);
         dp.iter_mut().zip(rx).for_each(|(d, r)| *d += r);
@@ -291,14 +300,16 @@ impl Infinity {
             &mut self.mass,
         );
         let base = at.p.end;
-        rows.each_cell(|s, cell| {
-            let price = self.a[cell] + lambda[s] + beta[rows.columns[cell] as usize];
-            let dk = weights.d[cell] * price + weights.f[cell] * self.mass[cell];
-            let dr = ry[at.caps.start + cell] - dk + self.mass[cell];
-            rest[at.k.start - base + cell] = dk;
-            rest[at.r.start - base + cell] = dr;
-            gamma[cell] = self.cap[cell] * dr - rx[at.r.start + cell];
+        let (dk, dr) = rest[..at.w.start - base].split_at_mut(rows.n_cells());
+        rows.prices(lambda, beta, dk);
+        let inputs = [&self.a[..], &weights.d, &weights.f, &self.mass];
+        map(dk, inputs, |price, [a, d, f, mass]| {
+            d * (a + price) + f * mass
         });
+        map(dr, [of_caps, dk, &self.mass], |_, [lacks, dk, mass]| {
+            lacks - dk + mass
+        });
+        map(gamma, [&self.cap, dr, of_r], |_, [cap, dr, r]| cap * dr - r);
         for s in 0..rows.n_states() {
             rest[at.w.start - base + s] = weights.slack[s] * (rx[at.w.start + s] - lambda[s]);
             rest[at.c.start - base + s] = self.column[s] * (rx[at.c.start + s] + beta[s]);
@@ -343,17 +354,14 @@ impl Program for Infinity {
         let at = self.places();
         let rows = &self.rows;
         rows.sums(x, &mut out[at.simplex.clone()]);
-        rows.spread(&x[at.p.clone()], &mut out[at.caps.clone()]);
         let (front, back) = out.split_at_mut(at.sums.start);
-        back.fill(0.0);
-        let (kept, left) = (&x[at.k.clone()], &x[at.r.clone()]);
+        let caps = &mut front[at.caps];
+        rows.spread(&x[at.p], caps);
+        let (kept, left) = (&x[at.k], &x[at.r]);
+        map(caps, [kept, left], |mass, [kept, left]| kept + left - mass);
         let n = rows.n_states();
-        rows.each_cell(|s, cell| {
-            let cap = &mut front[at.caps.start + cell];
-            *cap = kept[cell] + left[cell] - *cap;
-            back[s] += kept[cell];
-            back[n + rows.columns[cell] as usize] += kept[cell];
-        });
+        rows.row_sums(kept, &mut back[..n]);
+        rows.column_sums(kept, &mut back[n..2 * n]);
         for s in 0..n {
             back[s] += x[at.h] - x[at.w.start + s];
             back[n + s] += x[at.c.start + s];
@@ -371,12 +379,15 @@ impl Program for Infinity {
         for (s, w) in rows.first.windows(2).enumerate() {
             out[w[0]..w[1]].iter_mut().for_each(|x| *x = y[s] - *x);
         }
-        rows.each_cell(|s, cell| {
-            let cap = y[at.caps.start + cell];
-            let column = y[at.columns.start + rows.columns[cell] as usize];
-            out[at.k.start + cell] = cap + y[at.sums.start + s] + column;
-            out[at.r.start + cell] = cap;
-        });
+        let (sums, columns, caps) = (
+            &y[at.sums.clone()],
+            &y[at.columns.clone()],
+            &y[at.caps.clone()],
+        );
+        let kept = &mut out[at.k.clone()];
+        rows.prices(sums, columns, kept);
+        map(kept, [caps], |price, [cap]| price + cap);
+        out[at.r.clone()].copy_from_slice(caps);
         for (b, cells) in self.blocks.iter().enumerate() {
             let price = y[at.block_rows.start + b];
             cells
@@ -427,20 +438,21 @@ impl Program for Infinity {
         // one more unit of the level is missing in every row; of the held multiplier, its column sees
         // too little; one of a block's price pulls its cells
         let mut borders = std::mem::take(&mut self.borders);
-        let (mut rx, mut ry) = (vec![0.0; theta.len()], vec![0.0; self.right.len()]);
+        let mut given = std::mem::take(&mut self.given);
         for (j, border) in borders.iter_mut().enumerate() {
-            rx.fill(0.0);
-            ry.fill(0.0);
+            given.dx.fill(0.0);
+            given.dy.fill(0.0);
             match j {
-                0 => ry[at.sums.clone()].fill(-1.0),
-                1 => ry[at.columns.start + fullest] = firm,
+                0 => given.dy[at.sums.clone()].fill(-1.0),
+                1 => given.dy[at.columns.start + fullest] = firm,
                 _ => {
                     let cells = self.blocks[j - 2].iter();
-                    cells.for_each(|c| rx[at.k.start + *c as usize] = 1.0);
+                    cells.for_each(|c| given.dx[at.k.start + *c as usize] = 1.0);
                 }
             }
-            self.solve_rows(&rx, &ry, &mut border.dx, &mut border.dy);
+            self.solve_rows(&given.dx, &given.dy, &mut border.dx, &mut border.dy);
         }
+        self.given = given;
         self.borders = borders;
         true
     }
@@ -473,14 +485,9 @@ impl Program for Infinity {
         }
         let amounts = gauss(matrix, right);
         for (border, amount) in self.borders.iter().zip(&amounts) {
-            let add = |x: &mut [f64], d: &[f64]| {
-                x.iter_mut().zip(d).for_each(|(x, d)| *x += amount * d);
-            };
-            add(&mut dx[..at.h], &border.dx[..at.h]);
-            add(
-                &mut dy[..at.block_rows.start],
-                &border.dy[..at.block_rows.start],
-            );
+            add(&mut dx[..at.h], *amount, &border.dx[..at.h]);
+            let rest = ..at.block_rows.start;
+            add(&mut dy[rest], *amount, &border.dy[rest]);
         }
         dx[at.h] = amounts[0];
         for (b, price) in amounts[2..].iter().enumerate() {

@@ -5,7 +5,8 @@
 //! (Hintermüller, Ito and Kunisch 2002, *SIAM J. Optim.* 13, 865-888), which ends after few steps or not at all. In the latter case everything is
 //! as before, for the interior-point method; some of its steps later it is known better what ends at a bound.
 
-use super::{FORGIVEN, InteriorPoint, Program, REFINED, VIOLATED, add};
+use super::{FORGIVEN, InteriorPoint, Program, VIOLATED};
+use crate::linalg::parallel::add;
 
 /// Where the objective curves what moves, so many steps in a row may exchange no fewer than some step before did: exchanges often go up at
 /// first. Elsewhere exchanges that do not halve from step to step, a few apart, end in a circle sooner or later.
@@ -48,20 +49,27 @@ impl<P: Program> InteriorPoint<P> {
             self.residuals();
             let violated = self.violation();
             self.weigh(STILL);
-            if !(self.program.factor(&self.theta) && self.direction(REFINED, VIOLATED)) {
+            if !(self.program.factor(&self.theta) && self.direction(VIOLATED)) {
                 break;
             }
-            add(&mut self.x, &self.dx, 1.0);
-            add(&mut self.y, &self.dy, 1.0);
+            add(&mut self.x, 1.0, &self.dx);
+            add(&mut self.y, 1.0, &self.dy);
             let moved = &self.dx[self.bounded.clone()];
-            add(&mut self.room, moved, -1.0);
+            add(&mut self.room, -1.0, moved);
             self.residuals();
             let exchanged = self.exchange(&face);
             // what the frozen variables leave of the rows' equations, no step takes away
             let left = self.violation();
             let holds = left <= VIOLATED || (left <= FORGIVEN && left > 0.5 * violated);
-            if exchanged == 0 && holds {
-                return Some(steps);
+            if exchanged == 0 {
+                if holds {
+                    return Some(steps);
+                }
+                // what the last exchange moved onto bounds is made up for by steps without any
+                if left <= 0.5 * violated {
+                    continue;
+                }
+                break;
             }
             let halved = exchanged as f64 <= 0.5 * fewest as f64 + FEW;
             if exchanged < fewest && (curved || halved) {
@@ -69,7 +77,7 @@ impl<P: Program> InteriorPoint<P> {
             } else {
                 worse += 1;
             }
-            if exchanged == 0 || worse >= patience {
+            if worse >= patience {
                 break;
             }
         }
