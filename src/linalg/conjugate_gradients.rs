@@ -24,14 +24,14 @@ impl ConjugateGradients {
     }
 
     /// Solves $A x = $ `residual`, from zero, until $\sum_t r_t^2 / D_t$ has fallen by the square of `tolerance`, or `most`
-    /// products are made, or rounding leaves no curvature. `times(v, out)` is to write $A v$, and may end the solve by
-    /// returning false.
+    /// products are made, or rounding leaves no curvature; says whether it has. `times(v, out)` is to write $A v$, and may end the
+    /// solve by returning false.
     pub(crate) fn solve(
         &mut self,
         x: &mut [f64],
         (tolerance, most): (f64, usize),
         mut times: impl FnMut(&[f64], &mut [f64]) -> bool,
-    ) {
+    ) -> bool {
         let n = x.len();
         x.fill(0.0);
         let (residual, diagonal) = (&self.residual, &self.diagonal);
@@ -58,6 +58,7 @@ impl ConjugateGradients {
                 residual[t] / diagonal[t] + momentum * v
             });
         }
+        !(rho > enough)
     }
 }
 
@@ -82,7 +83,7 @@ mod tests {
         times(&wanted, &mut method.residual);
         method.diagonal.fill(3.0);
         let mut x = vec![0.0; n];
-        method.solve(&mut x, (1e-12, 2 * n), times);
+        assert!(method.solve(&mut x, (1e-12, 2 * n), times));
         assert!((0..n).all(|t| (x[t] - wanted[t]).abs() < 1e-10));
     }
 }

@@ -8,4 +8,3 @@ pub(crate) mod groups;
 pub(crate) mod line_search;
 pub(crate) mod parallel;
 pub(crate) mod sorted;
-pub(crate) mod vectors;

@@ -233,7 +233,8 @@ fn find(
 }
 
 /// [`solve`] with [what is to be visited](crate::formulation::visits): a target, wanted samples, restarts, limits. For
-/// [relative](Formulation::is_relative) formulations the tolerance counts as a share of the objective.
+/// [relative](Formulation::is_relative) formulations the tolerance counts as a share of the objective. A warm start is of use
+/// for plain visits only.
 pub fn solve_visits(
     mdp: &Mdp,
     problem: &Problem,
@@ -422,6 +423,12 @@ fn check_warm(mdp: &Mdp, problem: &Problem, warm: Option<&Solution>) -> Result<(
         return bad(
             format!("{pairs} state-action pairs"),
             format!("the model has {}", mdp.n_pairs()),
+        );
+    }
+    if Policy::new(mdp, warm.policy.probabilities().to_vec()).is_err() {
+        return bad(
+            "policy".into(),
+            "its probabilities do not add up to one in every state: it belongs to a model with other pairs".into(),
         );
     }
     Ok(())

@@ -280,3 +280,16 @@ fn bad_parameters_are_refused() {
         "{wrong}"
     );
 }
+
+/// A gap without end would call any policy optimal.
+#[test]
+fn gaps_that_mean_nothing_are_refused() {
+    let mdp = domains::load("single-chain").unwrap();
+    let options = Options {
+        tolerance: f64::INFINITY,
+        ..Options::default()
+    };
+    let asked = Episode { steps: 5, xi: 0.0 };
+    let error = solve(&mdp, &asked, &options, &mut ()).unwrap_err();
+    assert!(error.to_string().contains("tolerance"), "{error}");
+}

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ide3al::domains;
 use ide3al::formulation::{Formulation, Problem};
-use ide3al::model::{Counts, Unvisited};
+use ide3al::model::{Counts, Mdp, Unvisited};
 use ide3al::solve::{Observer, Options, Progress, SolverChoice, Status, TieBreak, solve};
 
 /// What a machine under load may add to the second that is promised.
@@ -108,6 +108,24 @@ fn a_warm_start_knows_what_it_solves() {
     )
     .unwrap_err();
     assert!(error.to_string().contains("40"), "{error}");
+    // three pairs both times, in other states
+    let with = |rich: usize| {
+        Mdp::from_fn(2, 2, |s, a, next| {
+            next.push(((s + a) % 2, 1.0));
+            s == rich || a == 1
+        })
+        .unwrap()
+    };
+    let warm = solve(&with(0), &column_sum, &Options::default(), None, &mut ()).unwrap();
+    let error = solve(
+        &with(1),
+        &column_sum,
+        &Options::default(),
+        Some(&warm),
+        &mut (),
+    )
+    .unwrap_err();
+    assert!(error.to_string().contains("other pairs"), "{error}");
 }
 
 /// A large model of which nothing is known would take a number for each pair of states.

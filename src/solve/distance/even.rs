@@ -164,3 +164,38 @@ fn largest_entry(mdp: &Mdp, policy: &[f64]) -> f64 {
             .fold(most.max(share), |most, (_, x)| most.max(x + share))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domains;
+    use crate::formulation::{Formulation, Problem};
+    use crate::solve::{Options, solve};
+
+    /// What one column refutes, the optimum does, too.
+    #[test]
+    fn an_uneven_column_leaves_a_distance() {
+        let mut refuted = 0;
+        for seed in 0..20 {
+            let name = format!("garnet:states=12,actions=3,branching=4,seed={seed}");
+            let mdp = domains::load(&name).unwrap();
+            let xi = 0.01 * (seed % 3) as f64;
+            if has_uneven_column(&mdp, xi) {
+                let problem = Problem {
+                    xi,
+                    ..Problem::new(Formulation::ColumnSum)
+                };
+                let found = solve(&mdp, &problem, &Options::default(), None, &mut ()).unwrap();
+                assert!(found.certificate.bound > PROVEN, "{name}");
+                refuted += 1;
+            }
+        }
+        assert!(0 < refuted && refuted < 20, "{refuted}");
+        // on a ring that can be walked both ways every policy that always goes the same way is even
+        let ring = Mdp::from_fn(6, 2, |s, a, next| {
+            next.push(((s + 1 + 4 * a) % 6, 1.0));
+            true
+        });
+        assert!(!has_uneven_column(&ring.unwrap(), 0.1));
+    }
+}

@@ -53,6 +53,7 @@ pub fn solve(
     observer: &mut dyn Observer,
 ) -> Result<EpisodeSolution> {
     episode.validate(mdp)?;
+    options.validate()?;
     let reached = reached(mdp, episode.steps);
     let seen = reached.iter().filter(|here| **here).count();
     let first = Candidate {

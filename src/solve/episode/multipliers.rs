@@ -13,8 +13,9 @@ use super::passes::{Passes, Visits};
 use crate::chain::entropy::entropy;
 use crate::formulation::entropy::log_sum_exp;
 use crate::formulation::episode::{Episode, best_average};
+use crate::linalg::conjugate_gradients::ConjugateGradients;
 use crate::linalg::line_search::Bracket;
-use crate::linalg::vectors::{add, dot};
+use crate::linalg::parallel::{add, dot};
 use crate::model::Mdp;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 
@@ -101,47 +102,34 @@ impl<'a> Multipliers<'a> {
     /// right side shrinks.
     fn direction(&mut self, p: &[f64], driver: &mut Driver<'_>) -> Vec<f64> {
         let n = p.len();
-        // conjugate gradients in y = sqrt(p) x, where the first part of the matrix is the identity less one direction
-        let by_root = |x: f64, s: usize| {
-            let root = p[s].sqrt();
-            if root > 0.0 { x / root } else { 0.0 }
-        };
-        let mut residual = vec![0.0; n];
-        for &s in &self.reached {
-            residual[s] = by_root(p[s] - self.visits.average[s], s);
+        // with p as preconditioner the first part of the matrix is the identity less one direction
+        let mut gradients = ConjugateGradients::new(n);
+        for &s in self.reached.iter().filter(|s| p[**s] > 0.0) {
+            gradients.residual[s] = p[s] - self.visits.average[s];
+            gradients.diagonal[s] = p[s];
         }
-        let mut y = vec![0.0; n];
-        let mut conjugate = residual.clone();
-        let (mut x, mut product) = (vec![0.0; n], vec![0.0; n]);
-        let mut square = dot(&residual, &residual);
-        let enough = 1e-2 * square * (10.0 * square.sqrt()).min(1.0);
-        for _ in 0..MOST_PRODUCTS {
-            if !(square > enough && driver.alive()) {
-                break;
+        let residual = gradients.residual.iter().zip(&gradients.diagonal);
+        let size = residual.map(|(r, d)| r * r / d).sum::<f64>().sqrt();
+        let tolerance = 0.1 * (10.0 * size).min(1.0).sqrt();
+        let mut x = vec![0.0; n];
+        gradients.solve(&mut x, (tolerance, MOST_PRODUCTS), |v, out| {
+            let alive = driver.alive();
+            if alive {
+                self.passes
+                    .response(&self.visits, self.tau, v, &mut self.change, out);
+                let mean = dot(p, v);
+                for s in 0..n {
+                    // what has no share has no equation
+                    out[s] = if p[s] > 0.0 {
+                        out[s] + p[s] * (v[s] - mean)
+                    } else {
+                        0.0
+                    };
+                }
             }
-            for s in 0..n {
-                x[s] = by_root(conjugate[s], s);
-            }
-            self.passes
-                .response(&self.visits, self.tau, &x, &mut self.change, &mut product);
-            let mean = dot(p, &x);
-            for s in 0..n {
-                product[s] = by_root(product[s] + p[s] * (x[s] - mean), s);
-            }
-            let curvature = dot(&conjugate, &product);
-            if !(curvature > 0.0) {
-                break;
-            }
-            let size = square / curvature;
-            add(&mut y, size, &conjugate);
-            add(&mut residual, -size, &product);
-            let before = square;
-            square = dot(&residual, &residual);
-            for s in 0..n {
-                conjugate[s] = residual[s] + square / before * conjugate[s];
-            }
-        }
-        (0..n).map(|s| by_root(y[s], s)).collect()
+            alive
+        });
+        x
     }
 
     /// Goes along the direction until at most half of the slope is left; false if nothing moved.

@@ -5,7 +5,7 @@ use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
 use crate::formulation::utility::Conjugate;
 use crate::formulation::visits::Limit;
-use crate::linalg::vectors::{dot, largest};
+use crate::linalg::parallel::{dot, largest};
 use crate::model::{Mdp, Policy};
 use crate::solve::driver::Candidate;
 

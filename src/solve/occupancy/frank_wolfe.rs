@@ -21,7 +21,7 @@ use crate::formulation::Problem;
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::utility::Utility;
 use crate::formulation::visits::{Limit, Visits};
-use crate::linalg::vectors::dot;
+use crate::linalg::parallel::dot;
 use crate::model::{Mdp, Policy};
 use crate::solve::Status;
 use crate::solve::driver::{Candidate, Driver, Method, Step};

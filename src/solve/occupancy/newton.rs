@@ -8,6 +8,7 @@ use super::cliques::rounds_worth;
 use super::hessian::{Hessian, Point};
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::simplex;
+use crate::linalg::conjugate_gradients::ConjugateGradients;
 use crate::model::{Kernel, Mdp};
 
 /// Below this many states factoring is always cheap.
@@ -42,7 +43,7 @@ pub(super) struct Newton<'a> {
     direction: Vec<f64>,
     saved: Vec<f64>,
     weights: Vec<f64>,
-    work: [Vec<f64>; 3],
+    work: Vec<f64>,
 }
 
 impl<'a> Newton<'a> {
@@ -73,7 +74,7 @@ impl<'a> Newton<'a> {
             direction: vec![0.0; n],
             saved: vec![0.0; n],
             weights: vec![0.0; mdp.n_pairs()],
-            work: [vec![0.0; n], vec![0.0; n], vec![0.0; n]],
+            work: vec![0.0; n],
         }
     }
 
@@ -171,45 +172,29 @@ impl<'a> Newton<'a> {
         let n = mdp.n_states();
         let violation = self.violation();
         let forcing = violation.sqrt().clamp(1e-3, 0.1);
-        let diagonal = self.diagonal();
-        self.direction.fill(0.0);
-        let mut residual: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
-        let mut conjugate: Vec<f64> = residual.iter().zip(&diagonal).map(|(r, d)| r / d).collect();
-        let mut product = vec![0.0; n];
-        let mut rho: f64 = residual.iter().zip(&conjugate).map(|(r, z)| r * z).sum();
-        let first = rho;
         let patience = if self.factor_later {
             let dense = (n as f64).powi(3) / 3.0;
             rounds_worth(mdp, dense).min(PATIENCE) as usize
         } else {
             500
         };
-        for round in 0..patience {
-            if !(rho > forcing * forcing * first) {
-                return true;
-            }
-            if round % ASK_EVERY == ASK_EVERY - 1 && expired() {
-                break;
-            }
-            self.apply(&conjugate, &mut product);
-            let curvature: f64 = product.iter().zip(&conjugate).map(|(x, y)| x * y).sum();
-            if !(curvature > 0.0) {
-                break;
-            }
-            let step = rho / curvature;
-            let mut next = 0.0;
-            for t in 0..n {
-                self.direction[t] += step * conjugate[t];
-                residual[t] -= step * product[t];
-                next += residual[t] * residual[t] / diagonal[t];
-            }
-            let momentum = next / rho;
-            rho = next;
-            for t in 0..n {
-                conjugate[t] = residual[t] / diagonal[t] + momentum * conjugate[t];
-            }
+        let mut gradients = ConjugateGradients::new(n);
+        gradients.diagonal = self.diagonal();
+        for (r, g) in gradients.residual.iter_mut().zip(&self.gradient) {
+            *r = -g;
         }
-        false
+        let mut direction = std::mem::take(&mut self.direction);
+        let mut rounds = 0;
+        let close = gradients.solve(&mut direction, (forcing, patience), |v, out| {
+            rounds += 1;
+            let go_on = rounds % ASK_EVERY != 0 || !expired();
+            if go_on {
+                self.apply(v, out);
+            }
+            go_on
+        });
+        self.direction = direction;
+        close
     }
 
     /// The stationary distribution of the policy at hand by lazy steps from $d$, which is nearly stationary
@@ -225,9 +210,9 @@ impl<'a> Newton<'a> {
                 }
             }
             mdp.kernel()
-                .arrivals(&self.transposed, &self.weights, &mut self.work[0]);
+                .arrivals(&self.transposed, &self.weights, &mut self.work);
             let (mut change, mut sum) = (0.0, 0.0);
-            for (d, next) in d.iter_mut().zip(&self.work[0]) {
+            for (d, next) in d.iter_mut().zip(&self.work) {
                 change += (*next - *d).abs();
                 *d = 0.5 * (*d + next);
                 sum += *d;
@@ -292,11 +277,11 @@ impl<'a> Newton<'a> {
                 }
                 self.weights[pair] = self.d[s] * weight;
             }
-            self.work[1][s] = self.d[s] * change;
+            self.work[s] = self.d[s] * change;
         }
         mdp.kernel().arrivals(&self.transposed, &self.weights, out);
         for t in 0..n {
-            out[t] -= self.work[1][t] + self.gradient[t] * along;
+            out[t] -= self.work[t] + self.gradient[t] * along;
         }
     }
 }

@@ -16,7 +16,7 @@
 use super::Interior;
 use super::point::{Point, Products};
 use crate::linalg::gauss::gauss;
-use crate::linalg::vectors::{add, dot};
+use crate::linalg::parallel::{add, dot};
 use crate::solve::driver::Driver;
 
 /// A column of the border: its $B$ and $F$, its potentials, and what is left of it along the flow constraints.

@@ -29,7 +29,7 @@ use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
 use crate::formulation::utility::{Conjugate, Form, Linear};
 use crate::formulation::visits::Limit;
-use crate::linalg::vectors::dot;
+use crate::linalg::parallel::dot;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 use normal::Normal;
 use point::Point;

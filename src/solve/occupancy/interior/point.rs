@@ -1,6 +1,6 @@
 //! All unknowns of the [interior-point method](super), how far a change of them may go, and what becomes of their products.
 
-use crate::linalg::vectors::{add, dot};
+use crate::linalg::parallel::{add, dot};
 
 /// Products beyond these shares of the centre are brought back to them (Gondzio's values).
 const AROUND: (f64, f64) = (0.1, 10.0);

@@ -1,7 +1,7 @@
 //! Solutions of the [normal equations](super::normal) by conjugate gradients, mended by what they lack of the flow.
 
 use super::normal::Normal;
-use crate::linalg::vectors::{add, dot};
+use crate::linalg::parallel::{add, dot};
 use crate::solve::driver::Driver;
 
 /// Rounds of conjugate gradients with a factor, which needs one or two, and how many without progress end them.

@@ -4,7 +4,7 @@ use super::Interior;
 use super::equations::Equations;
 use super::point::{Point, Products, room};
 use crate::formulation::utility::Form;
-use crate::linalg::vectors::add;
+use crate::linalg::parallel::add;
 use crate::solve::driver::Driver;
 
 /// Products this small are rounding: below the last digit of occupancies and multipliers, which are scaled to about one.
