@@ -196,6 +196,13 @@ fn what_cannot_be_had_is_named() {
             with("state-entropy", &["--limit", &tight, "--limit", &together]),
             &["limit 2", "together", "least attainable value is 1."],
         ),
+        (
+            with(
+                "state-entropy",
+                &["--limit", &tight, "--limit", &together, "--solver", "conic"],
+            ),
+            &["limit 2", "together", "least attainable value is 1."],
+        ),
         (with("episode", &["--steps", "0"]), &["steps = 0"]),
     ];
     for (arguments, words) in cases {

@@ -81,20 +81,28 @@ fn beyond(j: usize, budget: f64, least: f64, together: bool) -> Error {
     }
 }
 
-/// Why no policy within the limits was found: the first limit that no policy meets, then the first that none meets together with those before
-/// it, or that the time did not do.
+/// Why no policy within the limits was found: one cannot be met, or the time did not do.
 pub(super) fn not_met(part: &Occupancies, limits: &[Limit], driver: &mut Driver<'_>) -> Error {
+    unmet(part, limits, driver).unwrap_or_else(|| {
+        Error::Unsupported(
+            "no policy within the limits was found before the solve ended; allow more time, or widen the limits".into(),
+        )
+    })
+}
+
+/// The first limit that no policy meets, or else the first that none meets together with those before it.
+pub(super) fn unmet(
+    part: &Occupancies,
+    limits: &[Limit],
+    driver: &mut Driver<'_>,
+) -> Option<Error> {
     let alone = (0..limits.len()).map(|j| (j, 0));
-    let together = (1..limits.len()).map(|j| (j, j));
-    for (j, before) in alone.chain(together) {
+    let mut together = alone.chain((1..limits.len()).map(|j| (j, j)));
+    together.find_map(|(j, before)| {
         let least = least_attainable(part, &limits[j], &limits[..before], driver);
-        if least > limits[j].budget {
-            return beyond(j, limits[j].budget, least, before > 0);
-        }
-    }
-    Error::Unsupported(
-        "no policy within the limits was found before the solve ended; allow more time, or widen the limits".into(),
-    )
+        let budget = limits[j].budget;
+        (least > budget).then(|| beyond(j, budget, least, before > 0))
+    })
 }
 
 /// The least long-run average of a limit's cost under other limits: what no policy undercuts.

@@ -4,7 +4,7 @@
 use super::certifier::{Certifier, Visited};
 use super::flows::Flows;
 use super::interior::Interior;
-use super::limits::{not_met, part, reports};
+use super::limits::{not_met, part, reports, unmet};
 use super::{Report, partial};
 use crate::error::{Error, Result};
 use crate::formulation::entropy::Target;
@@ -57,7 +57,9 @@ pub(in crate::solve) fn solve(
         };
         driver.offer(candidate, "none");
     } else if options.solver == SolverChoice::Conic {
-        let (omega, dual) = reference::visits(&part, utility.as_ref(), &limits, driver)?;
+        // where there is no solution the conic solver does not say which limit is to blame
+        let (omega, dual) = reference::visits(&part, utility.as_ref(), &limits, driver)
+            .map_err(|error| unmet(&part, &limits, driver).unwrap_or(error))?;
         let visited = Visited::by_occupancy(&part, &limits, &omega);
         let candidate = certifier.certify(visited, dual);
         driver.offer(candidate, "conic");
