@@ -1,6 +1,6 @@
 //! The projection of $M$ on the doubly stochastic matrices with entries at most $\zeta$.
 //!
-//! It is $U_{st} = \mathrm{clip}(M_{st} + \alpha_s + \beta_t, 0, \zeta)$, [summed up](super::clipped) without storing it,
+//! It is $U_{st} = \mathrm{clip}(M_{st} + \alpha_s + \beta_t, 0, \zeta)$, summed up without storing it,
 //! with the multipliers that maximise the concave, piecewise quadratic dual
 //!
 //! $$D(\alpha, \beta) = \min_{0 \le U \le \zeta} \tfrac12 \|U - M\|_F^2
