@@ -45,6 +45,7 @@ $(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)
 lint: lint-python lint-dependencies lint-workflows
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --quiet
 
 # Licences, sources and advisories. The list of advisories comes from the network; without it the
 # rest is still checked, and the line above says so.
