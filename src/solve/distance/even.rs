@@ -82,7 +82,8 @@ pub(super) fn if_at_zero(
         .flatten()
 }
 
-/// Whether some column is too little filled by all policies, or too much.
+/// Whether some column is too little filled by all policies, or too much: $\sum_s \max_{p \in \Delta_\xi} (p P_s)_t < 1$, or the sum of
+/// the least is above one. Uniform shares count as if each state gave its largest to the first, and none to the second.
 fn has_uneven_column(mdp: &Mdp, xi: f64) -> bool {
     let n = mdp.n_states();
     let kernel = mdp.kernel();
