@@ -178,3 +178,23 @@ fn a_warm_start_survives_a_stop() {
         assert!(largest < 1e-9, "{formulation:?}: {largest}");
     }
 }
+
+/// Beyond what is held whole, on a chain that mixes slowly: the optimum asks for proximal weights so small that what all slopes of a
+/// row have in common must not drown their differences.
+#[test]
+fn frobenius_reaches_the_optimum_of_a_long_chain() {
+    let problem = Problem {
+        xi: 0.02,
+        zeta: 0.7,
+        ..Problem::new(Formulation::Frobenius)
+    };
+    let spec = "river-swim:states=1600";
+    let found = by(spec, &problem, SolverChoice::Auto, 5e-8, None);
+    assert_eq!(
+        found.certificate.status,
+        Status::Optimal,
+        "{:?}",
+        found.certificate
+    );
+    assert_eq!(found.solver, "proximal Newton");
+}

@@ -32,11 +32,12 @@ const NAME: &str = "proximal Newton";
 /// rows' problems lose their digits.
 const FIRST: f64 = 100.0;
 const GROWTH: f64 = 3.0;
-const LARGEST: f64 = 1e7;
+const LARGEST: f64 = 1e9;
 /// No $\mu$ below this, whatever the distance: the same limit for distances near zero.
 const LEAST_WEIGHT: f64 = 1e-10;
-/// Rounding in a row's problem, in the units of its objective: it comes out divided by $\mu$, so that no sum gets nearer to one than that.
-const ROUNDING: f64 = 1e3 * f64::EPSILON;
+/// Rounding in the slopes of a row's problem, which are differences of probabilities: it comes out divided by $\mu$, so that no sum gets nearer
+/// to one than that.
+const ROUNDING: f64 = 4.0 * f64::EPSILON;
 /// Proximal steps: a safeguard, patience ends first.
 const MOST_PROXIMAL: usize = 500;
 /// Proximal steps without a better gap before giving up.

@@ -19,8 +19,9 @@ use crate::solve::driver::Driver;
 use crate::solve::value::clipped::Clipped;
 use crate::solve::value::projection::{Projection, damped, take_out_drift};
 
-/// Most conjugate gradient iterations for one Newton step: a safeguard, to one digit some ten are enough.
-const MOST_CONJUGATE: usize = 500;
+/// Most conjugate gradient iterations for one Newton step: a safeguard. To one digit some ten are enough on models that mix fast, about as many
+/// as there are states on long chains.
+const MOST_CONJUGATE: usize = 5_000;
 
 /// The linearised rows and workspace.
 pub(super) struct Newton {

@@ -190,13 +190,22 @@ impl Row {
             total += self.mass[k];
             self.free[k] = is_free(with);
             self.plain += f64::from(u8::from(is_free(plain)));
-            self.excess[k] = self.mass[k] + offset - u;
+            // where nothing is cut the difference is known without cancellation
+            self.excess[k] = if self.free[k] {
+                -(self.alpha + self.beta[k])
+            } else {
+                self.mass[k] + offset - u
+            };
         }
         for (i, (x, c)) in p.iter().zip(centre).enumerate() {
             self.gradient[i] = dot(&self.dense[i * w..(i + 1) * w], &self.excess)
                 + self.shares[i] * (total - sum)
                 + shared.setting.weight * (x - c);
         }
+        // steps keep the sum of the probabilities, so what all slopes have in common only hides how they differ: divided by a
+        // small weight its rounding would be all that a step is made of
+        let least = self.gradient.iter().copied().fold(f64::INFINITY, f64::min);
+        self.gradient.iter_mut().for_each(|g| *g -= least);
     }
 
     /// Free entries outside the slots.
