@@ -1,4 +1,4 @@
-//! Conjugate gradients for symmetric positive definite systems, with the diagonal as preconditioner.
+//! Conjugate gradients for symmetric positive definite systems, with the diagonal or another matrix as preconditioner.
 
 use super::parallel::{sum, update};
 
@@ -9,6 +9,7 @@ pub(crate) struct ConjugateGradients {
     pub(crate) residual: Vec<f64>,
     /// The preconditioner $D$: the matrix' diagonal, or about that.
     pub(crate) diagonal: Vec<f64>,
+    scaled: Vec<f64>,
     conjugate: Vec<f64>,
     product: Vec<f64>,
 }
@@ -18,6 +19,7 @@ impl ConjugateGradients {
         ConjugateGradients {
             residual: vec![0.0; n],
             diagonal: vec![1.0; n],
+            scaled: vec![0.0; n],
             conjugate: vec![0.0; n],
             product: vec![0.0; n],
         }
@@ -30,13 +32,31 @@ impl ConjugateGradients {
         &mut self,
         x: &mut [f64],
         (tolerance, most): (f64, usize),
+        times: impl FnMut(&[f64], &mut [f64]) -> bool,
+    ) -> bool {
+        let diagonal = std::mem::take(&mut self.diagonal);
+        let by_diagonal = |residual: &[f64], scaled: &mut [f64]| {
+            update(scaled, |t, _| residual[t] / diagonal[t]);
+            sum(residual.len(), |t| residual[t] * residual[t] / diagonal[t])
+        };
+        let solved = self.solve_by(x, (tolerance, most), times, by_diagonal);
+        self.diagonal = diagonal;
+        solved
+    }
+
+    /// The same with another preconditioner $D$: `precondition(r, out)` is to write $D^{-1} r$ and to return $r \cdot D^{-1} r$, which is
+    /// what falls.
+    pub(crate) fn solve_by(
+        &mut self,
+        x: &mut [f64],
+        (tolerance, most): (f64, usize),
         mut times: impl FnMut(&[f64], &mut [f64]) -> bool,
+        mut precondition: impl FnMut(&[f64], &mut [f64]) -> f64,
     ) -> bool {
         let n = x.len();
         x.fill(0.0);
-        let (residual, diagonal) = (&self.residual, &self.diagonal);
-        update(&mut self.conjugate, |t, _| residual[t] / diagonal[t]);
-        let mut rho = sum(n, |t| residual[t] * residual[t] / diagonal[t]);
+        let mut rho = precondition(&self.residual, &mut self.scaled);
+        self.conjugate.copy_from_slice(&self.scaled);
         let enough = tolerance * tolerance * rho;
         for _ in 0..most {
             if !(rho > enough) || !times(&self.conjugate, &mut self.product) {
@@ -50,13 +70,11 @@ impl ConjugateGradients {
             let size = rho / curvature;
             update(x, |t, x| x + size * conjugate[t]);
             update(&mut self.residual, |t, r| r - size * product[t]);
-            let residual = &self.residual;
-            let next = sum(n, |t| residual[t] * residual[t] / diagonal[t]);
+            let next = precondition(&self.residual, &mut self.scaled);
             let momentum = next / rho;
             rho = next;
-            update(&mut self.conjugate, |t, v| {
-                residual[t] / diagonal[t] + momentum * v
-            });
+            let scaled = &self.scaled;
+            update(&mut self.conjugate, |t, v| scaled[t] + momentum * v);
         }
         !(rho > enough)
     }
@@ -85,5 +103,30 @@ mod tests {
         let mut x = vec![0.0; n];
         assert!(method.solve(&mut x, (1e-12, 2 * n), times));
         assert!((0..n).all(|t| (x[t] - wanted[t]).abs() < 1e-10));
+    }
+
+    /// With the matrix itself as preconditioner one round is enough.
+    #[test]
+    fn the_best_preconditioner_needs_one_round() {
+        let diagonal = [2.0, 5.0, 0.1];
+        let mut gradients = ConjugateGradients::new(3);
+        gradients.residual.copy_from_slice(&[1.0, 1.0, 1.0]);
+        let mut x = [0.0; 3];
+        let times = |v: &[f64], out: &mut [f64]| {
+            (0..3).for_each(|t| out[t] = diagonal[t] * v[t]);
+            true
+        };
+        let exact = |r: &[f64], out: &mut [f64]| {
+            (0..3).for_each(|t| out[t] = r[t] / diagonal[t]);
+            (0..3).map(|t| r[t] * out[t]).sum()
+        };
+        assert!(gradients.solve_by(&mut x, (1e-12, 1), times, exact));
+        for (x, d) in x.iter().zip(diagonal) {
+            assert!((x * d - 1.0).abs() < 1e-12);
+        }
+        // with no preconditioner it is not
+        gradients.residual.copy_from_slice(&[1.0, 1.0, 1.0]);
+        gradients.diagonal.fill(1.0);
+        assert!(!gradients.solve(&mut x, (1e-12, 1), times));
     }
 }

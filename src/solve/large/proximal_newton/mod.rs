@@ -16,6 +16,7 @@
 mod newton;
 mod quadratic;
 mod row;
+mod slots;
 mod system;
 
 use crate::formulation::Problem;

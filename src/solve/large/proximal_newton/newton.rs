@@ -10,9 +10,13 @@
 //! solved by conjugate gradients whose every product costs two passes over $P$. Uniform shares of $P$ are not stored:
 //! they are one more number per row in every free entry.
 
+use std::ops::Range;
+
 use super::row::Shared;
+use super::slots::Slots;
 use super::system::{Rows, each_row, parts};
 use crate::formulation::support::Support;
+use crate::linalg::conjugate_gradients::ConjugateGradients;
 use crate::linalg::parallel::{blocks, update};
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
@@ -22,6 +26,25 @@ use crate::solve::value::projection::{Projection, damped, take_out_drift};
 /// Most conjugate gradient iterations for one Newton step: a safeguard. To one digit some ten are enough on models that mix fast, about as many
 /// as there are states on long chains.
 const MOST_CONJUGATE: usize = 5_000;
+
+/// After so many rounds another preconditioner than the diagonal is thought of: looking for its pattern takes some of them.
+const PATIENCE: usize = 200;
+
+/// The rows' derivatives, for the [preconditioner](super::slots).
+pub(super) struct Linearised<'a> {
+    inverses: &'a [f64],
+    squares: &'a [usize],
+    lift: &'a [f64],
+    pub(super) heights: &'a [f64],
+}
+
+impl Linearised<'_> {
+    /// $l$ and $N$ of a state.
+    pub(super) fn of_state(&self, s: usize, pairs: Range<usize>) -> (&[f64], &[f64]) {
+        let square = self.squares[s]..self.squares[s + 1];
+        (&self.lift[pairs], &self.inverses[square])
+    }
+}
 
 /// The linearised rows and workspace.
 pub(super) struct Newton {
@@ -40,6 +63,17 @@ pub(super) struct Newton {
     /// What a row adds to its free entries off the slots, and what it adds to that on the slots.
     by_row: Vec<f64>,
     on_slots: Vec<f64>,
+    preconditioner: Preconditioner,
+}
+
+/// What conjugate gradients are preconditioned by.
+enum Preconditioner {
+    Diagonal,
+    /// The diagonal as long as it does not take more rounds than a factorisation is worth.
+    Either(Box<Slots>),
+    Factor(Box<Slots>),
+    /// The diagonal, as there is no sparse factor.
+    OnlyDiagonal,
 }
 
 impl Newton {
@@ -59,6 +93,7 @@ impl Newton {
             moved: vec![0.0; mdp.n_pairs()],
             by_row: vec![0.0; n],
             on_slots: vec![0.0; support.len()],
+            preconditioner: Preconditioner::Diagonal,
         }
     }
 
@@ -78,23 +113,92 @@ impl Newton {
         self.spread(rows, clipped, &mut dual.gradients.residual);
         let sums = &clipped.columns.sums;
         update(&mut dual.gradients.residual, |t, x| 1.0 - sums[t] - x);
-        let limits = (tolerance, MOST_CONJUGATE);
-        dual.gradients.solve(&mut line.beta, limits, |v, out| {
-            if !driver.alive() {
-                return false;
-            }
-            self.follow(rows, clipped, v);
-            self.spread(rows, clipped, out);
-            let counts = &clipped.columns.counts;
-            update(out, |t, x| x + damped(counts[t], delta) * v[t]);
-            true
-        });
+        let (gradients, beta) = (&mut dual.gradients, &mut line.beta);
+        self.columns(rows, clipped, gradients, beta, (delta, tolerance), driver);
         self.follow(rows, clipped, &line.beta);
         let (sums, heights, tau) = (&clipped.rows.sums, &self.heights, &self.tau);
         update(&mut line.alpha, |s, _| {
             (1.0 - sums[s]) / heights[s] - tau[s]
         });
         take_out_drift(&mut line.alpha, &mut line.beta);
+    }
+
+    /// Solves the columns' system: with the diagonal as preconditioner and, where that takes more rounds than a factorisation of
+    /// [what lies on the slots](super::slots) would, with its factor from then on.
+    fn columns(
+        &mut self,
+        rows: &Rows<'_>,
+        clipped: &mut Clipped<'_>,
+        gradients: &mut ConjugateGradients,
+        beta: &mut [f64],
+        (delta, tolerance): (f64, f64),
+        driver: &mut Driver<'_>,
+    ) {
+        let mut preconditioner =
+            std::mem::replace(&mut self.preconditioner, Preconditioner::OnlyDiagonal);
+        let right = gradients.residual.clone();
+        loop {
+            gradients.residual.copy_from_slice(&right);
+            let most = match &mut preconditioner {
+                Preconditioner::Diagonal => PATIENCE,
+                Preconditioner::Either(slots) => slots.rounds_worth.clamp(PATIENCE, MOST_CONJUGATE),
+                Preconditioner::Factor(slots) => {
+                    let linear = Linearised {
+                        inverses: &self.inverses,
+                        squares: &self.squares,
+                        lift: &self.lift,
+                        heights: &self.heights,
+                    };
+                    if slots.factor(rows, &linear, &clipped.free, &gradients.diagonal) {
+                        let limits = (tolerance, MOST_CONJUGATE);
+                        let times = |v: &[f64], out: &mut [f64]| {
+                            self.times(rows, clipped, delta, v, out, driver)
+                        };
+                        let by_factor = |r: &[f64], out: &mut [f64]| slots.precondition(r, out);
+                        gradients.solve_by(beta, limits, times, by_factor);
+                        break;
+                    }
+                    MOST_CONJUGATE
+                }
+                Preconditioner::OnlyDiagonal => MOST_CONJUGATE,
+            };
+            let times =
+                |v: &[f64], out: &mut [f64]| self.times(rows, clipped, delta, v, out, driver);
+            let solved = gradients.solve(beta, (tolerance, most), times);
+            if solved || most == MOST_CONJUGATE || !driver.alive() {
+                break;
+            }
+            let (mdp, support) = (rows.setting.mdp, rows.setting.support);
+            preconditioner = match preconditioner {
+                Preconditioner::Diagonal => Slots::new(mdp, support)
+                    .map_or(Preconditioner::OnlyDiagonal, |slots| {
+                        Preconditioner::Either(Box::new(slots))
+                    }),
+                Preconditioner::Either(slots) => Preconditioner::Factor(slots),
+                other => other,
+            };
+        }
+        self.preconditioner = preconditioner;
+    }
+
+    /// The columns' system times `v`; false if the solve is to stop.
+    fn times(
+        &mut self,
+        rows: &Rows<'_>,
+        clipped: &mut Clipped<'_>,
+        delta: f64,
+        v: &[f64],
+        out: &mut [f64],
+        driver: &mut Driver<'_>,
+    ) -> bool {
+        if !driver.alive() {
+            return false;
+        }
+        self.follow(rows, clipped, v);
+        self.spread(rows, clipped, out);
+        let counts = &clipped.columns.counts;
+        update(out, |t, x| x + damped(counts[t], delta) * v[t]);
+        true
     }
 
     /// Differentiates every row, and finds the system's diagonal.
