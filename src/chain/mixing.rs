@@ -10,8 +10,8 @@
 //! A few promising start states are followed first: the largest time at which one of them is
 //! still too far, plus one, is a lower bound. Up to [`EXACT_LIMIT`] states all rows of that
 //! power are then checked, and where some are still too far the search gallops on with
-//! squared powers. The answer is exact but for rounding. Beyond that size the lower bound is
-//! returned, and named as one.
+//! squared powers. The answer is exact but for rounding. Beyond that size, or where galloping
+//! takes too long, the lower bound is returned, and named as one.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -29,6 +29,8 @@ const ROWS: usize = 64;
 const FOLLOW: usize = 400_000_000;
 /// Memory for squared powers in bytes.
 const POWERS: usize = 1_200_000_000;
+/// Multiplications for galloping: ten seconds' work on two cores. Where memory ends the doubling of strides, chains that hardly mix would take for ever.
+const GALLOP: f64 = 3e11;
 /// Longest mixing time told from an infinite one.
 const LONGEST: u64 = 1 << 52;
 
@@ -104,6 +106,7 @@ pub fn mixing_time(
         d: &long_run.distribution,
         norm,
         threshold,
+        gallop: GALLOP,
     };
     let bound = search.lower_bound();
     if chain.n_states() > EXACT_LIMIT {
@@ -117,6 +120,7 @@ struct Search<'a> {
     d: &'a [f64],
     norm: MixingNorm,
     threshold: f64,
+    gallop: f64,
 }
 
 impl Search<'_> {
@@ -214,14 +218,17 @@ impl Search<'_> {
         let mut strides = vec![one];
         let mut trial = vec![0.0; n * n];
         let mut j = 0;
+        let mut spent = 0.0;
         loop {
+            // a product, and mostly a square
+            spent += 2.0 * (n as f64).powi(3);
             self.advance(&power, j, &strides, &mut trial);
             if self.is_mixed(&trial) {
                 break;
             }
             std::mem::swap(&mut power, &mut trial);
             t += 1 << j;
-            if t > LONGEST {
+            if t > LONGEST || spent > self.gallop {
                 return MixingTime::LowerBound(t);
             }
             if j + 1 < room && j < 51 {
@@ -340,4 +347,44 @@ fn renormalise(n: usize, matrix: &mut [f64]) {
         let sum: f64 = row.iter().sum();
         row.iter_mut().for_each(|p| *p /= sum);
     });
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::model::{Mdp, Policy};
+
+    /// Two states that are hardly ever left: what was seen by the time the work is spent is a lower bound of what more work finds.
+    #[test]
+    fn galloping_ends_when_its_work_is_spent() {
+        let mdp = Mdp::from_fn(2, 1, |s, _, next| {
+            next.extend([(s, 1.0 - 1e-9), (1 - s, 1e-9)]);
+            true
+        })
+        .unwrap();
+        let chain = mdp.chain(&Policy::uniform(&mdp));
+        let with = |gallop: f64| {
+            let search = Search {
+                chain: &chain,
+                d: &[0.5, 0.5],
+                norm: MixingNorm::TotalVariation,
+                threshold: 0.25,
+                gallop,
+            };
+            search.from(1)
+        };
+        let MixingTime::Exact(exact) = with(GALLOP) else {
+            panic!("{:?}", with(GALLOP));
+        };
+        // (1 - 2e-9)^t <= 1/2
+        assert!(
+            (exact as f64 / (0.5e9 * 2f64.ln()) - 1.0).abs() < 1e-6,
+            "{exact}"
+        );
+        let MixingTime::LowerBound(seen) = with(100.0) else {
+            panic!("{:?}", with(100.0));
+        };
+        assert!(1 < seen && seen < exact, "{seen}");
+    }
 }
