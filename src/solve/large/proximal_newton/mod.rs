@@ -6,7 +6,7 @@
 //! converges ever faster as $\mu_k$ falls (Rockafellar 1976). Its dual has one multiplier
 //! per row and column of $U$ and is smooth, so that a handful of Newton steps solve it
 //! ([`system`], [`newton`]), at $O(\text{nnz} + S)$ memory and with all rows independent of each other
-//! ([`row`]). Gradients take a number of steps that grows with the conditioning of the distance,
+//! ([`row`]); on long chains they need the help of a sparse factor ([`slots`]). Gradients take a number of steps that grows with the conditioning of the distance,
 //! which is about $S$: mass missing in one column costs its square divided by $S$ when spread
 //! over the column, but its square when kept in one entry.
 //!
