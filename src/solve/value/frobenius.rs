@@ -52,11 +52,21 @@ impl<'a> Evaluator<'a> {
     /// Projects $M(\text{policy})$ and keeps the residual $G = U - M$. Returns
     /// $\|G\|_F^2$. `policy` may lie outside $\Delta_\xi$ (an extrapolated point).
     pub fn project(&mut self, policy: &[f64], tolerance: f64, steps: usize) -> f64 {
+        self.project_while(policy, (tolerance, steps), &mut || true)
+    }
+
+    /// The same as long as it may `go_on`.
+    pub(in crate::solve) fn project_while(
+        &mut self,
+        policy: &[f64],
+        limits: (f64, usize),
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> f64 {
         let (mass, share) = (&mut self.mass, &mut self.share);
         self.support.assemble(self.mdp, policy, mass, share);
         let n = share.len() as f64;
         share.iter_mut().for_each(|x| *x /= n);
-        self.violation = self.projection.project(mass, share, tolerance, steps);
+        self.violation = self.projection.project(mass, share, limits, go_on);
         self.squared = self.measure();
         self.squared
     }

@@ -83,13 +83,14 @@ impl<'a> Projection<'a> {
     }
 
     /// Projects $M$, starting from the multipliers at hand, until no row or column sum is off by
-    /// more than `tolerance`. Returns the violation reached.
+    /// more than `tolerance`, in at most so many steps and as long as it may `go_on`, which is asked at every product. Returns the
+    /// violation reached.
     pub(super) fn project(
         &mut self,
         mass: &[f64],
         share: &[f64],
-        tolerance: f64,
-        most: usize,
+        (tolerance, most): (f64, usize),
+        go_on: &mut dyn FnMut() -> bool,
     ) -> f64 {
         let finite = |v: &[f64]| v.iter().sum::<f64>().is_finite();
         if !(finite(&self.alpha) && finite(&self.beta)) {
@@ -104,13 +105,13 @@ impl<'a> Projection<'a> {
         let mut damping = 1e-3f64;
         let mut stuck = 0;
         for _ in 0..most {
-            if violation <= tolerance || stuck > MOST_STUCK || !violation.is_finite() {
+            if violation <= tolerance || stuck > MOST_STUCK || !violation.is_finite() || !go_on() {
                 break;
             }
             // directions become more accurate as the violation falls: the last steps converge faster than linearly
             let forcing = (0.1 * violation).clamp(1e-9, 0.1);
-            self.direction(damping.min(violation), forcing);
-            let size = self.search(MOST_LOOKS, || true, |this| this.evaluate(mass, share));
+            self.direction(damping.min(violation), forcing, go_on);
+            let size = self.search(MOST_LOOKS, &mut *go_on, |this| this.evaluate(mass, share));
             if self.rein_in() {
                 self.evaluate(mass, share);
             }
@@ -153,7 +154,7 @@ impl<'a> Projection<'a> {
 
     /// Newton's direction, from
     /// $(C + \delta - N^\top (R + \delta)^{-1} N)\, d\beta = 1 - \text{columns} - N^\top (R + \delta)^{-1} (1 - \text{rows})$.
-    fn direction(&mut self, delta: f64, tolerance: f64) {
+    fn direction(&mut self, delta: f64, tolerance: f64, go_on: &mut dyn FnMut() -> bool) {
         let Projection {
             clipped,
             line,
@@ -180,7 +181,7 @@ impl<'a> Projection<'a> {
             clipped.transpose_times(by_row, on_slots, out);
             let counts = &clipped.columns.counts;
             update(out, |t, x| damped(counts[t], delta) * v[t] - x);
-            true
+            go_on()
         });
         clipped.times(&line.beta, by_row);
         let rows = &clipped.rows;

@@ -45,6 +45,8 @@ const MOST_PROXIMAL: usize = 500;
 const PATIENCE: usize = 12;
 /// Newton steps of the projection that a policy's value is read from, as in `solve/distance/frobenius.rs`.
 const MOST_PROJECTION: usize = 300;
+/// Products that it may still take once the solve is to stop: what was found is to have a value, if a rough one.
+const GRACE: usize = 100;
 
 /// The steps, with what is needed to judge them.
 pub(in crate::solve) struct ProximalNewton<'a> {
@@ -98,13 +100,14 @@ impl<'a> ProximalNewton<'a> {
 
     /// The policy at hand, judged. The bound comes from the system's own multipliers, which belong to the proximal
     /// step, or from those of the policy's accurate projection, which its objective comes from.
-    fn judge(&mut self, driver: &Driver<'_>) -> Candidate {
+    fn judge(&mut self, driver: &mut Driver<'_>) -> Candidate {
         let (projection, dual) = (&mut self.evaluator.projection, &self.system.dual);
         projection.alpha.copy_from_slice(&dual.alpha);
         projection.beta.copy_from_slice(&dual.beta);
-        let own = self.project(f64::INFINITY, 0);
+        let own = self.project(f64::INFINITY, 0, driver);
         let wanted = driver.wanted(driver.best().objective.min(own.objective));
-        let exact = self.project((1e-4 * wanted).clamp(1e-13, 1e-8), MOST_PROJECTION);
+        let tolerance = (1e-4 * wanted).clamp(1e-13, 1e-8);
+        let exact = self.project(tolerance, MOST_PROJECTION, driver);
         Candidate {
             policy: self.system.rows.policy.clone(),
             objective: exact.objective,
@@ -113,9 +116,16 @@ impl<'a> ProximalNewton<'a> {
         }
     }
 
-    fn project(&mut self, tolerance: f64, most: usize) -> Evaluation {
+    fn project(&mut self, tolerance: f64, most: usize, driver: &mut Driver<'_>) -> Evaluation {
         let evaluator = &mut self.evaluator;
-        evaluator.project(&self.system.rows.policy, tolerance, most);
+        let mut left = GRACE;
+        let mut go_on = || {
+            driver.alive() || {
+                left = left.saturating_sub(1);
+                left > 0
+            }
+        };
+        evaluator.project_while(&self.system.rows.policy, (tolerance, most), &mut go_on);
         evaluator.descent(&mut self.descent);
         evaluator.certify(self.xi, &self.descent)
     }
