@@ -17,13 +17,12 @@ mod pattern;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::ldlt;
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
-use faer::prelude::ReborrowMut;
-use faer::sparse::SparseColMat;
 use faer::sparse::linalg::SupernodalThreshold;
 use faer::sparse::linalg::cholesky::{
     CholeskySymbolicParams, LdltRef, SymbolicCholesky, SymbolicCholeskyRaw,
     factorize_symbolic_cholesky,
 };
+use faer::sparse::{SparseColMatRef, SymbolicSparseColMat};
 use faer::{Accum, Conj, Mat, MatMut, MatRef, Par, Side};
 use pattern::{pattern, widest_level};
 
@@ -48,30 +47,29 @@ const DROPPED: f64 = 1e100;
 pub(crate) struct CliqueMatrix {
     offsets: Vec<usize>,
     members: Vec<u32>,
+    /// The lower triangle, column by column: of all cells, or of those in the sparse pattern.
+    values: Vec<f64>,
+    /// Where the diagonal lies among these.
+    diagonal: Vec<usize>,
     /// One over the root of each diagonal entry.
     scale: Vec<f64>,
     /// The pivots' signs: all positive.
     signs: Vec<i8>,
-    storage: Storage,
+    sparse: Option<Sparse>,
+    buffer: MemBuffer,
     right: Mat<f64>,
 }
 
-enum Storage {
-    Dense { matrix: Mat<f64>, buffer: MemBuffer },
-    Sparse(Box<Sparse>),
-}
-
+/// A pattern that stays sparse when it is factored.
 struct Sparse {
     /// For each clique a square of places in the matrix, lower triangle used.
     places: Vec<u32>,
     place_offsets: Vec<usize>,
-    diagonal: Vec<u32>,
-    matrix: SparseColMat<u32, f64>,
+    pattern: SymbolicSparseColMat<u32>,
     symbolic: SymbolicCholesky<u32>,
     /// See [`CliqueMatrix::work`].
     work: f64,
     factor: Vec<f64>,
-    buffer: MemBuffer,
 }
 
 impl CliqueMatrix {
@@ -88,55 +86,56 @@ impl CliqueMatrix {
         let most_work = if n > most_dense {
             f64::INFINITY
         } else {
-            (n as f64).powi(3) / 3.0
+            dense_work(n)
         };
         let sparse = if wide {
             None
         } else {
             Sparse::new(n, &offsets, &members, most_work)
         };
-        let storage = match sparse {
-            Some(sparse) => Storage::Sparse(Box::new(sparse)),
+        let params = Default::default();
+        let scratch = match &sparse {
+            Some(Sparse { symbolic, .. }) => symbolic
+                .factorize_numeric_ldlt_scratch::<f64>(Par::Seq, params)
+                .or(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq)),
             None if n <= most_dense => {
-                let scratch =
-                    ldlt::factor::cholesky_in_place_scratch::<f64>(n, Par::Seq, Default::default());
-                Storage::Dense {
-                    matrix: Mat::zeros(n, n),
-                    buffer: MemBuffer::try_new(scratch).ok()?,
-                }
+                ldlt::factor::cholesky_in_place_scratch::<f64>(n, Par::Seq, Default::default())
             }
             None => return None,
         };
+        // the diagonal comes first in every column of a pattern
+        let pattern = sparse.as_ref().map(|sparse| &sparse.pattern);
+        let first = |j: usize| pattern.map_or(j * n + j, |pattern| pattern.col_range(j).start);
+        let stored = pattern.map_or(n * n, |pattern| pattern.compute_nnz());
         Some(CliqueMatrix {
             offsets,
             members,
+            values: vec![0.0; stored],
+            diagonal: (0..n).map(first).collect(),
             scale: vec![0.0; n],
             signs: vec![1; n],
-            storage,
+            sparse,
+            buffer: MemBuffer::try_new(scratch).ok()?,
             right: Mat::zeros(n, 1),
         })
     }
 
     /// Whether a clique of so many members is added faster as a product of dense rows.
     pub(crate) fn prefers_rows(&self, members: usize) -> bool {
-        members > WIDE && matches!(self.storage, Storage::Dense { .. })
+        members > WIDE && self.sparse.is_none()
     }
 
     /// About how many multiplications one factorisation takes, at the speed of dense ones.
     pub(crate) fn work(&self) -> f64 {
-        match &self.storage {
-            Storage::Dense { .. } => (self.scale.len() as f64).powi(3) / 3.0,
-            Storage::Sparse(sparse) => sparse.work,
-        }
+        let sparse = self.sparse.as_ref();
+        sparse.map_or(dense_work(self.scale.len()), |sparse| sparse.work)
     }
 
     /// The same of a solution with the factor, which waits for memory: each entry of the factor is used twice.
     pub(crate) fn work_of_solution(&self) -> f64 {
-        let entries = match &self.storage {
-            Storage::Dense { matrix, .. } => 0.5 * (matrix.ncols() as f64).powi(2),
-            Storage::Sparse(sparse) => sparse.factor.len() as f64,
-        };
-        2.0 * SPARSE_COST * entries
+        let sparse = self.sparse.as_ref();
+        let entries = sparse.map_or(self.values.len() / 2, |sparse| sparse.factor.len());
+        2.0 * SPARSE_COST * entries as f64
     }
 
     /// The members of a clique, ascending.
@@ -146,49 +145,36 @@ impl CliqueMatrix {
 
     /// The place of the largest diagonal entry of what was assembled, if it is a positive number.
     pub(crate) fn largest_diagonal(&self) -> Option<usize> {
-        let entry = |j: usize| match &self.storage {
-            Storage::Dense { matrix, .. } => matrix[(j, j)],
-            Storage::Sparse(sparse) => sparse.matrix.val()[sparse.diagonal[j] as usize],
-        };
-        let n = self.scale.len();
-        let largest = (0..n).fold(0, |best, j| if entry(j) > entry(best) { j } else { best });
-        (n > 0 && entry(largest) > 0.0 && entry(largest).is_finite()).then_some(largest)
+        let entry = |j: &usize| self.values[self.diagonal[*j]];
+        let largest = (0..self.scale.len()).max_by(|i, j| entry(i).total_cmp(&entry(j)))?;
+        (entry(&largest) > 0.0 && entry(&largest).is_finite()).then_some(largest)
     }
 
     /// All zero.
     pub(crate) fn clear(&mut self) {
-        match &mut self.storage {
-            Storage::Dense { matrix, .. } => {
-                for j in 0..matrix.ncols() {
-                    matrix.col_as_slice_mut(j).fill(0.0);
-                }
-            }
-            Storage::Sparse(sparse) => sparse.matrix.val_mut().fill(0.0),
-        }
+        self.values.fill(0.0);
     }
 
     /// Adds `local`, a row-major square whose entry `[j * width + i]`, $i \ge j$, belongs to members
     /// $i$ and $j$ of clique `s`.
     pub(crate) fn add_clique(&mut self, s: usize, local: &[f64]) {
+        let n = self.scale.len();
         let members = &self.members[self.offsets[s]..self.offsets[s + 1]];
         let width = members.len();
-        match &mut self.storage {
-            Storage::Dense { matrix, .. } => {
-                for (j, &t) in members.iter().enumerate() {
-                    let column = matrix.col_as_slice_mut(t as usize);
-                    for (&u, x) in members[j..].iter().zip(&local[j * width + j..]) {
-                        column[u as usize] += x;
-                    }
+        for (j, &t) in members.iter().enumerate() {
+            let row = j * width + j..(j + 1) * width;
+            let added = local[row.clone()].iter();
+            if let Some(sparse) = &self.sparse {
+                for (&place, x) in sparse.places[sparse.place_offsets[s]..][row]
+                    .iter()
+                    .zip(added)
+                {
+                    self.values[place as usize] += x;
                 }
-            }
-            Storage::Sparse(sparse) => {
-                let places = &sparse.places[sparse.place_offsets[s]..sparse.place_offsets[s + 1]];
-                let values = sparse.matrix.val_mut();
-                for j in 0..width {
-                    let row = j * width + j..(j + 1) * width;
-                    for (&place, x) in places[row.clone()].iter().zip(&local[row]) {
-                        values[place as usize] += x;
-                    }
+            } else {
+                let column = &mut self.values[t as usize * n..][..n];
+                for (&u, x) in members[j..].iter().zip(added) {
+                    column[u as usize] += x;
                 }
             }
         }
@@ -196,57 +182,30 @@ impl CliqueMatrix {
 
     /// Adds to the diagonal.
     pub(crate) fn add_diagonal(&mut self, extra: &[f64]) {
-        match &mut self.storage {
-            Storage::Dense { matrix, .. } => {
-                for (j, x) in extra.iter().enumerate() {
-                    matrix.col_as_slice_mut(j)[j] += x;
-                }
-            }
-            Storage::Sparse(sparse) => {
-                let values = sparse.matrix.val_mut();
-                for (&place, x) in sparse.diagonal.iter().zip(extra) {
-                    values[place as usize] += x;
-                }
-            }
+        for (&place, x) in self.diagonal.iter().zip(extra) {
+            self.values[place] += x;
         }
     }
 
     /// The diagonal alone, all zero.
     pub(crate) fn clear_diagonal(&mut self) {
-        match &mut self.storage {
-            Storage::Dense { matrix, .. } => {
-                for j in 0..matrix.ncols() {
-                    matrix.col_as_slice_mut(j)[j] = 0.0;
-                }
-            }
-            Storage::Sparse(sparse) => {
-                let values = sparse.matrix.val_mut();
-                for &place in &sparse.diagonal {
-                    values[place as usize] = 0.0;
-                }
-            }
+        for &place in &self.diagonal {
+            self.values[place] = 0.0;
         }
     }
 
     /// Doubles one entry of the diagonal and returns what was added.
     pub(crate) fn double_diagonal(&mut self, j: usize) -> f64 {
-        let entry = match &mut self.storage {
-            Storage::Dense { matrix, .. } => &mut matrix.col_as_slice_mut(j)[j],
-            Storage::Sparse(sparse) => &mut sparse.matrix.val_mut()[sparse.diagonal[j] as usize],
-        };
-        let added = *entry;
-        *entry += added;
+        let added = self.values[self.diagonal[j]];
+        self.values[self.diagonal[j]] += added;
         added
     }
 
     /// Adds `sign` times $X^\top X$ for the rows of $X$ that stand one after the other in `rows`.
     /// Dense storage only.
     pub(crate) fn add_product(&mut self, rows: &[f64], sign: f64) {
-        let n = self.scale.len();
-        if let Storage::Dense { matrix, .. } = &mut self.storage
-            && !rows.is_empty()
-        {
-            accumulate(matrix.as_mut(), rows, n, sign);
+        if !rows.is_empty() {
+            add_product(&mut self.values, rows, self.scale.len(), sign);
         }
     }
 
@@ -254,102 +213,75 @@ impl CliqueMatrix {
     /// Pivots of the scaled matrix below `least` are taken for rounding.
     pub(crate) fn factor(&mut self, least: f64) -> bool {
         let n = self.scale.len();
+        for (scale, &place) in self.scale.iter_mut().zip(&self.diagonal) {
+            *scale = inverse_root(self.values[place]);
+        }
+        if self.scale.iter().any(|x| x.is_nan()) {
+            return false;
+        }
+        for (j, own) in self.scale.iter().enumerate() {
+            if let Some(Sparse { pattern, .. }) = &self.sparse {
+                let column = pattern.col_range(j);
+                let rows = &pattern.row_idx()[column.clone()];
+                for (x, &i) in self.values[column].iter_mut().zip(rows) {
+                    *x *= own * self.scale[i as usize];
+                }
+            } else {
+                let column = self.values[j * n + j..(j + 1) * n].iter_mut();
+                for (x, scale) in column.zip(&self.scale[j..]) {
+                    *x *= own * scale;
+                }
+            }
+            // an unknown without an equation stays at zero
+            if *own == 0.0 {
+                self.values[self.diagonal[j]] = 1.0;
+            }
+        }
         // L D L' and not L L': of the latter faer 0.24 leaves a replaced pivot out of the factor's diagonal
         let regularization = ldlt::factor::LdltRegularization {
             dynamic_regularization_signs: Some(&self.signs[..]),
             dynamic_regularization_delta: DROPPED,
             dynamic_regularization_epsilon: least,
         };
-        match &mut self.storage {
-            Storage::Dense { matrix, buffer } => {
-                for j in 0..n {
-                    self.scale[j] = inverse_root(matrix[(j, j)]);
-                }
-                if self.scale.iter().any(|x| x.is_nan()) {
-                    return false;
-                }
-                for j in 0..n {
-                    let own = self.scale[j];
-                    let column = matrix.col_as_slice_mut(j);
-                    for (x, scale) in column[j..].iter_mut().zip(&self.scale[j..]) {
-                        *x *= own * scale;
-                    }
-                    // an unknown without an equation stays at zero
-                    if own == 0.0 {
-                        column[j] = 1.0;
-                    }
-                }
-                ldlt::factor::cholesky_in_place(
-                    matrix.as_mut(),
+        let stack = MemStack::new(&mut self.buffer);
+        if let Some(sparse) = &mut self.sparse {
+            let matrix = SparseColMatRef::new(sparse.pattern.as_ref(), &self.values);
+            let lower = Side::Lower;
+            let (factor, params) = (&mut sparse.factor, Default::default());
+            let symbolic = &sparse.symbolic;
+            symbolic
+                .factorize_numeric_ldlt(
+                    factor,
+                    matrix,
+                    lower,
                     regularization,
                     Par::Seq,
-                    MemStack::new(buffer),
-                    Default::default(),
+                    stack,
+                    params,
                 )
                 .is_ok()
-            }
-            Storage::Sparse(sparse) => {
-                let values = sparse.matrix.val();
-                for (scale, &place) in self.scale.iter_mut().zip(&sparse.diagonal) {
-                    *scale = inverse_root(values[place as usize]);
-                }
-                if self.scale.iter().any(|x| x.is_nan()) {
-                    return false;
-                }
-                let (symbolic, values) = sparse.matrix.parts_mut();
-                for j in 0..n {
-                    let range = symbolic.col_range(j);
-                    for (x, &i) in values[range.clone()]
-                        .iter_mut()
-                        .zip(&symbolic.row_idx()[range])
-                    {
-                        *x *= self.scale[j] * self.scale[i as usize];
-                    }
-                }
-                for (&place, scale) in sparse.diagonal.iter().zip(&self.scale) {
-                    if *scale == 0.0 {
-                        values[place as usize] = 1.0;
-                    }
-                }
-                sparse
-                    .symbolic
-                    .factorize_numeric_ldlt::<f64>(
-                        &mut sparse.factor,
-                        sparse.matrix.as_ref(),
-                        Side::Lower,
-                        regularization,
-                        Par::Seq,
-                        MemStack::new(&mut sparse.buffer),
-                        Default::default(),
-                    )
-                    .is_ok()
-            }
+        } else {
+            let matrix = MatMut::from_column_major_slice_mut(&mut self.values, n, n);
+            let params = Default::default();
+            ldlt::factor::cholesky_in_place(matrix, regularization, Par::Seq, stack, params).is_ok()
         }
     }
 
     /// Solves with the last factor, in place.
     pub(crate) fn solve(&mut self, x: &mut [f64]) {
+        let n = self.scale.len();
         for (i, (x, scale)) in x.iter().zip(&self.scale).enumerate() {
             self.right[(i, 0)] = x * scale;
         }
-        match &mut self.storage {
-            Storage::Dense { matrix, buffer } => ldlt::solve::solve_in_place_with_conj(
-                matrix.as_ref(),
-                matrix.diagonal(),
-                Conj::No,
-                self.right.as_mut(),
-                Par::Seq,
-                MemStack::new(buffer),
-            ),
-            Storage::Sparse(sparse) => {
-                LdltRef::<'_, u32, f64>::new(&sparse.symbolic, &sparse.factor)
-                    .solve_in_place_with_conj(
-                        Conj::No,
-                        self.right.rb_mut(),
-                        Par::Seq,
-                        MemStack::new(&mut sparse.buffer),
-                    );
-            }
+        let right = self.right.as_mut();
+        let stack = MemStack::new(&mut self.buffer);
+        if let Some(sparse) = &self.sparse {
+            LdltRef::<'_, u32, f64>::new(&sparse.symbolic, &sparse.factor)
+                .solve_in_place_with_conj(Conj::No, right, Par::Seq, stack);
+        } else {
+            let factor = MatRef::from_column_major_slice(&self.values, n, n);
+            let pivots = factor.diagonal();
+            ldlt::solve::solve_in_place_with_conj(factor, pivots, Conj::No, right, Par::Seq, stack);
         }
         for (i, (x, scale)) in x.iter_mut().zip(&self.scale).enumerate() {
             *x = self.right[(i, 0)] * scale;
@@ -357,17 +289,12 @@ impl CliqueMatrix {
     }
 }
 
-/// Adds `sign` times $X^\top X$ to the upper half of a row-major square, $X$ having rows of `width` numbers.
+/// Adds `sign` times $X^\top X$ to the upper half of a row-major square, which is the lower half of one by columns, $X$ having
+/// rows of `width` numbers.
 pub(crate) fn add_product(square: &mut [f64], rows: &[f64], width: usize, sign: f64) {
-    let square = MatMut::from_column_major_slice_mut(square, width, width);
-    accumulate(square, rows, width, sign);
-}
-
-/// The same to the lower half of a matrix whose columns follow each other.
-fn accumulate(matrix: MatMut<'_, f64>, rows: &[f64], width: usize, sign: f64) {
     let left = MatRef::from_column_major_slice(rows, width, rows.len() / width);
     matmul(
-        matrix,
+        MatMut::from_column_major_slice_mut(square, width, width),
         BlockStructure::TriangularLower,
         Accum::Add,
         left,
@@ -405,13 +332,18 @@ fn inverse_root(x: f64) -> f64 {
     }
 }
 
+/// Multiplications of a dense factorisation.
+fn dense_work(n: usize) -> f64 {
+    (n as f64).powi(3) / 3.0
+}
+
 impl Sparse {
     /// Nothing where a factorisation would take more than `most_work` multiplications at the speed of dense ones, or too much memory.
     fn new(n: usize, offsets: &[usize], members: &[u32], most_work: f64) -> Option<Self> {
         let mut place_offsets = vec![0usize];
         for w in offsets.windows(2) {
             // every clique is eliminated densely at last
-            if BLOCK_COST * ((w[1] - w[0]) as f64).powi(3) / 3.0 > most_work {
+            if BLOCK_COST * dense_work(w[1] - w[0]) > most_work {
                 return None;
             }
             let total = place_offsets[place_offsets.len() - 1] + (w[1] - w[0]).pow(2);
@@ -423,16 +355,15 @@ impl Sparse {
         if widest_level(n, members, offsets) > WIDEST {
             return None;
         }
-        let (pattern, places, diagonal) = pattern(n, members, offsets, &place_offsets);
+        let (pattern, places) = pattern(n, members, offsets, &place_offsets);
         let stored = pattern.compute_nnz();
         // what the matrix holds, its factor does, too; and no columns of that many numbers take less than all of one length
         let length = stored as f64 / n as f64;
         if stored > MOST_FILL || length * length * n as f64 > most_work {
             return None;
         }
-        let matrix = SparseColMat::new(pattern, vec![0.0; stored]);
         let symbolic = factorize_symbolic_cholesky(
-            matrix.symbolic(),
+            pattern.as_ref(),
             Side::Lower,
             Default::default(),
             CholeskySymbolicParams {
@@ -445,16 +376,11 @@ impl Sparse {
         if symbolic.len_val() > MOST_FILL || work > most_work {
             return None;
         }
-        let request = symbolic
-            .factorize_numeric_ldlt_scratch::<f64>(Par::Seq, Default::default())
-            .or(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq));
         Some(Sparse {
             places,
             place_offsets,
-            diagonal,
-            matrix,
+            pattern,
             factor: vec![0.0; symbolic.len_val()],
-            buffer: MemBuffer::try_new(request).ok()?,
             work,
             symbolic,
         })
