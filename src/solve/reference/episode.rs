@@ -20,37 +20,30 @@ pub(in crate::solve) fn solve(
     let share = 1.0 / steps as f64;
     let mut program = Program::default();
     let flow = program.variables(pairs * steps, 0.0);
-    let arrivals = super::arrivals(mdp, 0..pairs, 0);
+    let arrivals = super::arrivals(mdp, 0..pairs, flow);
     for t in 0..steps {
         let at = |pair: usize| flow + t * pairs + pair;
-        for s in 0..n {
-            let own = mdp.pairs(s).map(|pair| (at(pair), 1.0));
-            if t == 0 {
-                program.equal(own, mdp.start()[s]);
-            } else {
-                let before = arrivals[s].iter();
-                let before = before.map(|&(pair, p)| (at(pair) - pairs, -p));
-                program.equal(own.chain(before), 0.0);
-            }
-            // omega_t(s,a) >= xi d_t(s)
-            for pair in mdp.pairs(s) {
-                let others = mdp.pairs(s).map(|other| {
-                    let own = if other == pair { -1.0 } else { 0.0 };
-                    (at(other), episode.xi + own)
-                });
-                program.at_most(others.filter(|(_, v)| *v != 0.0), 0.0);
-            }
-        }
+        // what leaves a state is what came there a step earlier
+        program.equal((0..n).map(|s| {
+            let before = if t == 0 { &[][..] } else { &arrivals[s] };
+            let before = before
+                .iter()
+                .map(move |(pair, p)| (pair + t * pairs - pairs, -p));
+            let own = mdp.pairs(s).map(move |pair| (at(pair), 1.0));
+            let started = if t == 0 { mdp.start()[s] } else { 0.0 };
+            (own.chain(before), started)
+        }));
+        super::least_shares(&mut program, mdp, episode.xi, at(0));
     }
     let average = program.variables(n, 0.0);
+    let visits =
+        |s: usize| (0..steps).flat_map(move |t| mdp.pairs(s).map(move |pair| t * pairs + pair));
+    program.equal((0..n).map(|s| {
+        let visits = visits(s).map(|k| (flow + k, share));
+        (visits.chain([(average + s, -1.0)]), 0.0)
+    }));
     for s in (0..n).filter(|&s| reached[s]) {
-        let visits = (0..steps).flat_map(|t| mdp.pairs(s).map(move |pair| t * pairs + pair));
-        let visits = visits.map(|k| (flow + k, share));
-        program.equal(visits.chain([(average + s, -1.0)]), 0.0);
         program.entropy(average + s, -1.0);
-    }
-    for s in (0..n).filter(|&s| !reached[s]) {
-        program.equal([(average + s, 1.0)], 0.0);
     }
     let answer = program.solve(driver)?;
     let averages = answer.x[average..average + n].iter().zip(reached);

@@ -1,6 +1,11 @@
 //! A cone program written row by row, handed to Clarabel.
 
+use std::ops::Range;
+
 use clarabel::algebra::CscMatrix;
+use clarabel::solver::SupportedConeT::{
+    ExponentialConeT, NonnegativeConeT, SecondOrderConeT, ZeroConeT,
+};
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus, SupportedConeT};
 
 use crate::error::{Error, Result};
@@ -13,47 +18,24 @@ const TOLERANCE: f64 = 1e-11;
 /// A term $a_j x_j$ of a row: the variable's number $j$ and its coefficient.
 pub(super) type Term = (usize, f64);
 
-/// `minimise cost . x` subject to equations, inequalities, and rows that lie in other cones.
+/// `minimise cost . x` subject to rows $a x + \text{slack} = b$, their slacks in cones.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     cost: Vec<f64>,
-    equal: Rows,
-    at_most: Rows,
-    conic: Rows,
-    /// The cones of the rows `conic`, in their order.
-    cones: Vec<SupportedConeT<f64>>,
-}
-
-/// Rows $a x + \text{slack} = b$, the slack in a cone.
-#[derive(Debug, Default)]
-struct Rows {
+    /// Row, column and value of every entry of $a$.
     rows: Vec<usize>,
     columns: Vec<usize>,
     values: Vec<f64>,
     right: Vec<f64>,
+    /// The cones of the rows, in their order.
+    cones: Vec<SupportedConeT<f64>>,
 }
 
-impl Rows {
-    /// Adds a row; returns its number.
-    fn push(&mut self, terms: impl IntoIterator<Item = Term>, right: f64) -> usize {
-        let row = self.right.len();
-        for (column, value) in terms {
-            self.rows.push(row);
-            self.columns.push(column);
-            self.values.push(value);
-        }
-        self.right.push(right);
-        row
-    }
-}
-
-/// What came back: the point, and one multiplier per row of each kind.
+/// What came back: the point, and one multiplier per row.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) x: Vec<f64>,
-    pub(super) equal: Vec<f64>,
-    pub(super) at_most: Vec<f64>,
-    pub(super) conic: Vec<f64>,
+    pub(super) multipliers: Vec<f64>,
 }
 
 impl Program {
@@ -71,64 +53,82 @@ impl Program {
         }
     }
 
-    /// `terms . x = right`; returns the row's number among the equations.
-    pub(super) fn equal(&mut self, terms: impl IntoIterator<Item = Term>, right: f64) -> usize {
-        self.equal.push(terms, right)
-    }
-
-    /// `terms . x <= right`; returns the row's number among the inequalities.
-    pub(super) fn at_most(&mut self, terms: impl IntoIterator<Item = Term>, right: f64) -> usize {
-        self.at_most.push(terms, right)
-    }
-
-    /// The Euclidean norm of the vector whose components are `terms . x` is at most `length`.
-    pub(super) fn norm(&mut self, length: usize, components: impl IntoIterator<Item = Vec<Term>>) {
-        let first = self.conic.push([(length, -1.0)], 0.0);
-        for terms in components {
-            let negated = terms.into_iter().map(|(j, v)| (j, -v));
-            self.conic.push(negated, 0.0);
+    /// Adds rows whose slacks lie in one cone; returns their numbers.
+    fn add<T: IntoIterator<Item = Term>>(
+        &mut self,
+        rows: impl IntoIterator<Item = (T, f64)>,
+        cone: impl Fn(usize) -> SupportedConeT<f64>,
+    ) -> Range<usize> {
+        let first = self.right.len();
+        for (terms, right) in rows {
+            for (column, value) in terms {
+                self.rows.push(self.right.len());
+                self.columns.push(column);
+                self.values.push(value);
+            }
+            self.right.push(right);
         }
-        let size = self.conic.right.len() - first;
-        self.cones.push(SupportedConeT::SecondOrderConeT(size));
+        let added = first..self.right.len();
+        if !added.is_empty() {
+            self.cones.push(cone(added.len()));
+        }
+        added
+    }
+
+    /// `terms . x = right` for every `(terms, right)`; returns the rows' numbers.
+    pub(super) fn equal<T: IntoIterator<Item = Term>>(
+        &mut self,
+        rows: impl IntoIterator<Item = (T, f64)>,
+    ) -> Range<usize> {
+        self.add(rows, ZeroConeT)
+    }
+
+    /// `terms . x <= right` for every `(terms, right)`; returns the rows' numbers.
+    pub(super) fn at_most<T: IntoIterator<Item = Term>>(
+        &mut self,
+        rows: impl IntoIterator<Item = (T, f64)>,
+    ) -> Range<usize> {
+        self.add(rows, NonnegativeConeT)
+    }
+
+    /// The Euclidean norm of the vector whose components are `-terms . x` is at most `length`; returns the components' rows.
+    pub(super) fn norm(
+        &mut self,
+        length: usize,
+        components: impl IntoIterator<Item = Vec<Term>>,
+    ) -> Range<usize> {
+        let rows = std::iter::once(vec![(length, -1.0)]).chain(components);
+        let rows = self.add(rows.map(|terms| (terms, 0.0)), SecondOrderConeT);
+        rows.start + 1..rows.end
     }
 
     /// A new variable of the given cost that is at most $-x \ln x$, through the cone $\{(h, x, 1): x e^{h/x} \le 1\}$.
     pub(super) fn entropy(&mut self, x: usize, cost: f64) {
         let height = self.variables(1, cost);
-        self.conic.push([(height, -1.0)], 0.0);
-        self.conic.push([(x, -1.0)], 0.0);
-        self.conic.push([], 1.0);
-        self.cones.push(SupportedConeT::ExponentialConeT());
+        let rows = [
+            (vec![(height, -1.0)], 0.0),
+            (vec![(x, -1.0)], 0.0),
+            (vec![], 1.0),
+        ];
+        self.add(rows, |_| ExponentialConeT());
     }
 
     /// `height >= 1 / x`, through the cone $(h + x)^2 \ge (h - x)^2 + 4$.
     pub(super) fn inverse(&mut self, height: usize, x: usize) {
-        self.conic.push([(height, -1.0), (x, -1.0)], 0.0);
-        self.conic.push([(height, -1.0), (x, 1.0)], 0.0);
-        self.conic.push([], 2.0);
-        self.cones.push(SupportedConeT::SecondOrderConeT(3));
+        let rows = [
+            (vec![(height, -1.0), (x, -1.0)], 0.0),
+            (vec![(height, -1.0), (x, 1.0)], 0.0),
+            (vec![], 2.0),
+        ];
+        self.add(rows, SecondOrderConeT);
     }
 
     /// Runs Clarabel within the driver's time limit. Reduced accuracy is not an error here: the certificate, computed elsewhere
     /// from the model, judges the point.
     pub(super) fn solve(self, driver: &mut Driver<'_>) -> Result<Answer> {
-        let n = self.cost.len();
-        let (n_equal, n_at_most) = (self.equal.right.len(), self.at_most.right.len());
-        let (mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        let mut right: Vec<f64> = Vec::new();
-        for part in [self.equal, self.at_most, self.conic] {
-            rows.extend(part.rows.iter().map(|row| row + right.len()));
-            columns.extend(part.columns);
-            values.extend(part.values);
-            right.extend(part.right);
-        }
-        let matrix = CscMatrix::new_from_triplets(right.len(), n, rows, columns, values);
+        let (n, rows) = (self.cost.len(), self.right.len());
+        let matrix = CscMatrix::new_from_triplets(rows, n, self.rows, self.columns, self.values);
         let quadratic = CscMatrix::zeros((n, n));
-        let mut cones = vec![
-            SupportedConeT::ZeroConeT(n_equal),
-            SupportedConeT::NonnegativeConeT(n_at_most),
-        ];
-        cones.extend(self.cones);
         let settings = DefaultSettings {
             verbose: false,
             time_limit: driver.seconds_left(),
@@ -138,32 +138,23 @@ impl Program {
             max_threads: 1,
             ..DefaultSettings::default()
         };
-        let mut solver =
-            DefaultSolver::new(&quadratic, &self.cost, &matrix, &right, &cones, settings)
-                .map_err(|e| Error::Unsupported(format!("the conic solver refused: {e}")))?;
+        let (cost, right, cones) = (&self.cost, &self.right, &self.cones);
+        let mut solver = DefaultSolver::new(&quadratic, cost, &matrix, right, cones, settings)
+            .map_err(|e| Error::Unsupported(format!("the conic solver refused: {e}")))?;
         solver.solve();
-        driver.count(solver.solution.iterations as usize);
-        let status = solver.solution.status;
-        if matches!(
-            status,
-            SolverStatus::PrimalInfeasible | SolverStatus::DualInfeasible | SolverStatus::Unsolved
-        ) {
-            return Err(Error::Unsupported(format!(
+        let solution = solver.solution;
+        driver.count(solution.iterations as usize);
+        match solution.status {
+            status @ (SolverStatus::PrimalInfeasible
+            | SolverStatus::DualInfeasible
+            | SolverStatus::Unsolved) => Err(Error::Unsupported(format!(
                 "the conic solver found no solution ({status:?}); the probabilities may span \
                  too many orders of magnitude"
-            )));
+            ))),
+            _ => Ok(Answer {
+                x: solution.x,
+                multipliers: solution.z,
+            }),
         }
-        let z = &solver.solution.z;
-        Ok(Answer {
-            x: solver.solution.x.clone(),
-            equal: z[..n_equal].to_vec(),
-            at_most: z[n_equal..n_equal + n_at_most].to_vec(),
-            conic: z[n_equal + n_at_most..].to_vec(),
-        })
     }
-}
-
-/// The multipliers of some rows.
-pub(super) fn pick(multipliers: &[f64], rows: &[usize]) -> Vec<f64> {
-    rows.iter().map(|row| multipliers[*row]).collect()
 }
