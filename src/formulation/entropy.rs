@@ -14,10 +14,11 @@
 //! becomes $\ln \sum_s q_s \exp(\psi_s - V_s)$. And between Dual and State Entropy lie all
 //! $H(d) + \tau \sum_s d_s H(p_s)$ with $0 < \tau < 1$. See [`Target`].
 
-use super::{Formulation, occupancy, simplex};
+use super::{Formulation, occupancy, parameter, simplex};
 use crate::chain::classes::Classes;
 use crate::chain::stationary::long_run;
 use crate::chain::{Chain, entropy};
+use crate::error::Result;
 use crate::model::{Mdp, Policy};
 
 /// Weights of states and of the entropy of actions; the default is the plain formulation.
@@ -33,6 +34,27 @@ impl Target {
     /// Whether it is the plain formulation.
     pub fn is_plain(&self) -> bool {
         self.log_weights.is_empty() && self.actions == 0.0
+    }
+
+    /// Checks the weights against a model; only Dual and State Entropy take any.
+    pub fn validate(&self, mdp: &Mdp, formulation: Formulation) -> Result<()> {
+        let bad = |value: &dyn ToString, problem: &str| {
+            Err(parameter("weights of states", value.to_string(), problem))
+        };
+        let (given, states) = (self.log_weights.len(), mdp.n_states());
+        if !self.is_plain() && !formulation.is_entropy() {
+            return bad(&formulation.name(), "only dual and state-entropy take them");
+        }
+        if !(0.0..=1.0).contains(&self.actions) {
+            return bad(&self.actions, "that of actions lies between 0 and 1");
+        }
+        if given > 0 && given != states {
+            return bad(&given, &format!("{states}, one per state, are needed"));
+        }
+        match self.log_weights.iter().find(|w| !w.is_finite()) {
+            Some(weight) => bad(weight, "must be positive and finite"),
+            None => Ok(()),
+        }
     }
 
     /// $\ln q_s$.

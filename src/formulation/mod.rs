@@ -173,7 +173,7 @@ impl Problem {
 }
 
 /// A parameter that is not what it must be.
-fn parameter(name: &str, value: impl ToString, problem: impl Into<String>) -> Error {
+pub(crate) fn parameter(name: &str, value: impl ToString, problem: impl Into<String>) -> Error {
     Error::Parameter {
         name: name.to_owned(),
         value: value.to_string(),

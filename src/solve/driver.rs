@@ -1,9 +1,8 @@
 //! The one loop: clock, observer, best-of, status and the solver's name, for every method.
 
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::{Observer, Options, Progress, Status};
+use super::{Certificate, Observer, Options, Progress, Status};
 
 /// A gap this small is rounding: objectives are sums over all transitions.
 const ROUNDING: f64 = 1e-12;
@@ -59,6 +58,8 @@ pub(super) struct Driver<'a> {
     best: Candidate,
     iterations: usize,
     solver: &'static str,
+    /// Objective and gap that the observer sees while a helping problem is solved.
+    shown: Option<(f64, f64)>,
 }
 
 impl<'a> Driver<'a> {
@@ -81,6 +82,7 @@ impl<'a> Driver<'a> {
             best: first,
             iterations: 0,
             solver: "none",
+            shown: None,
         }
     }
 
@@ -158,10 +160,11 @@ impl<'a> Driver<'a> {
         if self.stopped.is_some() {
             return false;
         }
+        let (objective, gap) = self.shown.unwrap_or((self.best.objective, self.gap()));
         let progress = Progress {
             iteration: self.iterations,
-            objective: self.best.objective,
-            gap: self.gap(),
+            objective,
+            gap,
         };
         if self
             .time_limit
@@ -194,15 +197,6 @@ impl<'a> Driver<'a> {
         self.absolute.max(self.relative * objective.abs())
     }
 
-    /// How the solve ended.
-    pub(super) fn status(&self) -> Status {
-        if self.done() {
-            Status::Optimal
-        } else {
-            self.stopped.unwrap_or(Status::Stalled)
-        }
-    }
-
     /// Seconds left, for solvers that keep their own clock.
     pub(super) fn seconds_left(&self) -> f64 {
         self.time_limit.map_or(1e9, |limit| {
@@ -210,12 +204,27 @@ impl<'a> Driver<'a> {
         })
     }
 
-    pub(super) fn seconds(&self) -> f64 {
-        self.started.elapsed().as_secs_f64()
+    /// How the solve ended.
+    pub(super) fn status(&mut self) -> Status {
+        if self.done() {
+            Status::Optimal
+        } else {
+            // the conic solver keeps a clock of its own, and may have ended because of it
+            self.alive();
+            self.stopped.unwrap_or(Status::Stalled)
+        }
     }
 
-    pub(super) fn iterations(&self) -> usize {
-        self.iterations
+    /// The proof of the policy as it is handed over.
+    pub(super) fn certificate(&mut self, objective: f64) -> Certificate {
+        Certificate {
+            objective,
+            bound: self.best.bound,
+            gap: (self.best.bound - objective).abs(),
+            status: self.status(),
+            iterations: self.iterations,
+            seconds: self.started.elapsed().as_secs_f64(),
+        }
     }
 
     pub(super) fn solver(&self) -> &'static str {
@@ -231,37 +240,16 @@ impl<'a> Driver<'a> {
         first: Candidate,
         solve: impl FnOnce(&mut Driver<'_>) -> T,
     ) -> T {
-        struct Through<'a> {
-            observer: &'a mut dyn Observer,
-            progress: Progress,
-        }
-        impl Observer for Through<'_> {
-            fn on(&mut self, progress: &Progress) -> ControlFlow<()> {
-                self.progress.iteration = progress.iteration;
-                self.observer.on(&self.progress)
-            }
-        }
-        let progress = Progress {
-            iteration: self.iterations,
-            objective: self.best.objective,
-            gap: self.gap(),
-        };
-        let mut through = Through {
-            observer: &mut *self.observer,
-            progress,
-        };
+        let shown = self.shown.unwrap_or((self.best.objective, self.gap()));
         let mut inner = Driver {
             kind,
             absolute: gaps.0,
             relative: gaps.1,
-            max_iterations: self.max_iterations,
-            started: self.started,
-            time_limit: self.time_limit,
-            observer: &mut through,
-            stopped: self.stopped,
+            observer: &mut *self.observer,
             best: first,
-            iterations: self.iterations,
             solver: "none",
+            shown: Some(shown),
+            ..*self
         };
         let found = solve(&mut inner);
         (self.stopped, self.iterations) = (inner.stopped, inner.iterations);

@@ -11,7 +11,6 @@ mod large;
 mod methods;
 mod occupancy;
 mod options;
-mod own;
 mod programs;
 mod reference;
 pub mod value;
@@ -20,13 +19,14 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 use crate::formulation::entropy::Target;
+use crate::formulation::utility::Utility;
 use crate::formulation::visits::Visits;
-use crate::formulation::{Formulation, Problem, simplex};
+use crate::formulation::{Formulation, Problem, parameter, simplex};
 use crate::model::{Mdp, Policy};
 use distance::Task;
 use driver::{Candidate, Driver, Kind};
+use occupancy::Report;
 pub use options::{Options, SolverChoice, TieBreak};
-pub use own::solve_utility;
 
 /// How a solve ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,7 +177,7 @@ pub fn solve_towards(
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
-    check_target(mdp, problem, target)?;
+    target.validate(mdp, problem.formulation)?;
     if Formulation::VISITS.contains(&problem.formulation) {
         let visits = Visits::default();
         return solve_visits(mdp, problem, &visits, options, warm, observer);
@@ -209,13 +209,9 @@ fn find(
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
-    check_named(problem)?;
-    problem.validate(mdp)?;
-    options.validate()?;
-    check_warm(mdp, problem, warm)?;
-    let kind = kind(problem);
+    check(mdp, problem, options, warm)?;
     let first = known(mdp, problem, target, warm);
-    let mut driver = Driver::new(kind, options, first, observer);
+    let mut driver = Driver::new(kind(problem), options, first, observer);
     let task = Task {
         mdp,
         problem,
@@ -229,7 +225,9 @@ fn find(
         Formulation::Frobenius => distance::frobenius::solve(&task, &mut driver)?,
         _ => occupancy::solve(mdp, problem, target, options, warm, &mut driver)?,
     };
-    Ok(solution(mdp, problem, &mut driver, notes, Vec::new()))
+    let limits = Vec::new();
+    let told = Report { notes, limits };
+    Ok(solution(mdp, problem, 0.0, &mut driver, told))
 }
 
 /// [`solve`] with [what is to be visited](crate::formulation::visits): a target, wanted samples, restarts, limits. For
@@ -244,26 +242,89 @@ pub fn solve_visits(
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
     visits.validate(mdp, problem.formulation)?;
-    check_named(problem)?;
     if visits.is_plain() && !Formulation::VISITS.contains(&problem.formulation) {
         return solve(mdp, problem, options, warm, observer);
     }
+    check(mdp, problem, options, warm)?;
+    visit(mdp, problem, visits.restart, options, observer, |driver| {
+        occupancy::visits(mdp, problem, visits, options, driver)
+    })
+}
+
+/// Maximises a concave [`Utility`] of the user's own over what policies that play every action with probability `xi` can
+/// visit, with restarts and limits. The bound is that of the Frank-Wolfe gap: true of every concave function. A function that
+/// proves not to be concave is an error, and so is one whose value is not a number.
+///
+/// ```
+/// use ide3al::formulation::utility::Utility;
+/// use ide3al::formulation::visits::Visits;
+/// use ide3al::solve::{Options, solve_utility};
+/// /// Stay near half of the time in each state.
+/// struct Half;
+/// impl Utility for Half {
+///     fn value(&self, omega: &[f64]) -> f64 {
+///         -(omega[0] + omega[1] - 0.5).powi(2)
+///     }
+///     fn gradient(&self, omega: &[f64], out: &mut [f64]) {
+///         out.fill(0.0);
+///         out[..2].fill(-2.0 * (omega[0] + omega[1] - 0.5));
+///     }
+/// }
+/// let mdp = ide3al::model::Mdp::from_fn(2, 2, |s, a, next| {
+///     next.push(((s + a) % 2, 1.0));
+///     true
+/// })?;
+/// let solution = solve_utility(&mdp, &Half, 0.1, &Visits::default(), &Options::default(), &mut ())?;
+/// assert!(solution.certificate.objective > -1e-7);
+/// # Ok::<(), ide3al::Error>(())
+/// ```
+pub fn solve_utility(
+    mdp: &Mdp,
+    utility: &dyn Utility,
+    xi: f64,
+    visits: &Visits,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Solution> {
+    let problem = Problem {
+        xi,
+        ..Problem::new(Formulation::Own)
+    };
     problem.validate(mdp)?;
     options.validate()?;
-    check_warm(mdp, problem, warm)?;
-    let first = unknown(mdp, problem);
-    let mut options = options.clone();
+    visits.validate(mdp, problem.formulation)?;
+    visit(mdp, &problem, visits.restart, options, observer, |driver| {
+        occupancy::own(mdp, utility, &problem, visits, driver)
+    })
+}
+
+/// Solves for what is to be visited, of which nothing is known before any step.
+fn visit(
+    mdp: &Mdp,
+    problem: &Problem,
+    restart: f64,
+    options: &Options,
+    observer: &mut dyn Observer,
+    solve: impl FnOnce(&mut Driver<'_>) -> Result<Report>,
+) -> Result<Solution> {
+    let worst = if problem.formulation.maximises() {
+        f64::NEG_INFINITY
+    } else {
+        f64::INFINITY
+    };
+    let first = Candidate {
+        policy: Policy::uniform(mdp).probabilities().to_vec(),
+        objective: worst,
+        bound: -worst,
+        dual: Vec::new(),
+    };
+    let mut driver = Driver::new(kind(problem), options, first, observer);
     if problem.formulation.is_relative() {
-        options.relative_tolerance = options.relative_tolerance.max(options.tolerance);
-    }
-    let mut driver = Driver::new(kind(problem), &options, first, observer);
-    if problem.formulation.is_relative() {
+        driver.relative = driver.relative.max(options.tolerance);
         driver.absolute = 0.0;
     }
-    let told = occupancy::visits(mdp, problem, visits, &options, &mut driver)?;
-    let mut solved = solution(mdp, problem, &mut driver, told.notes, told.limits);
-    solved.restart = visits.restart;
-    Ok(solved)
+    let told = solve(&mut driver)?;
+    Ok(solution(mdp, problem, restart, &mut driver, told))
 }
 
 fn kind(problem: &Problem) -> Kind {
@@ -280,54 +341,29 @@ fn kind(problem: &Problem) -> Kind {
 fn solution(
     mdp: &Mdp,
     problem: &Problem,
+    restart: f64,
     driver: &mut Driver<'_>,
-    mut notes: Vec<String>,
-    limits: Vec<LimitReport>,
+    told: Report,
 ) -> Solution {
     let best = driver.best().clone();
-    let gap = (best.objective - best.bound).abs();
-    if !driver.done() {
-        // the conic solver keeps a clock of its own, and may have ended because of it
-        driver.alive();
-    }
-    let status = driver.status();
-    if status == Status::Stalled {
+    let certificate = driver.certificate(best.objective);
+    let mut notes = told.notes;
+    if certificate.status == Status::Stalled {
         notes.push(format!(
-            "no further progress in floating point at gap {gap:.1e}: the policy is as good as the gap \
-             says; very small probabilities or a model that hardly hangs together are the usual cause"
+            "no further progress in floating point at gap {:.1e}: the policy is as good as the gap \
+             says; very small probabilities or a model that hardly hangs together are the usual cause",
+            certificate.gap
         ));
     }
     Solution {
         formulation: problem.formulation,
         policy: Policy::cleaned_within(mdp, problem.xi, best.policy),
-        certificate: Certificate {
-            objective: best.objective,
-            bound: best.bound,
-            gap,
-            status,
-            iterations: driver.iterations(),
-            seconds: driver.seconds(),
-        },
+        certificate,
         dual: best.dual,
         solver: driver.solver(),
-        restart: 0.0,
-        limits,
+        restart,
+        limits: told.limits,
         notes,
-    }
-}
-
-/// Nothing is known before any step but a policy.
-fn unknown(mdp: &Mdp, problem: &Problem) -> Candidate {
-    let worst = if problem.formulation.maximises() {
-        f64::NEG_INFINITY
-    } else {
-        f64::INFINITY
-    };
-    Candidate {
-        policy: Policy::uniform(mdp).probabilities().to_vec(),
-        objective: worst,
-        bound: -worst,
-        dual: Vec::new(),
     }
 }
 
@@ -341,8 +377,7 @@ fn known(mdp: &Mdp, problem: &Problem, target: &Target, warm: Option<&Solution>)
         Formulation::Frobenius => ((2.0 * states).sqrt(), 0.0),
         // a policy that ends in the state that weighs least
         _ => {
-            let least = (0..mdp.n_states()).map(|s| target.log_weight(s));
-            let least = least.fold(0.0, f64::min);
+            let least = target.log_weights.iter().copied().fold(0.0, f64::min);
             (least, target.most(mdp, problem.formulation))
         }
     };
@@ -355,81 +390,29 @@ fn known(mdp: &Mdp, problem: &Problem, target: &Target, warm: Option<&Solution>)
     }
 }
 
-/// A function of the user's own must be given.
-fn check_named(problem: &Problem) -> Result<()> {
+/// Whether all that is asked for makes sense. A warm start must be a solution of the same formulation on a model with the same pairs.
+fn check(mdp: &Mdp, problem: &Problem, options: &Options, warm: Option<&Solution>) -> Result<()> {
     if problem.formulation == Formulation::Own {
         return Err(Error::Unsupported(
             "a utility of one's own is solved by solve_utility, which takes the function".into(),
         ));
     }
-    Ok(())
-}
-
-fn check_target(mdp: &Mdp, problem: &Problem, target: &Target) -> Result<()> {
-    if target.is_plain() {
-        return Ok(());
-    }
-    let log_weights = &target.log_weights;
-    let bad = |value: String, problem: String| {
-        Err(Error::Parameter {
-            name: "weights of states".into(),
-            value,
-            problem,
-        })
-    };
-    if !problem.formulation.is_entropy() {
-        let name = problem.formulation.name();
-        return bad(name.into(), "only dual and state-entropy take them".into());
-    }
-    if !(0.0..=1.0).contains(&target.actions) {
-        return bad(
-            target.actions.to_string(),
-            "that of actions lies between 0 and 1".into(),
-        );
-    }
-    if !log_weights.is_empty() && log_weights.len() != mdp.n_states() {
-        return bad(
-            log_weights.len().to_string(),
-            format!("{}, one per state, are needed", mdp.n_states()),
-        );
-    }
-    match log_weights.iter().find(|w| !w.is_finite()) {
-        Some(weight) => bad(weight.to_string(), "must be positive and finite".into()),
-        None => Ok(()),
-    }
-}
-
-/// A warm start must be a solution of the same formulation on a model with the same pairs.
-fn check_warm(mdp: &Mdp, problem: &Problem, warm: Option<&Solution>) -> Result<()> {
+    problem.validate(mdp)?;
+    options.validate()?;
     let Some(warm) = warm else { return Ok(()) };
-    let bad = |value: String, problem: String| {
-        Err(Error::Parameter {
-            name: "warm start".into(),
-            value,
-            problem,
-        })
-    };
-    if warm.formulation != problem.formulation {
-        return bad(
-            warm.formulation.name().into(),
-            format!(
-                "solves another formulation than {}",
-                problem.formulation.name()
-            ),
-        );
+    let bad = |value: &str, problem: String| Err(parameter("warm start", value, problem));
+    let (name, of_warm) = (problem.formulation.name(), warm.formulation.name());
+    if of_warm != name {
+        return bad(of_warm, format!("solves another formulation than {name}"));
     }
-    let pairs = warm.policy.probabilities().len();
-    if pairs != mdp.n_pairs() {
-        return bad(
-            format!("{pairs} state-action pairs"),
-            format!("the model has {}", mdp.n_pairs()),
-        );
+    let given = warm.policy.probabilities();
+    if given.len() != mdp.n_pairs() {
+        let pairs = format!("{} state-action pairs", given.len());
+        return bad(&pairs, format!("the model has {}", mdp.n_pairs()));
     }
-    if Policy::new(mdp, warm.policy.probabilities().to_vec()).is_err() {
-        return bad(
-            "policy".into(),
-            "its probabilities do not add up to one in every state: it belongs to a model with other pairs".into(),
-        );
+    if Policy::new(mdp, given.to_vec()).is_err() {
+        let other = "its probabilities do not add up to one in every state: it belongs to a model with other pairs";
+        return bad("policy", other.into());
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::formulation::parameter;
 
 /// Which solver to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,11 +98,7 @@ impl Options {
             ("relative_tolerance", self.relative_tolerance),
         ] {
             if !(gap >= 0.0 && gap.is_finite()) {
-                return Err(Error::Parameter {
-                    name: name.into(),
-                    value: gap.to_string(),
-                    problem: "must be a number, 0 or more".into(),
-                });
+                return Err(parameter(name, gap, "must be a number, 0 or more"));
             }
         }
         Ok(())
@@ -116,14 +113,9 @@ mod tests {
     fn gaps_that_mean_nothing_are_refused() {
         assert!(Options::default().validate().is_ok());
         for gap in [f64::NAN, f64::INFINITY, -1e-9] {
-            let absolute = Options {
-                tolerance: gap,
-                ..Options::default()
-            };
-            let relative = Options {
-                relative_tolerance: gap,
-                ..Options::default()
-            };
+            let (mut absolute, mut relative) = (Options::default(), Options::default());
+            absolute.tolerance = gap;
+            relative.relative_tolerance = gap;
             for options in [absolute, relative] {
                 let told = options.validate().unwrap_err().to_string();
                 assert!(told.contains("tolerance") && told.contains("0 or more"));

@@ -90,12 +90,12 @@ pub fn solve(
     let policy = TimedPolicy::cleaned_within(mdp, episode.xi, best.policy);
     // of the policy as it is handed over
     let (objective, distribution) = value(mdp, &policy);
-    let status = driver.status();
-    let gap = (best.bound - objective).abs();
+    let certificate = driver.certificate(objective);
     let mut notes = Vec::new();
-    if status == Status::Stalled {
+    if certificate.status == Status::Stalled {
         notes.push(format!(
-            "no further progress in floating point at gap {gap:.1e}: the policy is as good as the gap says"
+            "no further progress in floating point at gap {:.1e}: the policy is as good as the gap says",
+            certificate.gap
         ));
     }
     if seen < mdp.n_states() {
@@ -109,14 +109,7 @@ pub fn solve(
     Ok(EpisodeSolution {
         episode: *episode,
         policy,
-        certificate: Certificate {
-            objective,
-            bound: best.bound,
-            gap,
-            status,
-            iterations: driver.iterations(),
-            seconds: driver.seconds(),
-        },
+        certificate,
         dual: best.dual,
         distribution,
         solver: driver.solver(),
