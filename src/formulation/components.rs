@@ -18,47 +18,29 @@ use crate::model::{Kernel, Mdp};
 /// From here on $A_s \xi$ counts as one: $\xi$ may be $1/A_s$ as rounded.
 const FIXED: f64 = 1.0 - 1e-12;
 
-/// One component: a model of its own, and where its states and pairs come from.
-#[derive(Debug, Clone)]
-pub struct Component {
-    /// The submodel.
-    pub mdp: Mdp,
-    /// State of the whole model for each state of the part.
-    pub states: Vec<usize>,
-    /// Pair of the whole model for each pair of the part.
-    pub pairs: Vec<usize>,
-}
-
 /// The components for a given $\xi$, ordered by their smallest state. `None` when the
 /// whole model is one component with every action, the usual case.
-pub fn components(mdp: &Mdp, xi: f64) -> Option<Vec<Component>> {
+pub fn components(mdp: &Mdp, xi: f64) -> Option<Vec<Submodel>> {
     let (allowed, component) = recurrent(mdp, xi, vec![true; mdp.n_pairs()]);
-    let whole = allowed.iter().all(|a| *a) && component.iter().all(|c| *c == component[0]);
-    if whole {
+    if allowed.iter().all(|a| *a) && component.iter().all(|c| *c == component[0]) {
         return None;
     }
     let (mut members, mut places) = (Vec::<Vec<usize>>::new(), HashMap::new());
-    let mut local = vec![u32::MAX; mdp.n_states()];
-    for s in 0..mdp.n_states() {
-        if mdp.pairs(s).any(|pair| allowed[pair]) {
-            let place = *places.entry(component[s]).or_insert(members.len());
-            if place == members.len() {
-                members.push(Vec::new());
-            }
-            local[s] = members[place].len() as u32;
-            members[place].push(s);
+    for s in visited(mdp, &allowed) {
+        let place = *places.entry(component[s]).or_insert(members.len());
+        if place == members.len() {
+            members.push(Vec::new());
         }
+        members[place].push(s);
     }
-    let parts = members.into_iter().map(|states| {
-        let start = vec![1.0 / states.len() as f64; states.len()];
-        let part = Submodel::new(mdp, &allowed, (&states, &local), (0.0, 0.0), start);
-        Component {
-            mdp: part.mdp,
-            states,
-            pairs: part.groups,
-        }
-    });
+    let parts = members.into_iter();
+    let parts = parts.map(|states| Submodel::new(mdp, &allowed, states, (0.0, 0.0)));
     Some(parts.collect())
+}
+
+/// The states that have an allowed pair.
+pub(super) fn visited(mdp: &Mdp, allowed: &[bool]) -> impl Iterator<Item = usize> {
+    (0..mdp.n_states()).filter(|s| allowed[mdp.pairs(*s)].contains(&true))
 }
 
 /// The pairs that can be played for ever when only those `allowed` may be, and a number per state: states with the
@@ -102,33 +84,36 @@ pub(crate) fn recurrent(mdp: &Mdp, xi: f64, mut allowed: Vec<bool>) -> (Vec<bool
     }
 }
 
-/// A model on some of the states.
+/// A part of a model: a model of its own on some of the states, and where its states and pairs come from.
 #[derive(Debug, Clone)]
-pub(super) struct Submodel {
-    pub(super) mdp: Mdp,
-    /// The pairs of the whole model, group by group: each group is one pair here.
-    pub(super) groups: Vec<usize>,
+pub struct Submodel {
+    /// The model of the part.
+    pub mdp: Mdp,
+    /// State of the whole model for each state of the part, ascending.
+    pub states: Vec<usize>,
+    /// The pairs of the whole model, group by group: each group is one pair of the part.
+    pub pairs: Vec<usize>,
     /// Where each group begins, and where the last one ends.
-    pub(super) group_offsets: Vec<usize>,
+    pub(super) first: Vec<usize>,
 }
 
 impl Submodel {
-    /// The `allowed` pairs of some `states`, which must not lead elsewhere; `local` is the number of each state among these. Where
+    /// The `allowed` pairs of some `states`, which must not lead elsewhere. Where
     /// $\xi$ leaves no choice ($A_s \xi = 1$) all pairs of a state are one group. With a restart at every step the rows have no effect,
     /// and a loop stands for each.
     pub(super) fn new(
         mdp: &Mdp,
         allowed: &[bool],
-        (states, local): (&[usize], &[u32]),
+        states: Vec<usize>,
         (xi, restart): (f64, f64),
-        start: Vec<f64>,
     ) -> Self {
+        let local = |t: usize| states.partition_point(|s| *s < t) as u32;
         let (mut first_pair, mut actions) = (vec![0], Vec::new());
-        let (mut groups, mut group_offsets) = (Vec::new(), vec![0]);
+        let (mut pairs, mut first) = (Vec::new(), vec![0]);
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         let mut spread = Vec::new();
         let mut row: Vec<(u32, f64)> = Vec::new();
-        for &s in states {
+        for &s in &states {
             let here: Vec<usize> = mdp.pairs(s).filter(|pair| allowed[*pair]).collect();
             let fixed = xi * here.len() as f64 >= FIXED;
             let size = if fixed { here.len() } else { 1 };
@@ -137,11 +122,11 @@ impl Submodel {
                 let mut uniform = 0.0;
                 row.clear();
                 if restart >= 1.0 {
-                    row.push((local[s], 1.0));
+                    row.push((local(s), 1.0));
                 } else {
                     for &pair in group {
                         let source = mdp.row(pair);
-                        row.extend(source.entries().map(|(t, p)| (local[t], share * p)));
+                        row.extend(source.entries().map(|(t, p)| (local(t), share * p)));
                         uniform += share * source.spread;
                     }
                 }
@@ -153,8 +138,8 @@ impl Submodel {
                 offsets.push(indices.len());
                 spread.push(uniform);
                 actions.push(mdp.actions()[group[0]]);
-                groups.extend_from_slice(group);
-                group_offsets.push(groups.len());
+                pairs.extend_from_slice(group);
+                first.push(pairs.len());
             }
             first_pair.push(actions.len());
         }
@@ -163,10 +148,12 @@ impl Submodel {
             spread.clear();
         }
         let kernel = Kernel::from_raw(states.len(), offsets, indices, values, spread);
+        let start = states.iter().map(|s| mdp.start()[*s]).collect();
         Submodel {
             mdp: Mdp::from_parts(first_pair, actions, kernel, start),
-            groups,
-            group_offsets,
+            states,
+            pairs,
+            first,
         }
     }
 }

@@ -105,13 +105,11 @@ pub fn bound_towards(
     let mut q = vec![0.0; mdp.n_pairs()];
     occupancy::expected_gains(mdp, v, &mut q);
     let mut p = vec![0.0; mdp.max_actions()];
-    let theta: Vec<f64> = (0..mdp.n_states())
-        .map(|s| {
-            let row = &q[mdp.pairs(s)];
-            let psi = simplex::soft_maximum(row, xi, tau, &mut p[..row.len()]);
-            psi + target.log_weight(s)
-        })
-        .collect();
+    let theta = (0..mdp.n_states()).map(|s| {
+        let row = &q[mdp.pairs(s)];
+        simplex::soft_maximum(row, xi, tau, &mut p[..row.len()]) + target.log_weight(s)
+    });
+    let theta: Vec<f64> = theta.collect();
     log_sum_exp(theta.iter().copied())
 }
 
@@ -124,18 +122,9 @@ pub fn worth(
     d: &[f64],
 ) -> f64 {
     let tau = target.temperature(formulation);
-    let mut worth = if tau == 1.0 {
-        entropy::state_action_entropy(mdp, policy, d)
-    } else {
-        entropy::entropy(d)
-    };
-    if tau > 0.0 && tau < 1.0 {
-        let rows = policy.probabilities();
-        let within = |s: usize| d[s] * entropy::entropy(&rows[mdp.pairs(s)]);
-        worth += tau * (0..mdp.n_states()).map(within).sum::<f64>();
-    }
-    let along: f64 = target.log_weights.iter().zip(d).map(|(w, p)| w * p).sum();
-    worth + along
+    let rows = policy.probabilities();
+    let within = |s: usize| tau * entropy::entropy(&rows[mdp.pairs(s)]) + target.log_weight(s);
+    entropy::entropy(d) + (0..d.len()).map(|s| d[s] * within(s)).sum::<f64>()
 }
 
 /// Number of recurrent classes of a policy's chain.
@@ -156,17 +145,16 @@ pub fn value_towards(
     // started everywhere, so that every recurrent class shows
     let chain = Chain::from_parts(mdp.mix(policy.probabilities()), vec![1.0 / n as f64; n]);
     let run = long_run(&chain);
-    let mut class_entropies = Vec::with_capacity(run.classes.recurrent.len());
-    let mut d = vec![0.0; n];
-    for class in &run.classes.recurrent {
-        let states = || class.states.iter().map(|s| *s as usize);
-        let total: f64 = states().map(|s| run.distribution[s]).sum();
-        d.fill(0.0);
-        for s in states() {
-            d[s] = run.distribution[s] / total;
-        }
-        class_entropies.push(worth(mdp, formulation, target, policy, &d));
-    }
-    let best = log_sum_exp(class_entropies.iter().copied());
-    (best, class_entropies.len())
+    let of_class = |states: &[u32]| {
+        let share = |s: &u32| run.distribution[*s as usize];
+        let total: f64 = states.iter().map(share).sum();
+        let mut d = vec![0.0; n];
+        states
+            .iter()
+            .for_each(|s| d[*s as usize] = share(s) / total);
+        worth(mdp, formulation, target, policy, &d)
+    };
+    let classes = run.classes.recurrent.iter();
+    let values: Vec<f64> = classes.map(|class| of_class(&class.states)).collect();
+    (log_sum_exp(values.iter().copied()), values.len())
 }

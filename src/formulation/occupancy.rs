@@ -14,13 +14,13 @@
 //! because $\langle P_\rho V, \omega \rangle = \langle V, d \rangle$ and $\langle c_j, \omega \rangle \le b_j$. A
 //! [utility](super::utility) turns that into a bound on its value.
 
-use super::components::{self, Submodel};
+use super::components::{Submodel, recurrent, visited};
 use super::utility::Conjugate;
 use super::visits::Limit;
 use super::{episode, simplex};
 use crate::chain::Chain;
 use crate::chain::stationary::long_run;
-use crate::model::{Kernel, Mdp};
+use crate::model::{Kernel, Mdp, Policy};
 
 /// The part of a model that occupancies can live on.
 #[derive(Debug, Clone)]
@@ -28,7 +28,6 @@ pub struct Occupancies {
     part: Submodel,
     xi: f64,
     restart: f64,
-    states: Vec<usize>,
     component: Vec<u32>,
 }
 
@@ -40,25 +39,17 @@ impl Occupancies {
             let allowed = reached(mdp, xi, restart, allowed)?;
             (allowed, vec![0; mdp.n_states()])
         } else {
-            components::recurrent(mdp, xi, allowed)
+            recurrent(mdp, xi, allowed)
         };
-        let states: Vec<usize> = (0..mdp.n_states())
-            .filter(|s| mdp.pairs(*s).any(|pair| allowed[pair]))
-            .collect();
+        let states: Vec<usize> = visited(mdp, &allowed).collect();
         if states.is_empty() {
             return None;
         }
-        let mut local = vec![u32::MAX; mdp.n_states()];
-        for (i, &s) in states.iter().enumerate() {
-            local[s] = i as u32;
-        }
-        let start = states.iter().map(|s| mdp.start()[*s]).collect();
         Some(Occupancies {
-            part: Submodel::new(mdp, &allowed, (&states, &local), (xi, restart), start),
+            component: states.iter().map(|s| component[*s]).collect(),
+            part: Submodel::new(mdp, &allowed, states, (xi, restart)),
             xi,
             restart,
-            component: states.iter().map(|s| component[*s]).collect(),
-            states,
         })
     }
 
@@ -79,7 +70,7 @@ impl Occupancies {
 
     /// The states of the whole model that are visited.
     pub fn states(&self) -> &[usize] {
-        &self.states
+        &self.part.states
     }
 
     /// Component of each state of the part; without restarts occupancies can be mixed between components at will.
@@ -97,17 +88,13 @@ impl Occupancies {
 
     /// The pairs of the whole model that a pair of the part stands for, evenly.
     pub fn group(&self, pair: usize) -> &[usize] {
-        let first = &self.part.group_offsets;
-        &self.part.groups[first[pair]..first[pair + 1]]
+        &self.part.pairs[self.part.first[pair]..self.part.first[pair + 1]]
     }
 
     /// Whether a pair of the whole model is visited.
     pub fn visited(&self, n_pairs: usize) -> Vec<bool> {
         let mut visited = vec![false; n_pairs];
-        self.part
-            .groups
-            .iter()
-            .for_each(|pair| visited[*pair] = true);
+        self.part.pairs.iter().for_each(|p| visited[*p] = true);
         visited
     }
 
@@ -131,13 +118,8 @@ impl Occupancies {
 
     /// A policy of the part as one of the whole model, uniform where the part does not lead.
     pub fn whole_policy(&self, mdp: &Mdp, policy: &[f64]) -> Vec<f64> {
-        let mut whole = vec![0.0; mdp.n_pairs()];
-        for s in 0..mdp.n_states() {
-            let pairs = mdp.pairs(s);
-            let even = 1.0 / pairs.len() as f64;
-            whole[pairs].fill(even);
-        }
-        for &s in &self.states {
+        let mut whole = Policy::uniform(mdp).probabilities().to_vec();
+        for &s in &self.part.states {
             whole[mdp.pairs(s)].fill(0.0);
         }
         for (pair, p) in policy.iter().enumerate() {
@@ -152,10 +134,10 @@ impl Occupancies {
     /// The occupancy of a policy of the part. Where its chain has several recurrent classes they share the mass as it is when the
     /// process starts from `near`.
     pub fn of_policy(&self, policy: &[f64], near: &[f64]) -> Vec<f64> {
-        let n = self.part.mdp.n_states();
-        let mixed = self.part.mdp.mix(policy);
+        let mdp = self.mdp();
+        let mixed = mdp.mix(policy);
         let d = if self.restart >= 1.0 {
-            self.part.mdp.start().to_vec()
+            mdp.start().to_vec()
         } else if self.restart > 0.0 {
             self.restarted(&mixed)
         } else {
@@ -164,10 +146,8 @@ impl Occupancies {
             long_run(&Chain::from_parts(mixed, start)).distribution
         };
         let mut omega = policy.to_vec();
-        for s in 0..n {
-            omega[self.part.mdp.pairs(s)]
-                .iter_mut()
-                .for_each(|x| *x *= d[s]);
+        for (s, d) in d.iter().enumerate() {
+            omega[mdp.pairs(s)].iter_mut().for_each(|x| *x *= d);
         }
         omega
     }
@@ -179,15 +159,14 @@ impl Occupancies {
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for s in 0..n {
             let row = mixed.row(s);
+            // as a uniform share it would lead to the additional state, too: it is written out
             let share = stay * row.spread / n as f64;
             if share > 0.0 {
-                // as a uniform share it would lead to the additional state, too: it is written out
-                let mut dense = vec![share; n];
-                for (t, p) in row.entries() {
-                    dense[t] += stay * p;
-                }
                 indices.extend(0..n as u32);
-                values.extend(dense);
+                let dense = values.len();
+                values.resize(dense + n, share);
+                row.entries()
+                    .for_each(|(t, p)| values[dense + t] += stay * p);
             } else {
                 indices.extend_from_slice(row.indices);
                 values.extend(row.values.iter().map(|p| stay * p));
@@ -238,16 +217,10 @@ impl Occupancies {
             let row = self.part.mdp.pairs(s).map(|pair| advantage[pair] + r[pair]);
             simplex::support(row, self.xi)
         };
-        let best = (0..self.part.mdp.n_states())
-            .map(of)
-            // a state whose value is no number proves nothing
-            .fold(f64::NEG_INFINITY, |best, x| {
-                if x.is_nan() {
-                    f64::INFINITY
-                } else {
-                    best.max(x)
-                }
-            });
+        // a state whose value is no number proves nothing
+        let proven = |x: f64| if x.is_nan() { f64::INFINITY } else { x };
+        let states = (0..self.part.mdp.n_states()).map(|s| proven(of(s)));
+        let best = states.fold(f64::NEG_INFINITY, f64::max);
         let budgets: f64 = limits.iter().zip(prices).map(|(l, y)| l.budget * y).sum();
         best + budgets
     }

@@ -49,12 +49,8 @@ impl Visits {
             && self.wanted.is_empty()
             && self.errors.is_empty()
             && self.had.is_empty()
-            && self.is_unbounded()
-    }
-
-    /// Whether there are neither restarts nor limits.
-    pub fn is_unbounded(&self) -> bool {
-        self.restart == 0.0 && self.limits.is_empty()
+            && self.restart == 0.0
+            && self.limits.is_empty()
     }
 
     /// Checks everything against a model and a formulation.

@@ -17,6 +17,7 @@ pub use entropies::Entropies;
 pub use model_error::{ModelError, errors};
 
 use super::occupancy::Occupancies;
+use crate::linalg::parallel::dot;
 
 /// A concave function of the occupancy. A user's own needs no more than this: it is solved by Frank-Wolfe steps, and certified
 /// by their gap.
@@ -81,8 +82,4 @@ pub struct Linear {
     pub state: Vec<f64>,
     /// Minus its slope.
     pub state_slope: Vec<f64>,
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
