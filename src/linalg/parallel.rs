@@ -164,30 +164,42 @@ fn larger(most: f64, x: f64) -> f64 {
 /// Calls `f(block, part)` for every block of a vector whose blocks begin at `first` (one more
 /// entry than blocks): the pairs of each state.
 pub(crate) fn blocks(first: &[usize], out: &mut [f64], f: impl Fn(usize, &mut [f64]) + Sync) {
-    let n = first.len() - 1;
-    let run = |from: usize, to: usize, part: &mut [f64]| {
+    // numbers of nothing take no room
+    blocks_to(&mut vec![(); first.len() - 1], first, out, f);
+}
+
+/// The same, with what `f` returns for each block written to `results`.
+pub(crate) fn blocks_to<T: Send>(
+    results: &mut [T],
+    first: &[usize],
+    out: &mut [f64],
+    f: impl Fn(usize, &mut [f64]) -> T + Sync,
+) {
+    let n = results.len();
+    let run = |from: usize, results: &mut [T], part: &mut [f64]| {
         let base = first[from];
-        for b in from..to {
-            f(b, &mut part[first[b] - base..first[b + 1] - base]);
+        for (b, result) in (from..).zip(results) {
+            *result = f(b, &mut part[first[b] - base..first[b + 1] - base]);
         }
     };
     if n < FEW_ROWS && out.len() < SHORT {
-        run(0, n, out);
-        return;
+        return run(0, results, out);
     }
     let mut tasks = Vec::with_capacity(n / ROWS + out.len() / CHUNK + 1);
-    let mut rest = out;
-    let mut from = 0;
+    let (mut rest, mut from) = ((results, out), 0);
     while from < n {
         let mut to = from + 1;
         while to < (from + ROWS).min(n) && first[to] - first[from] < CHUNK {
             to += 1;
         }
-        let (part, after) = rest.split_at_mut(first[to] - first[from]);
-        tasks.push((from, to, part));
-        (rest, from) = (after, to);
+        let (results, later) = rest.0.split_at_mut(to - from);
+        let (part, after) = rest.1.split_at_mut(first[to] - first[from]);
+        tasks.push((from, results, part));
+        (rest, from) = ((later, after), to);
     }
-    share(tasks.into_iter(), |(from, to, part)| run(from, to, part));
+    share(tasks.into_iter(), |(from, results, part)| {
+        run(from, results, part)
+    });
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::chain::entropy::entropy;
 use crate::formulation::entropy::log_sum_exp;
 use crate::formulation::episode::{Episode, best_average};
 use crate::linalg::conjugate_gradients::ConjugateGradients;
-use crate::linalg::line_search::Bracket;
+use crate::linalg::line_search::search;
 use crate::linalg::parallel::{add, dot};
 use crate::model::Mdp;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
@@ -50,7 +50,6 @@ pub(super) struct Multipliers<'a> {
     change: Vec<f64>,
     /// Newton steps since the prior changed.
     newton: usize,
-    begun: bool,
 }
 
 impl<'a> Multipliers<'a> {
@@ -62,7 +61,7 @@ impl<'a> Multipliers<'a> {
         for &s in &reached {
             u[s] = -visits.average[s].max(LEAST_VISITS).ln();
         }
-        Multipliers {
+        let mut first = Multipliers {
             episode: *episode,
             passes,
             reached,
@@ -73,8 +72,9 @@ impl<'a> Multipliers<'a> {
             change: visits.sigma.clone(),
             visits,
             newton: 0,
-            begun: false,
-        }
+        };
+        first.visit();
+        first
     }
 
     /// $\ln \sum_s e^{-u(s)}$ over what is reached.
@@ -142,31 +142,27 @@ impl<'a> Multipliers<'a> {
         if !(first > 0.0) {
             return false;
         }
-        let mut bracket = Bracket::new(first);
-        let (mut size, mut looks) = (1.0, 0);
-        loop {
-            let mut u = self.u.clone();
+        let (mut u, mut last) = (self.u.clone(), first);
+        search(first, MOST_LOOKS, |size| {
+            u.copy_from_slice(&self.u);
             add(&mut u, size, x);
             self.passes
                 .soft(&u, &self.log_prior, self.tau, &mut self.trial);
-            looks += 1;
-            let here = slope(&self.shares(&u), &self.trial.average);
-            let next = if here.is_finite() {
-                bracket.next(size, here)
+            last = slope(&self.shares(&u), &self.trial.average);
+            // where it is no number the step was far too long
+            let seen = if last.is_finite() {
+                last
             } else {
-                Some(0.1 * size)
+                f64::NEG_INFINITY
             };
-            match next {
-                Some(next) if looks < MOST_LOOKS && driver.alive() => size = next,
-                _ if !here.is_finite() => return false,
-                _ => {
-                    self.centre(&mut u);
-                    self.u = u;
-                    std::mem::swap(&mut self.visits, &mut self.trial);
-                    return true;
-                }
-            }
+            driver.alive().then_some(seen)
+        });
+        if last.is_finite() {
+            self.centre(&mut u);
+            self.u = u;
+            std::mem::swap(&mut self.visits, &mut self.trial);
         }
+        last.is_finite()
     }
 
     /// A constant in $u$ means nothing; values keep their digits when the average is zero.
@@ -197,17 +193,11 @@ impl Method for Multipliers<'_> {
     }
 
     fn step(&mut self, driver: &mut Driver<'_>) -> Step {
-        if self.begun {
-            let p = self.shares(&self.u);
-            let x = self.direction(&p, driver);
-            let moved = self.go(&x, &p, driver);
-            self.newton += 1;
-            if !moved {
-                self.newton = MOST_NEWTON;
-            }
-        } else {
-            self.begun = true;
-            self.visit();
+        let p = self.shares(&self.u);
+        let x = self.direction(&p, driver);
+        self.newton += 1;
+        if !self.go(&x, &p, driver) {
+            self.newton = MOST_NEWTON;
         }
         let objective = entropy(&self.visits.average);
         let bound = self.partition(&self.u) + best_average(self.passes.mdp, &self.episode, &self.u);
