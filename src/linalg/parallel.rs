@@ -30,45 +30,55 @@ pub(crate) fn share<T: Send>(items: impl ExactSizeIterator<Item = T> + Send, f: 
     });
 }
 
+/// Calls `run(from, part)` for parts of `out` of the given size, the first of which is entry `from`; one call for all where `out` is
+/// `short`.
+fn cut(out: &mut [f64], (short, size): (usize, usize), run: impl Fn(usize, &mut [f64]) + Sync) {
+    if out.len() < short {
+        return run(0, out);
+    }
+    share(out.chunks_mut(size).enumerate(), |(c, part)| {
+        run(c * size, part)
+    });
+}
+
+/// What `run(from, to)` finds in parts of `0..n`, joined in order.
+fn joined(
+    n: usize,
+    start: f64,
+    run: impl Fn(usize, usize) -> f64 + Sync,
+    join: impl Fn(f64, f64) -> f64,
+) -> f64 {
+    if n < SHORT {
+        return run(0, n);
+    }
+    let mut parts = vec![0.0; n.div_ceil(CHUNK)];
+    share(parts.iter_mut().enumerate(), |(c, part)| {
+        *part = run(c * CHUNK, ((c + 1) * CHUNK).min(n));
+    });
+    parts.into_iter().fold(start, join)
+}
+
 /// `out[i] = f(i, out[i])` for every `i`.
 pub(crate) fn update(out: &mut [f64], f: impl Fn(usize, f64) -> f64 + Sync) {
-    if out.len() < SHORT {
-        for (i, x) in out.iter_mut().enumerate() {
+    cut(out, (SHORT, CHUNK), |from, part| {
+        for (i, x) in (from..).zip(part) {
             *x = f(i, *x);
         }
-        return;
-    }
-    share(out.chunks_mut(CHUNK).enumerate(), |(c, chunk)| {
-        for (k, x) in chunk.iter_mut().enumerate() {
-            *x = f(c * CHUNK + k, *x);
+    });
+}
+
+/// `out[i] = f(i)` for every `i`, where each takes a loop over a row or a column.
+pub(crate) fn gather(out: &mut [f64], f: impl Fn(usize) -> f64 + Sync) {
+    cut(out, (FEW_ROWS, ROWS), |from, part| {
+        for (i, x) in (from..).zip(part) {
+            *x = f(i);
         }
     });
 }
 
 /// $\sum_{i < n} f(i)$.
 pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
-    if n < SHORT {
-        return (0..n).map(f).sum();
-    }
-    let mut parts = vec![0.0; n.div_ceil(CHUNK)];
-    share(parts.iter_mut().enumerate(), |(c, part)| {
-        *part = (c * CHUNK..((c + 1) * CHUNK).min(n)).map(&f).sum();
-    });
-    parts.iter().sum()
-}
-
-/// `out[i] = f(i)` for every `i`, where each takes a loop over a row or a column.
-pub(crate) fn gather(out: &mut [f64], f: impl Fn(usize) -> f64 + Sync) {
-    let run = |(c, part): (usize, &mut [f64])| {
-        for (k, x) in part.iter_mut().enumerate() {
-            *x = f(c * ROWS + k);
-        }
-    };
-    if out.len() < FEW_ROWS {
-        run((0, out));
-    } else {
-        share(out.chunks_mut(ROWS).enumerate(), run);
-    }
+    joined(n, 0.0, |from, to| (from..to).map(&f).sum(), |x, y| x + y)
 }
 
 /// Numbers that are folded side by side, so that the processor need not wait for one result before it begins the next.
@@ -80,20 +90,13 @@ pub(crate) fn map<const N: usize>(
     inputs: [&[f64]; N],
     f: impl Fn(f64, [f64; N]) -> f64 + Sync,
 ) {
-    let run = |out: &mut [f64], inputs: [&[f64]; N]| {
+    cut(out, (SHORT, CHUNK), |from, out| {
         let n = out.len();
         // with all lengths known to be equal the loop has no checks in it
-        let inputs = inputs.map(|v| &v[..n]);
+        let inputs = inputs.map(|v| &v[from..from + n]);
         for i in 0..n {
             out[i] = f(out[i], std::array::from_fn(|k| inputs[k][i]));
         }
-    };
-    if out.len() < SHORT {
-        return run(out, inputs);
-    }
-    share(out.chunks_mut(CHUNK).enumerate(), |(c, part)| {
-        let range = c * CHUNK..c * CHUNK + part.len();
-        run(part, inputs.map(|v| &v[range.clone()]));
     });
 }
 
@@ -104,7 +107,6 @@ pub(crate) fn fold<const N: usize>(
     fold: impl Fn(f64, [f64; N]) -> f64 + Sync,
     join: impl Fn(f64, f64) -> f64 + Sync,
 ) -> f64 {
-    let n = inputs[0].len();
     let run = |from: usize, to: usize| {
         let inputs = inputs.map(|v| &v[from..to]);
         let mut lanes = [start; LANES];
@@ -120,14 +122,7 @@ pub(crate) fn fold<const N: usize>(
         }
         lanes.into_iter().fold(start, &join)
     };
-    if n < SHORT {
-        return run(0, n);
-    }
-    let mut parts = vec![0.0; n.div_ceil(CHUNK)];
-    share(parts.iter_mut().enumerate(), |(c, part)| {
-        *part = run(c * CHUNK, ((c + 1) * CHUNK).min(n));
-    });
-    parts.into_iter().fold(start, join)
+    joined(inputs[0].len(), start, run, &join)
 }
 
 /// $\sum_i a_i b_i$.
