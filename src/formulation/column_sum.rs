@@ -17,14 +17,8 @@ pub fn value(mdp: &Mdp, policy: &[f64]) -> f64 {
 
 /// The bound that `y` proves; `y` is cut to $[-1, 1]$ first (0 where it is not finite), so every vector is valid.
 pub fn bound(mdp: &Mdp, xi: f64, y: &[f64]) -> f64 {
-    let cut = |v: &f64| {
-        if v.is_finite() {
-            v.clamp(-1.0, 1.0)
-        } else {
-            0.0
-        }
-    };
-    let y: Vec<f64> = y.iter().map(cut).collect();
+    let finite = |v: &f64| if v.is_finite() { *v } else { 0.0 };
+    let y: Vec<f64> = y.iter().map(|v| finite(v).clamp(-1.0, 1.0)).collect();
     let mut q = vec![0.0; mdp.n_pairs()];
     mdp.kernel().times(&y, &mut q);
     bound_from_products(mdp, xi, &y, &q)

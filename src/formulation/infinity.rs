@@ -73,12 +73,7 @@ pub fn full_mass(mdp: &Mdp, support: &Support, policy: &[f64], mass: &mut [f64])
 pub fn repair(support: &Support, blocks: &[Block], zeta: f64, mass: &[f64], kept: &mut [f64]) {
     let mut columns = vec![0.0; support.offsets.len() - 1];
     for (k, kept) in kept.iter_mut().enumerate() {
-        let cap = mass[k].min(zeta).max(0.0);
-        *kept = if kept.is_finite() {
-            kept.clamp(0.0, cap)
-        } else {
-            0.0
-        };
+        *kept = clean(*kept).min(clean(mass[k].min(zeta)));
         columns[support.columns[k] as usize] += *kept;
     }
     for (k, kept) in kept.iter_mut().enumerate() {
@@ -96,24 +91,25 @@ pub fn repair(support: &Support, blocks: &[Block], zeta: f64, mass: &[f64], kept
     }
 }
 
+/// What is negative or not finite counts as zero.
+fn clean(x: f64) -> f64 {
+    if x.is_finite() { x.max(0.0) } else { 0.0 }
+}
+
 /// The bound that a dual point proves, twice the right side of the [module's](self) last formula. Prices that are negative or not
 /// finite count as zero, and caps above $g$ as $g$. In every state the better one of the given caps and $\rho = g$ is taken.
 /// `support` is [`Support::filled`].
 pub fn bound(mdp: &Mdp, support: &Support, xi: f64, zeta: f64, dual: &DualPoint) -> f64 {
     let (n, kernel) = (mdp.n_states(), mdp.kernel());
-    let clean = |x: f64| if x.is_finite() { x.max(0.0) } else { 0.0 };
     let total: f64 = dual.rows.iter().copied().map(clean).sum();
     // without any row price the rows share one evenly, and nothing else has a price
     let scale = if total > 0.0 { 1.0 / total } else { 0.0 };
     let column: Vec<f64> = dual.columns.iter().map(|y| clean(*y) * scale).collect();
     let blocks = dual.blocks.iter();
-    let blocks: Vec<(&Block, f64)> = blocks
-        .map(|(b, price)| (b, clean(*price) * scale))
-        .collect();
-    let mut value = 1.0 - column.iter().sum::<f64>();
-    for (block, price) in &blocks {
-        value -= price * block.right;
-    }
+    let blocks = blocks.map(|(block, price)| (block, clean(*price) * scale));
+    let blocks: Vec<(&Block, f64)> = blocks.collect();
+    let of_blocks = blocks.iter().map(|(block, price)| price * block.right);
+    let mut value = 1.0 - column.iter().sum::<f64>() - of_blocks.sum::<f64>();
     let (mut gain, mut cap) = (Vec::new(), Vec::new());
     for s in 0..n {
         let row = if total > 0.0 {
@@ -126,18 +122,12 @@ pub fn bound(mdp: &Mdp, support: &Support, xi: f64, zeta: f64, dual: &DualPoint)
         cap.clear();
         for k in slots.clone() {
             let t = support.columns[k] as usize;
-            let mut g = row - column[t];
-            for (block, price) in &blocks {
-                if block.rows[s] && block.columns[t] {
-                    g -= price;
-                }
-            }
+            let blocks = blocks.iter().filter(|(b, _)| b.rows[s] && b.columns[t]);
+            let g = row - column[t] - blocks.map(|(_, price)| price).sum::<f64>();
             let g = g.max(0.0);
             gain.push(g);
-            cap.push(match dual.caps.get(k) {
-                Some(price) => (clean(*price) * scale).min(g),
-                None => g,
-            });
+            let price = dual.caps.get(k).map_or(g, |price| clean(*price) * scale);
+            cap.push(price.min(g));
         }
         // zeta (sum of g - rho) + max over p of p . (P rho)_s
         let kept = |prices: &[f64], slack: f64| {
@@ -146,12 +136,10 @@ pub fn bound(mdp: &Mdp, support: &Support, xi: f64, zeta: f64, dual: &DualPoint)
                 let stored: f64 = entries
                     .map(|k| kernel.values()[k] * prices[support.slots[k] as usize - slots.start])
                     .sum();
-                let share = kernel.spread_of(pair) / n as f64;
-                if share > 0.0 {
-                    debug_assert_eq!(prices.len(), n, "a uniform row has a slot in every column");
-                    stored + share * prices.iter().sum::<f64>()
-                } else {
-                    stored
+                match kernel.spread_of(pair) / n as f64 {
+                    // it has a slot in every column
+                    share if share > 0.0 => stored + share * prices.iter().sum::<f64>(),
+                    _ => stored,
                 }
             });
             simplex::support(best, xi) + zeta * slack

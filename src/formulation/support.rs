@@ -88,14 +88,9 @@ impl Support {
                 }
             }
         }
-        spread.fill(0.0);
-        if kernel.has_spread() {
-            for (s, share) in spread.iter_mut().enumerate() {
-                let shares = mdp
-                    .pairs(s)
-                    .map(|pair| policy[pair] * kernel.spread()[pair]);
-                *share = shares.sum();
-            }
+        for (s, share) in spread.iter_mut().enumerate() {
+            let pairs = mdp.pairs(s);
+            *share = pairs.map(|i| policy[i] * kernel.spread_of(i)).sum();
         }
     }
 }

@@ -8,6 +8,8 @@
 //! *Best reward.* Beside potentials the best $r$ is the gradient at the $\omega$ that attains the same maximum over $\Delta_\xi$ with the
 //! advantages in place of $-r$. The bound is then that of [`entropy`](crate::formulation::entropy).
 
+use std::ops::Range;
+
 use super::{Conjugate, Form, Linear, Utility, dot};
 use crate::formulation::entropy::log_sum_exp;
 use crate::formulation::occupancy::Occupancies;
@@ -45,7 +47,7 @@ impl Entropies {
     }
 
     /// The pairs of every state.
-    fn states(&self) -> impl Iterator<Item = std::ops::Range<usize>> + Clone {
+    fn states(&self) -> impl Iterator<Item = Range<usize>> + Clone {
         self.first_pair.windows(2).map(|w| w[0]..w[1])
     }
 
@@ -91,18 +93,15 @@ impl Utility for Entropies {
 
 impl Conjugate for Entropies {
     fn conjugate(&self, r: &[f64]) -> f64 {
-        let of = |pairs: std::ops::Range<usize>| {
-            self.psi(pairs.map(|pair| self.log_weights[pair] - r[pair]))
-        };
-        -log_sum_exp(self.states().map(of))
+        let psi = |pairs: Range<usize>| self.psi(pairs.map(|i| self.log_weights[i] - r[i]));
+        -log_sum_exp(self.states().map(psi))
     }
 
     fn reward(&self, xi: f64, advantage: &[f64], r: &mut [f64]) {
         let (mut row, mut p) = (Vec::new(), Vec::new());
         for pairs in self.states() {
-            let weighted = pairs.clone().map(|i| advantage[i] + self.log_weights[i]);
             row.clear();
-            row.extend(weighted);
+            row.extend(pairs.clone().map(|i| advantage[i] + self.log_weights[i]));
             p.resize(row.len(), 0.0);
             let theta = simplex::soft_maximum(&row, xi, self.tau, &mut p);
             // the gradient ln w - ln d - tau ln p - 1 at d proportional to exp(theta), but for a constant
@@ -118,15 +117,10 @@ impl Conjugate for Entropies {
         for pairs in self.states() {
             let row = &self.log_weights[pairs.clone()];
             let psi = self.psi(row.iter().copied());
-            let d = (psi + all).exp();
-            let even = 1.0 / row.len() as f64;
+            let (d, even) = ((psi + all).exp(), 1.0 / row.len() as f64);
+            let soft = |w: &f64| ((w - psi) / self.tau).exp();
             for (x, w) in out[pairs].iter_mut().zip(row) {
-                let share = if self.tau > 0.0 {
-                    ((w - psi) / self.tau).exp()
-                } else {
-                    even
-                };
-                *x = d * share;
+                *x = d * if self.tau > 0.0 { soft(w) } else { even };
             }
         }
     }

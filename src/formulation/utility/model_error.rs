@@ -50,11 +50,8 @@ pub fn errors(mdp: &Mdp) -> Vec<f64> {
     let of = |pair: usize| {
         let row = mdp.row(pair);
         let share = row.spread / n;
-        let mut squares = n * share * share;
-        for (_, p) in row.entries() {
-            squares += p * (p + 2.0 * share);
-        }
-        let error = 1.0 - squares;
+        let stored = row.entries().map(|(_, p)| p * (p + 2.0 * share));
+        let error = 1.0 - n * share * share - stored.sum::<f64>();
         if error < ROUNDING { 0.0 } else { error }
     };
     (0..mdp.n_pairs()).map(of).collect()
@@ -63,9 +60,8 @@ pub fn errors(mdp: &Mdp) -> Vec<f64> {
 impl Utility for ModelError {
     fn value(&self, omega: &[f64]) -> f64 {
         let terms = self.terms(omega).filter(|(c, _)| *c > 0.0);
-        -terms
-            .map(|(c, x)| c / x.max(f64::MIN_POSITIVE))
-            .sum::<f64>()
+        let terms = terms.map(|(c, x)| c / x.max(f64::MIN_POSITIVE));
+        -terms.sum::<f64>()
     }
 
     fn gradient(&self, omega: &[f64], out: &mut [f64]) {

@@ -120,11 +120,8 @@ impl<'a> Multipliers<'a> {
                 let mean = dot(p, v);
                 for s in 0..n {
                     // what has no share has no equation
-                    out[s] = if p[s] > 0.0 {
-                        out[s] + p[s] * (v[s] - mean)
-                    } else {
-                        0.0
-                    };
+                    let taken = out[s] + p[s] * (v[s] - mean);
+                    out[s] = if p[s] > 0.0 { taken } else { 0.0 };
                 }
             }
             alive
@@ -203,16 +200,14 @@ impl Method for Multipliers<'_> {
         let bound = self.partition(&self.u) + best_average(self.passes.mdp, &self.episode, &self.u);
         let p = self.shares(&self.u);
         // of the gap, what Newton's method has still to do
-        let inner: f64 = self
-            .reached
-            .iter()
-            .filter(|&&s| self.visits.average[s] > 0.0 && p[s] > 0.0)
-            .map(|&s| self.visits.average[s] * (self.visits.average[s] / p[s]).ln())
-            .sum();
-        let best = driver.best();
-        let offer = if objective > best.objective || bound < best.bound {
-            Step::Offer(Candidate {
-                policy: if objective > best.objective {
+        let seen = self.reached.iter().map(|&s| (self.visits.average[s], p[s]));
+        let seen = seen.filter(|(d, p)| *d > 0.0 && *p > 0.0);
+        let inner: f64 = seen.map(|(d, p)| d * (d / p).ln()).sum();
+        let better = objective > driver.best().objective;
+        if better || bound < driver.best().bound {
+            let candidate = Candidate {
+                // where it is not kept there is no need to write it out
+                policy: if better {
                     self.passes.policy(&self.visits.sigma)
                 } else {
                     Vec::new()
@@ -220,14 +215,13 @@ impl Method for Multipliers<'_> {
                 objective,
                 bound,
                 dual: self.u.clone(),
-            })
-        } else {
-            Step::Going
-        };
+            };
+            driver.offer(candidate, self.name());
+        }
         let outer = (bound - objective - inner).max(0.0);
         if (inner <= LEFT * outer || self.newton >= MOST_NEWTON) && !self.cool() {
             return Step::End;
         }
-        offer
+        Step::Going
     }
 }
