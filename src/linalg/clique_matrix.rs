@@ -93,10 +93,9 @@ impl CliqueMatrix {
         } else {
             Sparse::new(n, &offsets, &members, most_work)
         };
-        let params = Default::default();
         let scratch = match &sparse {
             Some(Sparse { symbolic, .. }) => symbolic
-                .factorize_numeric_ldlt_scratch::<f64>(Par::Seq, params)
+                .factorize_numeric_ldlt_scratch::<f64>(Par::Seq, Default::default())
                 .or(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq)),
             None if n <= most_dense => {
                 ldlt::factor::cholesky_in_place_scratch::<f64>(n, Par::Seq, Default::default())
@@ -204,7 +203,7 @@ impl CliqueMatrix {
     /// Adds `sign` times $X^\top X$ for the rows of $X$ that stand one after the other in `rows`.
     /// Dense storage only.
     pub(crate) fn add_product(&mut self, rows: &[f64], sign: f64) {
-        if !rows.is_empty() {
+        if self.sparse.is_none() && !rows.is_empty() {
             add_product(&mut self.values, rows, self.scale.len(), sign);
         }
     }
@@ -246,18 +245,16 @@ impl CliqueMatrix {
         let stack = MemStack::new(&mut self.buffer);
         if let Some(sparse) = &mut self.sparse {
             let matrix = SparseColMatRef::new(sparse.pattern.as_ref(), &self.values);
-            let lower = Side::Lower;
-            let (factor, params) = (&mut sparse.factor, Default::default());
-            let symbolic = &sparse.symbolic;
-            symbolic
+            sparse
+                .symbolic
                 .factorize_numeric_ldlt(
-                    factor,
+                    &mut sparse.factor,
                     matrix,
-                    lower,
+                    Side::Lower,
                     regularization,
                     Par::Seq,
                     stack,
-                    params,
+                    Default::default(),
                 )
                 .is_ok()
         } else {
