@@ -78,34 +78,27 @@ pub fn soft_maximum(q: &[f64], xi: f64, tau: f64, p: &mut [f64]) -> f64 {
         return support(q.iter().copied(), xi);
     }
     let largest = q.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut clipped = 0usize;
+    for (p, x) in p.iter_mut().zip(q) {
+        *p = ((x - largest) / tau).exp();
+    }
+    // weights of the free actions; -1 marks those that are held at xi
+    let mut held = 0;
     loop {
-        // weights of the free actions; -1 marks those that are held at xi
-        let mass = 1.0 - xi * clipped as f64;
-        let mut total = 0.0;
-        for (x, p) in q.iter().zip(p.iter_mut()) {
-            if clipped == 0 || *p >= 0.0 {
-                *p = ((x - largest) / tau).exp();
-                total += *p;
+        let total: f64 = p.iter().filter(|p| **p >= 0.0).sum();
+        let factor = (1.0 - xi * held as f64) / total;
+        let before = held;
+        for p in p.iter_mut().filter(|p| **p >= 0.0) {
+            if *p * factor < xi && held + 1 < n {
+                *p = -1.0;
+                held += 1;
             }
         }
-        let mut newly = 0;
-        for p in p.iter_mut() {
-            if *p >= 0.0 {
-                let share = *p / total * mass;
-                if share < xi && clipped + newly + 1 < n {
-                    *p = -1.0;
-                    newly += 1;
-                }
-            }
-        }
-        if newly == 0 {
+        if held == before {
             for p in p.iter_mut() {
-                *p = if *p < 0.0 { xi } else { *p / total * mass };
+                *p = if *p < 0.0 { xi } else { *p * factor };
             }
             break;
         }
-        clipped += newly;
     }
     let mut value = largest;
     for (x, &p) in q.iter().zip(p.iter()) {
