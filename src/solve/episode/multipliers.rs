@@ -190,12 +190,6 @@ impl Method for Multipliers<'_> {
     }
 
     fn step(&mut self, driver: &mut Driver<'_>) -> Step {
-        let p = self.shares(&self.u);
-        let x = self.direction(&p, driver);
-        self.newton += 1;
-        if !self.go(&x, &p, driver) {
-            self.newton = MOST_NEWTON;
-        }
         let objective = entropy(&self.visits.average);
         let bound = self.partition(&self.u) + best_average(self.passes.mdp, &self.episode, &self.u);
         let p = self.shares(&self.u);
@@ -216,11 +210,18 @@ impl Method for Multipliers<'_> {
                 bound,
                 dual: self.u.clone(),
             };
-            driver.offer(candidate, self.name());
+            if driver.offer(candidate, self.name()) {
+                return Step::Going;
+            }
         }
         let outer = (bound - objective - inner).max(0.0);
         if (inner <= LEFT * outer || self.newton >= MOST_NEWTON) && !self.cool() {
             return Step::End;
+        }
+        let x = self.direction(&p, driver);
+        self.newton += 1;
+        if !self.go(&x, &p, driver) {
+            self.newton = MOST_NEWTON;
         }
         Step::Going
     }
