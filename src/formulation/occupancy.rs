@@ -2,7 +2,7 @@
 //!
 //! Pairs that no stationary distribution visits are left out, and so are those that must not be visited (of states with a target
 //! of zero, or that a limit without slack forbids). What remains, *the part*, has occupancies with every pair positive:
-//! without restarts it is a union of [components], with them what the start reaches.
+//! without restarts it is a union of [components](super::components), with them what the start reaches.
 //!
 //! States whose action probabilities $\xi$ fixes ($A_s \xi = 1$) have one pair in the part, which stands for all of theirs.
 //!
