@@ -1,4 +1,4 @@
-//! Symmetric positive definite matrices that are sums of small squares, assembled and factored.
+//! Symmetric matrices that are sums of small squares, positive definite unless told otherwise, assembled and factored.
 //!
 //! $$ H = \sum_s E_s^\top L_s E_s + \mathrm{diag}(d) + X^\top X - G^\top G $$
 //!
@@ -53,7 +53,7 @@ pub(crate) struct CliqueMatrix {
     diagonal: Vec<usize>,
     /// One over the root of each diagonal entry.
     scale: Vec<f64>,
-    /// The pivots' signs: all positive.
+    /// The pivots' signs.
     signs: Vec<i8>,
     sparse: Option<Sparse>,
     buffer: MemBuffer,
@@ -117,6 +117,12 @@ impl CliqueMatrix {
             buffer: MemBuffer::try_new(scratch).ok()?,
             right: Mat::zeros(n, 1),
         })
+    }
+
+    /// Makes the unknowns from `first` on negative: their diagonal entries and pivots are below zero, all others above. Whatever the
+    /// order of elimination, such a matrix has a factor (Vanderbei 1995, *Symmetric quasi-definite matrices*, SIAM J. Optim. 5).
+    pub(crate) fn set_negative(&mut self, first: usize) {
+        self.signs[first..].fill(-1);
     }
 
     /// Whether a clique of so many members is added faster as a product of dense rows.
@@ -212,8 +218,9 @@ impl CliqueMatrix {
     /// Pivots of the scaled matrix below `least` are taken for rounding.
     pub(crate) fn factor(&mut self, least: f64) -> bool {
         let n = self.scale.len();
-        for (scale, &place) in self.scale.iter_mut().zip(&self.diagonal) {
-            *scale = inverse_root(self.values[place]);
+        let places = self.diagonal.iter().zip(&self.signs);
+        for (scale, (&place, sign)) in self.scale.iter_mut().zip(places) {
+            *scale = inverse_root(f64::from(*sign) * self.values[place]);
         }
         if self.scale.iter().any(|x| x.is_nan()) {
             return false;

@@ -19,12 +19,14 @@
 //! $$\Big( \mathrm{diag}(\text{extra}) + \sum_s \mathrm{diag}(D_s) + C_s^\top C_s - \tfrac{1}{h_s} g_s g_s^\top \Big) \beta
 //!   = \text{right} .$$
 
+mod assembly;
 mod squares;
+mod stars;
 
 use super::rows::Rows;
-use crate::linalg::clique_matrix::{CliqueMatrix, stack};
-use crate::linalg::parallel::{add, dot, map, total};
-use squares::{add_squares, rests};
+use crate::linalg::clique_matrix::CliqueMatrix;
+use crate::linalg::parallel::{add, map, total};
+use stars::Stars;
 
 /// Up to this order the columns' system may be dense: a factorisation then takes about half a second, and a whole solve a dozen. Steps of first
 /// order take minutes to get as close.
@@ -49,27 +51,10 @@ pub(in crate::solve) struct Weights {
     pub(in crate::solve) extra: Vec<f64>,
 }
 
-/// About how many multiplications it takes to eliminate the rows once.
-fn work_of_rows(rows: &Rows, matrix: &CliqueMatrix) -> f64 {
-    let n = rows.n_states() as f64;
-    let mut work = 0.0;
-    for s in 0..rows.n_states() {
-        let reach = rows.reach(s).len();
-        let cells = rows.offsets[s + 1] - rows.offsets[s];
-        let others = (rows.first[s + 1] - rows.first[s]) as f64;
-        let by_products = matrix.prefers_rows(reach);
-        let square = if by_products { n } else { reach as f64 };
-        work += others * reach as f64 * (others + square);
-        if matrix.prefers_rows(cells) {
-            work += n * n / 2.0;
-        }
-    }
-    work
-}
-
 /// The factored elimination.
 pub(in crate::solve) struct Elimination {
     matrix: CliqueMatrix,
+    stars: Stars,
     keeps_rows: bool,
     reference: Vec<u32>,
     /// $L$, row by row, and the part of the reference's own motion in the others' equations.
@@ -82,7 +67,9 @@ pub(in crate::solve) struct Elimination {
     height: Vec<f64>,
     /// $g$, one per cell.
     g: Vec<f64>,
+    /// The diagonal's part of its own, and the unknowns of the system: columns and stars.
     diagonal: Vec<f64>,
+    unknowns: Vec<f64>,
     local: Vec<f64>,
     difference: Vec<f64>,
     weighted: Vec<f64>,
@@ -98,30 +85,24 @@ pub(in crate::solve) struct Elimination {
 impl Elimination {
     /// Nothing if the columns' system is neither sparse nor small, or a step would take too long.
     pub(in crate::solve) fn new(rows: &Rows, keeps_rows: bool) -> Option<Self> {
+        let (matrix, stars) = stars::choose(rows, keeps_rows)?;
+        let elimination = Self::by(rows, keeps_rows, matrix, stars);
+        (elimination.matrix.work() + elimination.work_of_rows(rows) <= MOST_WORK)
+            .then_some(elimination)
+    }
+
+    /// The same by a matrix at hand.
+    fn by(rows: &Rows, keeps_rows: bool, matrix: CliqueMatrix, stars: Stars) -> Self {
         let n = rows.n_states();
-        let (mut clique_offsets, mut members) = (vec![0], Vec::new());
-        let mut beyond_reach = false;
+        let actions = || rows.first.windows(2).map(|w| w[1] - w[0]);
         let mut lower_offsets = vec![0];
-        for s in 0..n {
-            let reach = rows.reach(s);
-            let cells = rows.offsets[s + 1] - rows.offsets[s];
-            beyond_reach |= keeps_rows && cells != reach.len();
-            members.extend(reach.iter().map(|c| rows.columns[*c as usize]));
-            clique_offsets.push(members.len());
-            let others = (rows.first[s + 1] - rows.first[s]).saturating_sub(1);
-            lower_offsets.push(lower_offsets[s] + others * others);
+        for others in actions().map(|count| count.saturating_sub(1)) {
+            lower_offsets.push(lower_offsets[lower_offsets.len() - 1] + others * others);
         }
-        let matrix = CliqueMatrix::new(n, clique_offsets, members, beyond_reach, MOST_DENSE)?;
-        if matrix.work() + work_of_rows(rows, &matrix) > MOST_WORK {
-            return None;
-        }
-        let widths = (0..n).map(|s| rows.reach(s).len());
-        let squares = widths.filter(|width| !matrix.prefers_rows(*width));
-        let largest = squares.max().unwrap_or(0);
-        let most_actions = rows.first.windows(2).map(|w| w[1] - w[0]).max();
-        let most_actions = most_actions.unwrap_or(0);
-        Some(Elimination {
+        let order = n + stars.unknowns;
+        Elimination {
             matrix,
+            stars,
             keeps_rows,
             reference: vec![0; n],
             lower: vec![0.0; lower_offsets[n]],
@@ -131,17 +112,18 @@ impl Elimination {
             c_total: vec![0.0; rows.n_moving()],
             height: vec![0.0; n],
             g: vec![0.0; if keeps_rows { rows.n_cells() } else { 0 }],
-            diagonal: vec![0.0; rows.n_states()],
-            local: vec![0.0; largest * largest],
+            diagonal: vec![0.0; order],
+            unknowns: vec![0.0; order],
+            local: Vec::new(),
             difference: Vec::new(),
             weighted: Vec::new(),
             square: Vec::new(),
             added: Vec::new(),
             taken: Vec::new(),
             half: vec![0.0; rows.n_moving()],
-            solved: vec![0.0; most_actions],
+            solved: vec![0.0; actions().max().unwrap_or(0)],
             force: vec![0.0; rows.n_moving()],
-        })
+        }
     }
 
     /// Eliminates every row and factors the columns' system. Where the columns' sums say nothing that the
@@ -155,196 +137,22 @@ impl Elimination {
         held: Option<usize>,
     ) -> Option<f64> {
         self.matrix.clear();
-        self.diagonal.copy_from_slice(&weights.extra);
+        self.diagonal.fill(0.0);
+        self.diagonal[..rows.n_states()].copy_from_slice(&weights.extra);
         self.added.clear();
         self.spread_wide(rows, weights);
         self.taken.clear();
         for s in 0..rows.n_states() {
-            if !self.eliminate(rows, weights, s) {
+            if !self.eliminate_policy(rows, weights, s) {
                 return None;
             }
+            self.add_row(rows, weights, s);
         }
         self.matrix.add_product(&self.added, 1.0);
         self.matrix.add_product(&self.taken, -1.0);
         self.matrix.add_diagonal(&self.diagonal);
         let added = held.map_or(0.0, |t| self.matrix.double_diagonal(t));
         self.matrix.factor(PIVOT).then_some(added)
-    }
-
-    fn eliminate(&mut self, rows: &Rows, weights: &Weights, s: usize) -> bool {
-        let reach = rows.reach(s);
-        let cells = rows.offsets[s]..rows.offsets[s + 1];
-        let width = reach.len();
-        let own = rows.first[s]..rows.first[s + 1];
-        let others = own.len().saturating_sub(1);
-        let theta = &weights.policy[own.clone()];
-        let mut reference = 0;
-        for (i, x) in theta.iter().enumerate() {
-            if *x < theta[reference] {
-                reference = i;
-            }
-        }
-        self.reference[s] = reference as u32;
-        let values = &rows.values[rows.value_offsets[s]..rows.value_offsets[s + 1]];
-        let c = &mut self.c[rows.value_offsets[s]..][..others * width];
-        let total = &mut self.c_total[own.clone()];
-        if others > 0 {
-            // T, the other actions' rows less the reference's
-            let base = &values[reference * width..(reference + 1) * width];
-            self.difference.clear();
-            for i in (0..=others).filter(|i| *i != reference) {
-                let row = &values[i * width..(i + 1) * width];
-                self.difference
-                    .extend(row.iter().zip(base).map(|(x, y)| x - y));
-            }
-            let t = &self.difference;
-            let lower = &mut self.lower[self.lower_offsets[s]..self.lower_offsets[s + 1]];
-            // T W
-            let weighted = &mut self.weighted;
-            weighted.clear();
-            if !weights.w.is_empty() {
-                for row in t.chunks_exact(width.max(1)) {
-                    let cells = row.iter().zip(reach);
-                    weighted.extend(cells.map(|(x, cell)| x * weights.w[*cell as usize]));
-                }
-            }
-            let other = |i: usize| if i < reference { i } else { i + 1 };
-            for i in 0..others {
-                let row = weighted.get(i * width..(i + 1) * width);
-                let along = |other: &[f64]| row.map_or(0.0, |row| dot(row, other));
-                self.pull[own.start + i] = along(base) - theta[reference];
-                for j in 0..=i {
-                    let mut sum = theta[reference];
-                    if i == j {
-                        sum += theta[other(i)];
-                    }
-                    sum += along(&t[j * width..(j + 1) * width]);
-                    for m in 0..j {
-                        sum -= lower[i * others + m] * lower[j * others + m];
-                    }
-                    lower[i * others + j] = if i == j {
-                        // the exact pivot is no less than the action's own theta, which rounding hides where two
-                        // actions have the same row (neither was ever tried)
-                        let pivot = if sum < theta[other(i)] {
-                            theta[other(i)]
-                        } else {
-                            sum
-                        };
-                        if !(pivot > 0.0) {
-                            return false;
-                        }
-                        pivot.sqrt()
-                    } else {
-                        sum / lower[j * others + j]
-                    };
-                }
-            }
-            // C = L^{-1} T F, action by action
-            for i in 0..others {
-                let (before, rest) = c.split_at_mut(i * width);
-                let row = &mut rest[..width];
-                row.copy_from_slice(&t[i * width..(i + 1) * width]);
-                if !weights.f.is_empty() {
-                    for (x, cell) in row.iter_mut().zip(reach) {
-                        *x *= weights.f[*cell as usize];
-                    }
-                }
-                for m in 0..i {
-                    let factor = lower[i * others + m];
-                    for (x, y) in row.iter_mut().zip(&before[m * width..(m + 1) * width]) {
-                        *x -= factor * y;
-                    }
-                }
-                let scale = 1.0 / lower[i * others + i];
-                row.iter_mut().for_each(|x| *x *= scale);
-                total[i] = row.iter().sum();
-            }
-        }
-        let narrow = !self.matrix.prefers_rows(width);
-        let whole = narrow && width == cells.len();
-        if !(self.keeps_rows && whole) {
-            if narrow {
-                let local = &mut self.local[..width * width];
-                local.fill(0.0);
-                add_squares(local, c, width);
-                self.matrix.add_clique(s, local);
-            } else if !self.keeps_rows {
-                let columns = reach.iter().map(|c| rows.columns[*c as usize]);
-                for row in c.chunks_exact(width.max(1)) {
-                    stack(&mut self.added, rows.n_states(), columns.clone(), row, 1.0);
-                }
-            }
-        }
-        if !self.keeps_rows {
-            return true;
-        }
-        let d = &weights.d[cells.clone()];
-        let g = &mut self.g[cells.clone()];
-        g.copy_from_slice(d);
-        let own_part: f64 = d.iter().sum();
-        let mut height = weights.slack[s] + own_part;
-        for (row, sum) in c.chunks_exact(width.max(1)).zip(total.iter()) {
-            height += sum * sum;
-            for (x, cell) in row.iter().zip(reach) {
-                g[*cell as usize - cells.start] += sum * x;
-            }
-        }
-        self.height[s] = height;
-        let columns = rows.columns[cells.clone()].iter().copied();
-        // D + C'C - gg'/h as a sum of squares: nothing cancels where the row's sum decides its policy
-        let share = 1.0 / (height * (1.0 + (weights.slack[s] / height).sqrt()));
-        let square = &mut self.square;
-        if whole {
-            let local = &mut self.local[..width * width];
-            for (j, rest) in rests(d, own_part).enumerate() {
-                let x = d[j] / own_part;
-                let row = &mut local[j * width..(j + 1) * width];
-                row[j] = rest;
-                for i in j + 1..width {
-                    row[i] = -x * d[i];
-                }
-            }
-            square.clear();
-            for (row, sum) in c.chunks_exact(width.max(1)).zip(total.iter()) {
-                square.extend(row.iter().zip(g.iter()).map(|(x, g)| x - share * sum * g));
-            }
-            let root = own_part.sqrt();
-            square.extend((g.iter().zip(d)).map(|(g, d)| root * (share * g - d / own_part)));
-            add_squares(local, square, width);
-            self.matrix.add_clique(s, local);
-        } else if !narrow {
-            // its first part is in the matrix already
-            for (row, sum) in c.chunks_exact(width.max(1)).zip(total.iter()) {
-                square.clear();
-                square.extend(g.iter().map(|g| -share * sum * g));
-                for (x, cell) in row.iter().zip(reach) {
-                    square[*cell as usize - cells.start] += x;
-                }
-                stack(
-                    &mut self.added,
-                    rows.n_states(),
-                    columns.clone(),
-                    square,
-                    1.0,
-                );
-            }
-            square.clear();
-            square.extend(g.iter().zip(d).map(|(g, d)| share * g - d / own_part));
-            let root = own_part.sqrt();
-            stack(&mut self.added, rows.n_states(), columns, square, root);
-        } else {
-            for (t, d) in columns.clone().zip(d) {
-                self.diagonal[t as usize] += d;
-            }
-            stack(
-                &mut self.taken,
-                rows.n_states(),
-                columns,
-                g,
-                1.0 / height.sqrt(),
-            );
-        }
-        true
     }
 
     /// Solves for the steps of the policy (`dp`, in: the force), of the rows' multipliers (`lambda`, in:
@@ -381,7 +189,11 @@ impl Elimination {
             }
         }
         rows.add_to_columns(mass, -1.0, beta);
-        self.matrix.solve(beta);
+        let (columns, stars) = self.unknowns.split_at_mut(rows.n_states());
+        columns.copy_from_slice(beta);
+        stars.fill(0.0);
+        self.matrix.solve(&mut self.unknowns);
+        beta.copy_from_slice(&self.unknowns[..rows.n_states()]);
         // the rows' multipliers, and what they and the columns' push each cell by
         for s in 0..rows.n_states() {
             let cells = rows.offsets[s]..rows.offsets[s + 1];
