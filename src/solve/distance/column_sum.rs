@@ -101,8 +101,7 @@ pub(in crate::solve) fn find(
         found.interior = Some(method.interior.point);
     }
     if !driver.done() && driver.alive() {
-        let mut method = large::column_sum::PrimalDual::new(mdp, problem.xi, warm, driver);
-        driver.run(&mut method);
+        large::column_sum::solve(mdp, problem.xi, warm, driver);
     }
     found
 }

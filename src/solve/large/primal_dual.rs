@@ -7,10 +7,10 @@ use crate::solve::driver::{Driver, Method, Step};
 use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle};
 
 /// The balance between primal and dual steps at the start; restarts adjust it.
-const BALANCE: f64 = 0.5;
+pub(super) const BALANCE: f64 = 0.5;
 
 /// A saddle point whose iterates can be judged.
-pub(in crate::solve) trait Judged: Saddle {
+pub(super) trait Judged: Saddle {
     /// Steps between two certificates.
     const BETWEEN_LOOKS: usize;
 
@@ -19,23 +19,9 @@ pub(in crate::solve) trait Judged: Saddle {
 }
 
 /// The steps.
-pub(in crate::solve) struct PrimalDual<P> {
-    problem: P,
-    iteration: Iteration,
-}
-
-impl<P: Judged> PrimalDual<P> {
-    pub(super) fn from(problem: P, x: Vec<f64>, y: Vec<f64>) -> Self {
-        PrimalDual {
-            iteration: begin(&problem, x, y),
-            problem,
-        }
-    }
-}
-
-/// The iteration at its start.
-pub(super) fn begin(problem: &impl Saddle, x: Vec<f64>, y: Vec<f64>) -> Iteration {
-    Iteration::new(problem, x, y, BALANCE)
+pub(super) struct PrimalDual<P> {
+    pub(super) problem: P,
+    pub(super) iteration: Iteration,
 }
 
 impl<P: Judged> Method for PrimalDual<P> {
@@ -55,18 +41,7 @@ impl<P: Judged> Method for PrimalDual<P> {
     }
 }
 
-/// A gradient step of a policy, projected: `out` = the nearest point of $\Delta_\xi$ to `x - step * gradient`, state by state.
-pub(super) fn policy_step(
-    mdp: &Mdp,
-    xi: f64,
-    (x, gradient, step): (&[f64], &[f64], f64),
-    out: &mut [f64],
-) {
-    let first = mdp.first_pair();
-    blocks(first, out, |s, row| {
-        for (i, p) in (first[s]..).zip(row.iter_mut()) {
-            *p = x[i] - step * gradient[i];
-        }
-        simplex::project(row, xi);
-    });
+/// Moves every state's probabilities to the nearest point of $\Delta_\xi$.
+pub(super) fn project_policy(mdp: &Mdp, xi: f64, policy: &mut [f64]) {
+    blocks(mdp.first_pair(), policy, |_, row| simplex::project(row, xi));
 }

@@ -15,7 +15,7 @@ use crate::formulation::simplex;
 use crate::linalg::parallel;
 use crate::model::Kernel;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
-use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle};
+use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle, Side};
 
 /// Steps before the first answer is certified, and the factor from one certificate to the next: a certificate costs as much as many steps, and with
 /// this factor at most a fifth of all steps is taken in vain.
@@ -27,29 +27,17 @@ struct FewestSteps<'a> {
     part: &'a Occupancies,
     transposed: Kernel,
     wanted: Vec<f64>,
-    /// $\Sigma$ of each state; the other scales are the same for all.
-    scale: Vec<f64>,
 }
 
 impl FewestSteps<'_> {
     fn with_floor(&self) -> bool {
         self.part.xi() > 0.0
     }
-
-    /// $T$, from the sums of a column: two of $A$, two of $N$.
-    fn primal_scale(&self) -> f64 {
-        if self.with_floor() { 0.25 } else { 0.5 }
-    }
-
-    /// $\Sigma$ of one multiplier.
-    fn dual_scale(&self, i: usize) -> f64 {
-        self.scale.get(i).copied().unwrap_or(0.5)
-    }
 }
 
 impl Saddle for FewestSteps<'_> {
     fn primal_gradient(&self, y: &[f64], out: &mut [f64]) {
-        let (v, z) = y.split_at(self.scale.len());
+        let (v, z) = y.split_at(self.part.mdp().n_states());
         // P V - V is minus the transposed flow constraints
         self.part.advantage(&[], v, &[], out);
         let (mdp, xi) = (self.part.mdp(), self.part.xi());
@@ -64,7 +52,7 @@ impl Saddle for FewestSteps<'_> {
 
     fn dual_gradient(&self, x: &[f64], out: &mut [f64]) {
         let mdp = self.part.mdp();
-        let (flow, floor) = out.split_at_mut(self.scale.len());
+        let (flow, floor) = out.split_at_mut(mdp.n_states());
         mdp.kernel().arrivals(&self.transposed, x, flow);
         let (restart, start) = (self.part.restart(), mdp.start());
         let inflow = restart * x.iter().sum::<f64>();
@@ -85,33 +73,13 @@ impl Saddle for FewestSteps<'_> {
         }
     }
 
-    fn primal_step(&self, x: &[f64], gradient: &[f64], step: f64, out: &mut [f64]) {
-        let step = step * self.primal_scale();
-        parallel::update(out, |i, _| (x[i] - step * gradient[i]).max(self.wanted[i]));
+    fn project_primal(&self, x: &mut [f64]) {
+        parallel::update(x, |i, x| x.max(self.wanted[i]));
     }
 
-    fn dual_step(&self, y: &[f64], gradient: &[f64], step: f64, out: &mut [f64]) {
-        let free = self.scale.len();
-        parallel::update(out, |i, _| {
-            let moved = y[i] + step * self.dual_scale(i) * gradient[i];
-            if i < free { moved } else { moved.max(0.0) }
-        });
-    }
-
-    fn scale_primal(&self, v: &[f64], out: &mut [f64]) {
-        parallel::update(out, |i, _| self.primal_scale() * v[i]);
-    }
-
-    fn scale_dual(&self, v: &[f64], out: &mut [f64]) {
-        parallel::update(out, |i, _| self.dual_scale(i) * v[i]);
-    }
-
-    fn primal_norm(&self, v: &[f64]) -> f64 {
-        parallel::sum(v.len(), |i| v[i] * v[i]) / self.primal_scale()
-    }
-
-    fn dual_norm(&self, v: &[f64]) -> f64 {
-        parallel::sum(v.len(), |i| v[i] * v[i] / self.dual_scale(i))
+    fn project_dual(&self, y: &mut [f64]) {
+        let floor = self.part.mdp().n_states();
+        parallel::update(&mut y[floor..], |_, z| z.max(0.0));
     }
 }
 
@@ -141,13 +109,21 @@ impl<'a> Flows<'a> {
             mdp.n_actions(s) as f64 + moved + part.restart() * mdp.start()[s] * pairs as f64
         };
         let program = FewestSteps {
-            scale: (0..n).map(|s| 1.0 / sum(s)).collect(),
             wanted: wanted.iter().map(|b| b / mean).collect(),
             transposed,
             part,
         };
-        let y = vec![0.0; if program.with_floor() { n + pairs } else { n }];
-        let iteration = Iteration::new(&program, program.wanted.clone(), y, 1.0);
+        // T from the sums of a column: two of A, and two of N
+        let (tau, floor) = if program.with_floor() {
+            (0.25, pairs)
+        } else {
+            (0.5, 0)
+        };
+        let sigma = (0..n).map(|s| 1.0 / sum(s));
+        let sigma = sigma.chain(std::iter::repeat_n(0.5, floor)).collect();
+        let primal = Side::new(program.wanted.clone(), vec![tau; pairs]);
+        let dual = Side::new(vec![0.0; n + floor], sigma);
+        let iteration = Iteration::new(&program, primal, dual, 1.0);
         Flows {
             certifier,
             program,
@@ -159,7 +135,7 @@ impl<'a> Flows<'a> {
 
     /// What is at hand as a candidate.
     pub(super) fn certified(&mut self) -> Candidate {
-        let (part, w) = (self.program.part, &self.iteration.x);
+        let (part, w) = (self.program.part, &self.iteration.primal.point);
         let mdp = part.mdp();
         let mut policy = w.clone();
         let mut d = vec![0.0; mdp.n_states()];
@@ -169,10 +145,11 @@ impl<'a> Flows<'a> {
         }
         let policy = simplex::feasible(mdp, part.xi(), policy);
         let mut r = vec![0.0; w.len()];
-        self.program.primal_gradient(&self.iteration.y, &mut r);
+        self.program
+            .primal_gradient(&self.iteration.dual.point, &mut r);
         let least = r.iter().copied().fold(f64::INFINITY, f64::min);
         r.iter_mut().for_each(|r| *r -= least);
-        let v = self.iteration.y[..d.len()].iter().map(|v| -v);
+        let v = self.iteration.dual.point[..d.len()].iter().map(|v| -v);
         let dual = Dual {
             r,
             v: v.collect(),
