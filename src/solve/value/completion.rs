@@ -47,7 +47,7 @@ fn ship(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
     let mut supply = vec![1.0; n];
     let mut demand = vec![1.0; n];
     for (s, left) in supply.iter_mut().enumerate() {
-        for k in support.offsets[s]..support.offsets[s + 1] {
+        for k in support.row(s) {
             *left -= kept[k];
             demand[support.columns[k] as usize] -= kept[k];
         }
@@ -60,8 +60,7 @@ fn ship(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
         kept,
         supply,
         demand,
-        shipped: vec![BTreeMap::new(); n],
-        senders: vec![BTreeMap::new(); n],
+        flows: vec![BTreeMap::new(); n],
     };
     if flow.product_plan_fits() {
         return (0.0, None);
@@ -93,9 +92,8 @@ struct Flow<'a> {
     /// What rows and columns still lack.
     supply: Vec<f64>,
     demand: Vec<f64>,
-    /// What flows, by row and by column.
-    shipped: Vec<BTreeMap<u32, f64>>,
-    senders: Vec<BTreeMap<u32, f64>>,
+    /// What flows into each column, by the row that it comes from.
+    flows: Vec<BTreeMap<u32, f64>>,
 }
 
 impl Flow<'_> {
@@ -112,7 +110,7 @@ impl Flow<'_> {
             return false;
         }
         (0..supply.len()).all(|s| {
-            (support.offsets[s]..support.offsets[s + 1]).all(|k| {
+            support.row(s).all(|k| {
                 let t = support.columns[k] as usize;
                 supply[s] * demand[t] / total <= self.zeta - self.kept[k]
             })
@@ -121,21 +119,18 @@ impl Flow<'_> {
 
     /// What still fits into a cell.
     fn room(&self, s: usize, t: usize) -> f64 {
-        let first = self.support.offsets[s];
-        let slots = &self.support.columns[first..self.support.offsets[s + 1]];
-        let held = slots
-            .binary_search(&(t as u32))
-            .map_or(0.0, |place| self.kept[first + place]);
+        let slots = self.support.row(s);
+        let place = self.support.columns[slots.clone()].binary_search(&(t as u32));
+        let held = place.map_or(0.0, |place| self.kept[slots][place]);
         (self.zeta - held).max(0.0) - self.flowing(s, t)
     }
 
     fn flowing(&self, s: usize, t: usize) -> f64 {
-        self.shipped[s].get(&(t as u32)).copied().unwrap_or(0.0)
+        self.flows[t].get(&(s as u32)).copied().unwrap_or(0.0)
     }
 
     fn push(&mut self, s: usize, t: usize, amount: f64) {
-        *self.shipped[s].entry(t as u32).or_default() += amount;
-        *self.senders[t].entry(s as u32).or_default() += amount;
+        *self.flows[t].entry(s as u32).or_default() += amount;
     }
 
     /// Every row ships to whichever columns it has room for. Mostly that is all.
@@ -188,7 +183,7 @@ impl Flow<'_> {
                 head += 1;
                 if node >= n {
                     // a column passes on to the rows that ship to it and may ship elsewhere instead
-                    for (&s, &amount) in &self.senders[node - n] {
+                    for (&s, &amount) in &self.flows[node - n] {
                         let s = s as usize;
                         if !reached_rows[s] && amount > TINY {
                             reached_rows[s] = true;
