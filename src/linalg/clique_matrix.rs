@@ -38,6 +38,9 @@ const WIDEST: usize = 3_000;
 /// Multiplications of a sparse factorisation cost about this many of a dense one's: entry by entry, and in blocks of columns.
 const SPARSE_COST: f64 = 5.0;
 const BLOCK_COST: f64 = 2.0;
+/// Multiplications of one round of conjugate gradients per transition: two products with the kernel, whose gathers take several times
+/// as long as the multiplications of a dense factorisation (0.1 ms against 15 ms on a garnet of 1,000 states).
+pub(crate) const ROUND_COST: f64 = 80.0;
 /// Cliques with more members than this are added to a dense matrix by dense products: their squares, cell by cell, would cost more.
 const WIDE: usize = 96;
 /// What such a pivot is replaced by: large, so that its unknown comes out as zero.

@@ -164,16 +164,11 @@ fn certified_within(
 ) -> (Candidate, f64) {
     let policy = simplex::feasible(mdp, problem.xi, policy);
     let support = Support::new(mdp);
-    let n = mdp.n_states();
     let mut evaluator = Evaluator::new(mdp, &support, problem.zeta);
-    if let Some(given) = multipliers.filter(|m| m.len() == 2 * n) {
-        evaluator.projection.alpha.copy_from_slice(&given[..n]);
-        evaluator.projection.beta.copy_from_slice(&given[n..]);
-    }
-    let mut descent = vec![0.0; mdp.n_pairs()];
+    let given = multipliers.unwrap_or_default();
+    evaluator.projection.set_multipliers(given);
     evaluator.project(&policy, 1e-13, steps);
-    evaluator.descent(&mut descent);
-    let own = evaluator.certify(problem.xi, &descent);
+    let own = evaluator.certify(problem.xi);
     let candidate = Candidate {
         policy,
         objective: own.objective,

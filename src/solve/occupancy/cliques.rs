@@ -1,7 +1,7 @@
 //! For each state the clique of itself and its successors under any action: the pattern of all matrices $A K A^\top$ with $A$ the
 //! flow constraints and $K$ one block per state.
 
-use crate::linalg::clique_matrix::CliqueMatrix;
+use crate::linalg::clique_matrix::{CliqueMatrix, ROUND_COST};
 use crate::model::Mdp;
 
 pub(super) struct Cliques {
@@ -60,10 +60,6 @@ impl Cliques {
         )
     }
 }
-
-/// Multiplications of one round of conjugate gradients per transition: two products with the kernel, whose gathers take several times
-/// as long as the multiplications of a dense factorisation (0.1 ms against 15 ms on a garnet of 1,000 states).
-const ROUND_COST: f64 = 80.0;
 
 /// Rounds of conjugate gradients that take as long as `work` multiplications of a factorisation.
 pub(super) fn rounds_worth(mdp: &Mdp, work: f64) -> f64 {

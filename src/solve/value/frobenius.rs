@@ -3,7 +3,7 @@
 use super::projection::Projection;
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
-use crate::linalg::sorted::within;
+use crate::linalg::sorted::{Sorted, within};
 use crate::model::Mdp;
 
 /// Value of a policy and the bound its own residual proves.
@@ -28,9 +28,10 @@ pub struct Evaluator<'a> {
     /// $M$ on the slots, and what each row has in every column beside that.
     mass: Vec<f64>,
     share: Vec<f64>,
-    /// $G = U - M$ on the slots, and $\|G\|_F^2$ over all entries.
+    /// $G = U - M$ on the slots, and over all entries $\|G\|_F^2$ and a bound of $\min_{U \in B_\zeta} \langle G, U\rangle$.
     residual: Vec<f64>,
     squared: f64,
+    least_product: f64,
     violation: f64,
 }
 
@@ -45,6 +46,7 @@ impl<'a> Evaluator<'a> {
             share: vec![0.0; mdp.n_states()],
             residual: vec![0.0; support.len()],
             squared: 0.0,
+            least_product: 0.0,
             violation: f64::INFINITY,
         }
     }
@@ -67,12 +69,14 @@ impl<'a> Evaluator<'a> {
         let n = share.len() as f64;
         share.iter_mut().for_each(|x| *x /= n);
         self.violation = self.projection.project(mass, share, limits, go_on);
-        self.squared = self.measure();
+        self.measure();
         self.squared
     }
 
-    /// $G = U - M$ on the slots into `residual`; returns $\|G\|_F^2$ over all entries.
-    fn measure(&mut self) -> f64 {
+    /// Finds $G = U - M$ on the slots, its norm, and the bound
+    /// $\min_{U \in B_\zeta} \langle G, U\rangle \ge \sum\alpha + \sum\beta + \zeta \sum_{st} \min(G_{st} - \alpha_s - \beta_t, 0)$.
+    /// Each row is summed up as if it had no slot; then its slots are put right.
+    fn measure(&mut self) {
         let Projection {
             alpha,
             beta,
@@ -80,64 +84,40 @@ impl<'a> Evaluator<'a> {
             ..
         } = &self.projection;
         let (support, n, zeta) = (self.support, alpha.len(), clipped.zeta);
-        let sorted = &clipped.columns.sorted;
+        let Sorted { values, prefix, .. } = &clipped.columns.sorted;
         let mut squares = vec![0.0; n + 1];
-        for (k, b) in sorted.values.iter().enumerate() {
+        for (k, b) in values.iter().enumerate() {
             squares[k + 1] = squares[k] + b * b;
         }
-        let mut total = 0.0;
+        self.squared = 0.0;
+        self.least_product = alpha.iter().sum::<f64>() + beta.iter().sum::<f64>();
         for s in 0..n {
-            let (a, offset, range) = (alpha[s], self.share[s], clipped.rows.ranges[s]);
-            // every entry of the row as if no slot were there ...
-            let mut row = a * a * f64::from(range.1 - range.0)
-                + 2.0 * a * within(&sorted.prefix, range)
+            let (own, offset, range) = (alpha[s], self.share[s], clipped.rows.ranges[s]);
+            let (shifted, above) = (clipped.shifted[s], (n - range.1 as usize) as f64);
+            let mut row = own * own * f64::from(range.1 - range.0)
+                + 2.0 * own * within(prefix, range)
                 + within(&squares, range)
                 + offset * offset * f64::from(range.0)
-                + (zeta - offset) * (zeta - offset) * (n - range.1 as usize) as f64;
-            // ... then the slots put right
-            for k in support.offsets[s]..support.offsets[s + 1] {
-                let (m, a) = (self.mass[k], clipped.shifted[s]);
-                let b = beta[support.columns[k] as usize];
-                let plain = (a + b).clamp(0.0, zeta) - offset;
-                let g = (m + a + b).clamp(0.0, zeta) - offset - m;
+                + (zeta - offset) * (zeta - offset) * above;
+            // without a slot G - alpha - beta is what is cut off: negative above zeta
+            let mut excess = above * (shifted - zeta) + within(prefix, (range.1, n as u32));
+            for k in support.row(s) {
+                let (m, b) = (self.mass[k], beta[support.columns[k] as usize]);
+                let plain = (shifted + b).clamp(0.0, zeta) - offset;
+                let g = (m + shifted + b).clamp(0.0, zeta) - offset - m;
                 self.residual[k] = g;
                 row += g * g - plain * plain;
+                excess += (own + b - g).max(0.0) - (shifted + b - zeta).max(0.0);
             }
-            total += row;
+            self.squared += row;
+            self.least_product -= zeta * excess;
         }
         // a broken projection must not pass for a perfect one
-        if total.is_nan() {
+        self.squared = if self.squared.is_nan() {
             f64::INFINITY
         } else {
-            total.max(0.0)
-        }
-    }
-
-    /// $\min_{U \in B_\zeta} \langle G, U\rangle \ge \sum\alpha + \sum\beta + \zeta \sum_{st}
-    /// \min(G_{st} - \alpha_s - \beta_t, 0)$.
-    fn least_product(&self) -> f64 {
-        let Projection {
-            alpha,
-            beta,
-            clipped,
-            ..
-        } = &self.projection;
-        let (support, n, zeta) = (self.support, alpha.len(), clipped.zeta);
-        let prefix = &clipped.columns.sorted.prefix;
-        let mut total: f64 = alpha.iter().sum::<f64>() + beta.iter().sum::<f64>();
-        for s in 0..n {
-            let a = clipped.shifted[s];
-            // off the slots G - alpha - beta = clip(a + b) - (a + b): negative above zeta
-            let high = clipped.rows.ranges[s].1 as usize;
-            let mut excess = (n - high) as f64 * (a - zeta) + (prefix[n] - prefix[high]);
-            for k in support.offsets[s]..support.offsets[s + 1] {
-                let b = beta[support.columns[k] as usize];
-                excess -= (a + b - zeta).max(0.0);
-                excess += (alpha[s] + b - self.residual[k]).max(0.0);
-            }
-            total -= zeta * excess;
-        }
-        total
+            self.squared.max(0.0)
+        };
     }
 
     /// The multipliers $(\alpha, \beta)$ of the last projection.
@@ -145,32 +125,28 @@ impl<'a> Evaluator<'a> {
         [&self.projection.alpha[..], &self.projection.beta].concat()
     }
 
-    /// $-\nabla \tfrac12 \mathrm{dist}^2$: `out_r` $= P_r \cdot G_s$ for each pair.
-    pub fn descent(&self, out: &mut [f64]) {
-        let kernel = self.mdp.kernel();
-        let sums = &self.projection.clipped.rows.sums;
-        for s in 0..self.mdp.n_states() {
-            let rest = (sums[s] - 1.0) / self.mdp.n_states() as f64;
-            for pair in self.mdp.pairs(s) {
-                let mut sum = kernel.spread_of(pair) * rest;
-                for k in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
-                    sum += kernel.values()[k] * self.residual[self.support.slots[k] as usize];
-                }
-                out[pair] = sum;
+    /// $\max_{p \in \Delta_\xi} p \cdot (P G^\top)_s$.
+    fn most_in(&self, s: usize, xi: f64) -> f64 {
+        let (mdp, kernel) = (self.mdp, self.mdp.kernel());
+        let total = self.projection.clipped.rows.sums[s] - 1.0;
+        let products = mdp.pairs(s).map(|pair| {
+            let mut sum = kernel.spread_of(pair) * total / mdp.n_states() as f64;
+            for k in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
+                sum += kernel.values()[k] * self.residual[self.support.slots[k] as usize];
             }
-        }
+            sum
+        });
+        simplex::support(products, xi)
     }
 
-    /// Objective and bound at the last projected policy, whose `descent` is at hand.
-    pub fn certify(&self, xi: f64, descent: &[f64]) -> Evaluation {
+    /// Objective and bound at the last projected policy.
+    pub fn certify(&self, xi: f64) -> Evaluation {
         let norm = self.squared.sqrt();
-        let least = self.least_product();
-        let most: f64 = (0..self.mdp.n_states())
-            .map(|s| simplex::support(descent[self.mdp.pairs(s)].iter().copied(), xi))
-            .sum();
+        let states = 0..self.mdp.n_states();
+        let most: f64 = states.map(|s| self.most_in(s, xi)).sum();
         // a tiny distance must not turn rounding into a bound
         let bound = if norm > 1e-12 && norm.is_finite() {
-            ((least - most) / norm).max(0.0)
+            ((self.least_product - most) / norm).max(0.0)
         } else {
             0.0
         };

@@ -6,17 +6,17 @@
 //! converges ever faster as $\mu_k$ falls (Rockafellar 1976). Its dual has one multiplier
 //! per row and column of $U$ and is smooth, so that a handful of Newton steps solve it
 //! ([`system`], [`newton`]), at $O(\text{nnz} + S)$ memory and with all rows independent of each other
-//! ([`row`]); on long chains they need the help of a sparse factor ([`slots`]). Gradients take a number of steps that grows with the conditioning of the distance,
-//! which is about $S$: mass missing in one column costs its square divided by $S$ when spread
+//! ([`row`]); on long chains they need the help of a sparse factor ([`preconditioner`]). Gradients take a number of steps that grows
+//! with the conditioning of the distance, which is about $S$: mass missing in one column costs its square divided by $S$ when spread
 //! over the column, but its square when kept in one entry.
 //!
 //! The multipliers of an unfinished step already prove a bound: see
 //! [`frobenius`](crate::formulation::frobenius), which takes any $G$.
 
 mod newton;
+mod preconditioner;
 mod quadratic;
 mod row;
-mod slots;
 mod system;
 
 use crate::formulation::Problem;
@@ -52,7 +52,6 @@ const GRACE: usize = 100;
 pub(in crate::solve) struct ProximalNewton<'a> {
     system: System<'a>,
     evaluator: Evaluator<'a>,
-    descent: Vec<f64>,
     xi: f64,
     sigma: f64,
     /// How accurately a step is solved, as a share of what one row contributes to the distance.
@@ -80,7 +79,6 @@ impl<'a> ProximalNewton<'a> {
         let mut method = ProximalNewton {
             system: System::new(mdp, support, *problem, policy),
             evaluator: Evaluator::new(mdp, support, problem.zeta),
-            descent: vec![0.0; mdp.n_pairs()],
             xi: problem.xi,
             sigma: FIRST,
             share: 1e-2,
@@ -88,11 +86,9 @@ impl<'a> ProximalNewton<'a> {
             waited: 0,
             steps: 0,
         };
-        if driver.best().dual.len() == 2 * mdp.n_states() {
-            method.system.set_multipliers(&driver.best().dual);
-        }
+        method.system.dual.set_multipliers(&driver.best().dual);
         let first = method.judge(driver);
-        method.system.set_multipliers(&first.dual);
+        method.system.dual.set_multipliers(&first.dual);
         driver.count(1);
         driver.offer(first, NAME);
         method
@@ -126,8 +122,7 @@ impl<'a> ProximalNewton<'a> {
             }
         };
         evaluator.project_while(&self.system.rows.policy, (tolerance, most), &mut go_on);
-        evaluator.descent(&mut self.descent);
-        evaluator.certify(self.xi, &self.descent)
+        evaluator.certify(self.xi)
     }
 }
 
@@ -158,10 +153,8 @@ impl Method for ProximalNewton<'_> {
         };
         if !settled && self.waited > 0 && self.sigma > FIRST {
             // too far for so small a weight: back to where the multipliers were good
-            if best.dual.len() == 2 * n {
-                self.system.set_multipliers(&best.dual);
-                self.system.rows.policy.clone_from(&best.policy);
-            }
+            self.system.dual.set_multipliers(&best.dual);
+            self.system.rows.policy.clone_from(&best.policy);
             self.sigma *= 0.1;
         } else {
             self.sigma = (GROWTH * self.sigma).min(LARGEST);
@@ -170,7 +163,7 @@ impl Method for ProximalNewton<'_> {
             }
         }
         let rows = &mut self.system.rows;
-        rows.centre.clone_from(&rows.policy);
+        rows.setting.centre.clone_from(&rows.policy);
         self.least_gap = self.least_gap.min(gap);
         Step::Going
     }

@@ -10,15 +10,10 @@
 //! solved by conjugate gradients whose every product costs two passes over $P$. Uniform shares of $P$ are not stored:
 //! they are one more number per row in every free entry.
 
-use std::ops::Range;
-
-use super::row::Shared;
-use super::slots::Slots;
+use super::preconditioner::Preconditioner;
+use super::row::{Derivative, Setting, Shared};
 use super::system::{Rows, each_row, parts};
-use crate::formulation::support::Support;
-use crate::linalg::conjugate_gradients::ConjugateGradients;
 use crate::linalg::parallel::{blocks, update};
-use crate::model::Mdp;
 use crate::solve::driver::Driver;
 use crate::solve::value::clipped::Clipped;
 use crate::solve::value::projection::{Projection, damped, take_out_drift};
@@ -29,22 +24,6 @@ const MOST_CONJUGATE: usize = 5_000;
 
 /// After so many rounds another preconditioner than the diagonal is thought of: looking for its pattern takes some of them.
 const PATIENCE: usize = 200;
-
-/// The rows' derivatives, for the [preconditioner](super::slots).
-pub(super) struct Linearised<'a> {
-    inverses: &'a [f64],
-    squares: &'a [usize],
-    lift: &'a [f64],
-    pub(super) heights: &'a [f64],
-}
-
-impl Linearised<'_> {
-    /// $l$ and $N$ of a state.
-    pub(super) fn of_state(&self, s: usize, pairs: Range<usize>) -> (&[f64], &[f64]) {
-        let square = self.squares[s]..self.squares[s + 1];
-        (&self.lift[pairs], &self.inverses[square])
-    }
-}
 
 /// The linearised rows and workspace.
 pub(super) struct Newton {
@@ -63,22 +42,17 @@ pub(super) struct Newton {
     /// What a row adds to its free entries off the slots, and what it adds to that on the slots.
     by_row: Vec<f64>,
     on_slots: Vec<f64>,
-    preconditioner: Preconditioner,
-}
-
-/// What conjugate gradients are preconditioned by.
-enum Preconditioner {
-    Diagonal,
-    /// The diagonal as long as it does not take more rounds than a factorisation is worth.
-    Either(Box<Slots>),
-    Factor(Box<Slots>),
-    /// The diagonal, as there is no sparse factor.
-    OnlyDiagonal,
+    /// Rounds with the diagonal as preconditioner before something else is tried.
+    rounds: usize,
+    /// What that is, where there is something, and whether it is in use.
+    other: Option<Preconditioner>,
+    by_other: bool,
 }
 
 impl Newton {
-    pub(super) fn new(mdp: &Mdp, support: &Support) -> Self {
-        let n = mdp.n_states();
+    pub(super) fn new(setting: &Setting<'_>) -> Self {
+        let (mdp, support) = (setting.mdp, setting.support);
+        let (n, pairs) = (mdp.n_states(), mdp.n_pairs());
         let mut squares = vec![0];
         for s in 0..n {
             squares.push(squares[s] + mdp.n_actions(s).pow(2));
@@ -86,14 +60,16 @@ impl Newton {
         Newton {
             inverses: vec![0.0; squares[n]],
             squares,
-            lift: vec![0.0; mdp.n_pairs()],
+            lift: vec![0.0; pairs],
             heights: vec![0.0; n],
-            products: vec![0.0; mdp.n_pairs()],
+            products: vec![0.0; pairs],
             tau: vec![0.0; n],
-            moved: vec![0.0; mdp.n_pairs()],
+            moved: vec![0.0; pairs],
             by_row: vec![0.0; n],
             on_slots: vec![0.0; support.len()],
-            preconditioner: Preconditioner::Diagonal,
+            rounds: PATIENCE,
+            other: None,
+            by_other: false,
         }
     }
 
@@ -106,16 +82,9 @@ impl Newton {
         driver: &mut Driver<'_>,
     ) {
         self.linearise(rows, dual, delta);
+        while !self.columns(rows, dual, (delta, tolerance), driver) {}
         let (clipped, line) = (&mut dual.clipped, &mut dual.line);
-        let (sums, heights) = (&clipped.rows.sums, &self.heights);
-        self.products.fill(0.0);
-        update(&mut self.tau, |s, _| (sums[s] - 1.0) / heights[s]);
-        self.spread(rows, clipped, &mut dual.gradients.residual);
-        let sums = &clipped.columns.sums;
-        update(&mut dual.gradients.residual, |t, x| 1.0 - sums[t] - x);
-        let (gradients, beta) = (&mut dual.gradients, &mut line.beta);
-        self.columns(rows, clipped, gradients, beta, (delta, tolerance), driver);
-        self.follow(rows, clipped, &line.beta);
+        self.follow(&rows.setting, clipped, &line.beta);
         let (sums, heights, tau) = (&clipped.rows.sums, &self.heights, &self.tau);
         update(&mut line.alpha, |s, _| {
             (1.0 - sums[s]) / heights[s] - tau[s]
@@ -123,82 +92,66 @@ impl Newton {
         take_out_drift(&mut line.alpha, &mut line.beta);
     }
 
-    /// Solves the columns' system: with the diagonal as preconditioner and, where that takes more rounds than a factorisation of
-    /// [what lies on the slots](super::slots) would, with its factor from then on.
+    /// Solves the columns' system; false where that took more rounds than another preconditioner would cost, which is then in use. At first
+    /// that is the diagonal, and where a factorisation of [what lies on the slots](super::preconditioner) is worth fewer rounds, its factor.
     fn columns(
         &mut self,
         rows: &Rows<'_>,
-        clipped: &mut Clipped<'_>,
-        gradients: &mut ConjugateGradients,
-        beta: &mut [f64],
+        dual: &mut Projection<'_>,
         (delta, tolerance): (f64, f64),
         driver: &mut Driver<'_>,
-    ) {
-        let mut preconditioner =
-            std::mem::replace(&mut self.preconditioner, Preconditioner::OnlyDiagonal);
-        let right = gradients.residual.clone();
-        loop {
-            gradients.residual.copy_from_slice(&right);
-            let most = match &mut preconditioner {
-                Preconditioner::Diagonal => PATIENCE,
-                Preconditioner::Either(slots) => slots.rounds_worth.clamp(PATIENCE, MOST_CONJUGATE),
-                Preconditioner::Factor(slots) => {
-                    let linear = Linearised {
-                        inverses: &self.inverses,
-                        squares: &self.squares,
-                        lift: &self.lift,
-                        heights: &self.heights,
-                    };
-                    if slots.factor(rows, &linear, &clipped.free, &gradients.diagonal) {
-                        let limits = (tolerance, MOST_CONJUGATE);
-                        let times = |v: &[f64], out: &mut [f64]| {
-                            self.times(rows, clipped, delta, v, out, driver)
-                        };
-                        let by_factor = |r: &[f64], out: &mut [f64]| slots.precondition(r, out);
-                        gradients.solve_by(beta, limits, times, by_factor);
-                        break;
-                    }
-                    MOST_CONJUGATE
-                }
-                Preconditioner::OnlyDiagonal => MOST_CONJUGATE,
-            };
-            let times =
-                |v: &[f64], out: &mut [f64]| self.times(rows, clipped, delta, v, out, driver);
-            let solved = gradients.solve(beta, (tolerance, most), times);
-            if solved || most == MOST_CONJUGATE || !driver.alive() {
-                break;
+    ) -> bool {
+        let mut other = self.other.take();
+        let by_factor = self.by_other
+            && other.as_mut().is_some_and(|factor| {
+                factor.factor(rows, dual, |s| self.derivative(s, &rows.setting))
+            });
+        let (setting, clipped) = (&rows.setting, &mut dual.clipped);
+        let (gradients, beta) = (&mut dual.gradients, &mut dual.line.beta);
+        // the right side
+        let (sums, heights) = (&clipped.rows.sums, &self.heights);
+        self.products.fill(0.0);
+        update(&mut self.tau, |s, _| (sums[s] - 1.0) / heights[s]);
+        self.spread(setting, clipped, &mut gradients.residual);
+        let sums = &clipped.columns.sums;
+        update(&mut gradients.residual, |t, x| 1.0 - sums[t] - x);
+        let rounds = self.rounds;
+        let times = |v: &[f64], out: &mut [f64]| {
+            self.follow(setting, clipped, v);
+            self.spread(setting, clipped, out);
+            let counts = &clipped.columns.counts;
+            update(out, |t, x| x + damped(counts[t], delta) * v[t]);
+            driver.alive()
+        };
+        let done = match &mut other {
+            Some(factor) if by_factor => {
+                let limits = (tolerance, MOST_CONJUGATE);
+                gradients.solve_by(beta, limits, times, |r, out| factor.apply(r, out));
+                true
             }
-            let (mdp, support) = (rows.setting.mdp, rows.setting.support);
-            preconditioner = match preconditioner {
-                Preconditioner::Diagonal => Slots::new(mdp, support)
-                    .map_or(Preconditioner::OnlyDiagonal, |slots| {
-                        Preconditioner::Either(Box::new(slots))
-                    }),
-                Preconditioner::Either(slots) => Preconditioner::Factor(slots),
-                other => other,
-            };
+            _ => gradients.solve(beta, (tolerance, rounds), times),
+        };
+        self.other = other;
+        if done || rounds == MOST_CONJUGATE || !driver.alive() {
+            return true;
         }
-        self.preconditioner = preconditioner;
+        if self.other.is_some() {
+            (self.by_other, self.rounds) = (true, MOST_CONJUGATE);
+        } else {
+            self.other = Preconditioner::new(setting);
+            self.rounds = self.other.as_ref().map_or(MOST_CONJUGATE, |factor| {
+                factor.rounds_worth.clamp(PATIENCE, MOST_CONJUGATE)
+            });
+        }
+        false
     }
 
-    /// The columns' system times `v`; false if the solve is to stop.
-    fn times(
-        &mut self,
-        rows: &Rows<'_>,
-        clipped: &mut Clipped<'_>,
-        delta: f64,
-        v: &[f64],
-        out: &mut [f64],
-        driver: &mut Driver<'_>,
-    ) -> bool {
-        if !driver.alive() {
-            return false;
+    fn derivative(&self, s: usize, setting: &Setting<'_>) -> Derivative<'_> {
+        Derivative {
+            inverse: &self.inverses[self.squares[s]..self.squares[s + 1]],
+            lift: &self.lift[setting.mdp.pairs(s)],
+            height: self.heights[s],
         }
-        self.follow(rows, clipped, v);
-        self.spread(rows, clipped, out);
-        let counts = &clipped.columns.counts;
-        update(out, |t, x| x + damped(counts[t], delta) * v[t]);
-        true
     }
 
     /// Differentiates every row, and finds the system's diagonal.
@@ -213,11 +166,16 @@ impl Newton {
             .zip(parts(&support.offsets, &mut self.on_slots))
             .zip(self.heights.iter_mut().zip(&mut self.by_row));
         each_row(parts, |row, s, part| {
-            let (((inverse, lift), taken), (height, by_row)) = part;
-            let pairs = mdp.pairs(s);
-            let p = &rows.policy[pairs.clone()];
-            row.load(&shared, s, &rows.centre[pairs], p);
-            (*height, *by_row) = row.derivative(&shared, (p, delta), inverse, lift, taken);
+            let (((inverse, lift), on_slots), (height, by_row)) = part;
+            let p = &rows.policy[mdp.pairs(s)];
+            row.load(&shared, s, p);
+            *height = row.differentiate(&shared, (p, delta), inverse, lift);
+            let derivative = Derivative {
+                inverse,
+                lift,
+                height: *height,
+            };
+            *by_row = row.shortfall(rows.setting.problem.zeta, &derivative, on_slots);
         });
         let diagonal = &mut dual.gradients.diagonal;
         dual.clipped
@@ -234,8 +192,8 @@ impl Newton {
     }
 
     /// `products` and `tau` for a step `x` of the columns' multipliers.
-    fn follow(&mut self, rows: &Rows<'_>, clipped: &mut Clipped<'_>, x: &[f64]) {
-        let (mdp, slots) = (rows.setting.mdp, &rows.setting.support.slots);
+    fn follow(&mut self, setting: &Setting<'_>, clipped: &mut Clipped<'_>, x: &[f64]) {
+        let (mdp, slots) = (setting.mdp, &setting.support.slots);
         let (kernel, n, first) = (mdp.kernel(), mdp.n_states() as f64, mdp.first_pair());
         clipped.times(x, &mut self.tau);
         let (all, free) = (&self.tau, &clipped.free);
@@ -261,8 +219,8 @@ impl Newton {
     }
 
     /// $\sum_s (P_F^\top N_s P_F\, d\beta - v_s \tau_s)$ in every column, from `products` and `tau`.
-    fn spread(&mut self, rows: &Rows<'_>, clipped: &mut Clipped<'_>, out: &mut [f64]) {
-        let (mdp, support) = (rows.setting.mdp, rows.setting.support);
+    fn spread(&mut self, setting: &Setting<'_>, clipped: &mut Clipped<'_>, out: &mut [f64]) {
+        let (mdp, support) = (setting.mdp, setting.support);
         let (kernel, n, first) = (mdp.kernel(), mdp.n_states() as f64, mdp.first_pair());
         let (inverses, squares, lift) = (&self.inverses, &self.squares, &self.lift);
         let (products, tau) = (&self.products, &self.tau);

@@ -101,17 +101,23 @@ impl Quadratic {
     /// `step` = from the end of `direction` to the minimiser over the members with their sum kept. Returns the slope that they
     /// have in common there.
     fn tangent_step(&mut self, gradient: &[f64]) -> f64 {
-        let q = self.members.len();
-        for i in 0..q {
+        for i in 0..self.members.len() {
             self.step[i] = -self.slope(gradient, self.members[i]);
         }
         let total = self.factorise();
+        -self.solve(total)
+    }
+
+    /// Turns minus the slopes in `step` into the step along which they become all the same, the sum kept; returns minus that slope.
+    /// `total` is what factorising returned.
+    fn solve(&mut self, total: f64) -> f64 {
+        let q = self.members.len();
         back_substitute(&self.factor, q, &mut self.step);
         let level = self.step[..q].iter().sum::<f64>() / total;
-        for i in 0..q {
-            self.step[i] -= level * self.ones[i];
+        for (x, one) in self.step[..q].iter_mut().zip(&self.ones) {
+            *x -= level * one;
         }
-        -level
+        level
     }
 
     /// The inverse of the matrix on the directions that keep the sum of the `free` actions and leave the others alone.
@@ -128,10 +134,9 @@ impl Quadratic {
         for j in 0..q {
             self.step[..q].fill(0.0);
             self.step[j] = 1.0;
-            back_substitute(&self.factor, q, &mut self.step);
+            self.solve(total);
             for i in 0..q {
-                inverse[self.members[i] * m + self.members[j]] =
-                    self.step[i] - self.ones[i] * self.ones[j] / total;
+                inverse[self.members[i] * m + self.members[j]] = self.step[i];
             }
         }
     }

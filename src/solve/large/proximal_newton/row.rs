@@ -10,6 +10,8 @@
 //! a [quadratic program](super::quadratic) in as many variables as the state has actions, end on the exact
 //! minimiser after a few changes of pattern.
 
+use std::ops::Range;
+
 use super::quadratic::Quadratic;
 use crate::formulation::Problem;
 use crate::formulation::support::Support;
@@ -24,13 +26,14 @@ const MOST_LOOKS: usize = 40;
 /// leaves of a probability that was put there.
 const ABOVE_BOUND: f64 = 1e-13;
 
-/// The proximal problem but for its centre.
+/// The proximal problem.
 pub(super) struct Setting<'a> {
     pub(super) mdp: &'a Mdp,
     pub(super) support: &'a Support,
     pub(super) problem: Problem,
-    /// $\mu$.
+    /// $\mu$ and $c$.
     pub(super) weight: f64,
+    pub(super) centre: Vec<f64>,
 }
 
 /// What the rows share: the problem and the multipliers.
@@ -40,9 +43,19 @@ pub(super) struct Shared<'a> {
     pub(super) dual: &'a Projection<'a>,
 }
 
+/// The derivative of a solved row: $N$, $l$ and the height $h$.
+#[derive(Clone, Copy)]
+pub(super) struct Derivative<'a> {
+    pub(super) inverse: &'a [f64],
+    pub(super) lift: &'a [f64],
+    pub(super) height: f64,
+}
+
 /// One row after another.
 #[derive(Debug, Default)]
 pub(super) struct Row {
+    /// The state's pairs.
+    pairs: Range<usize>,
     /// The actions' rows on the state's slots, action by action.
     dense: Vec<f64>,
     /// What the actions add in every column, slot or not.
@@ -71,10 +84,11 @@ pub(super) struct Row {
 
 impl Row {
     /// Brings in state `s`: $M$, $U$ and the gradient at `p`.
-    pub(super) fn load(&mut self, shared: &Shared<'_>, s: usize, centre: &[f64], p: &[f64]) {
+    pub(super) fn load(&mut self, shared: &Shared<'_>, s: usize, p: &[f64]) {
         let (mdp, support) = (shared.setting.mdp, shared.setting.support);
         let kernel = mdp.kernel();
-        let slots = support.offsets[s]..support.offsets[s + 1];
+        let slots = support.row(s);
+        self.pairs = mdp.pairs(s);
         let (m, w) = (mdp.n_actions(s), slots.len());
         resize(&mut self.dense, m * w, 0.0);
         for v in [&mut self.mass, &mut self.excess] {
@@ -92,7 +106,7 @@ impl Row {
         self.beta
             .extend(columns.iter().map(|t| shared.dual.beta[*t as usize]));
         self.shares.clear();
-        for (a, pair) in mdp.pairs(s).enumerate() {
+        for (a, pair) in self.pairs.clone().enumerate() {
             for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
                 self.dense[a * w + support.slots[e] as usize - slots.start] = kernel.values()[e];
             }
@@ -102,11 +116,11 @@ impl Row {
         self.has_shares = self.shares.iter().any(|x| *x > 0.0);
         self.alpha = shared.dual.alpha[s];
         self.find_range(shared, self.alpha);
-        self.evaluate(shared, centre, p);
+        self.evaluate(shared, p);
     }
 
     /// Solves the row from the `p` that it was loaded with, which it replaces by the minimiser.
-    pub(super) fn solve(&mut self, shared: &Shared<'_>, centre: &[f64], p: &mut [f64]) {
+    pub(super) fn solve(&mut self, shared: &Shared<'_>, p: &mut [f64]) {
         let xi = shared.setting.problem.xi;
         if p.len() == 1 {
             return;
@@ -130,7 +144,7 @@ impl Row {
                         (p[a] + size * self.quadratic.direction[a]).max(xi)
                     };
                 }
-                self.evaluate(shared, centre, &trial);
+                self.evaluate(shared, &trial);
                 let there = dot(&self.gradient, &self.quadratic.direction);
                 // the slope rises along the line: beyond the minimum, go to where it would vanish
                 if there <= -0.1 * slope {
@@ -157,7 +171,7 @@ impl Row {
         self.range = (low, high.max(low));
     }
 
-    fn evaluate(&mut self, shared: &Shared<'_>, centre: &[f64], p: &[f64]) {
+    fn evaluate(&mut self, shared: &Shared<'_>, p: &[f64]) {
         let (w, n, zeta) = (
             self.mass.len(),
             shared.dual.beta.len(),
@@ -197,6 +211,7 @@ impl Row {
                 self.mass[k] + offset - u
             };
         }
+        let centre = &shared.setting.centre[self.pairs.clone()];
         for (i, (x, c)) in p.iter().zip(centre).enumerate() {
             self.gradient[i] = dot(&self.dense[i * w..(i + 1) * w], &self.excess)
                 + self.shares[i] * (total - sum)
@@ -236,20 +251,15 @@ impl Row {
 
     /// The derivative of the solved row at `p`, with $F$ the free entries and $N$ the inverse of the second derivative on the
     /// directions free to move: $N$ into `inverse` and $l = N P_F 1$ into `lift`. Returns the height
-    /// $h = 1^\top (I_F + P_F^\top N P_F) 1$, damped.
-    ///
-    /// The columns' system has $I_F + P_F^\top N P_F - v v^\top / h$ from this row, $v = 1_F + P_F^\top l$. Returns second
-    /// what its diagonal falls short of that of $I_F$ where there is no slot, and leaves in `taken` what is to be added
-    /// to this on the slots.
-    pub(super) fn derivative(
+    /// $h = 1^\top (I_F + P_F^\top N P_F) 1$, damped by `delta`.
+    pub(super) fn differentiate(
         &mut self,
         shared: &Shared<'_>,
         (p, delta): (&[f64], f64),
         inverse: &mut [f64],
         lift: &mut [f64],
-        taken: &mut [f64],
-    ) -> (f64, f64) {
-        let (m, w, zeta) = (p.len(), self.mass.len(), shared.setting.problem.zeta);
+    ) -> f64 {
+        let (m, w) = (p.len(), self.mass.len());
         self.model(shared.dual.beta.len(), shared.setting.weight);
         let movable = |a: usize| p[a] > shared.setting.problem.xi + ABOVE_BOUND;
         self.quadratic.inverse(movable, inverse);
@@ -261,38 +271,67 @@ impl Row {
         for k in (0..w).filter(|k| self.free[*k]) {
             free += 1.0;
             for a in 0..m {
-                self.trial[a] += self.dense[a * w + k] + self.shares[a];
+                self.trial[a] += self.entry(a, k);
             }
         }
         for a in 0..m {
             lift[a] = dot(&inverse[a * m..(a + 1) * m], &self.trial);
         }
-        let height = damped(free + dot(lift, &self.trial), delta);
-        let base = 1.0 + dot(&self.shares, lift);
-        let row = base * base / height;
-        for (k, taken) in taken.iter_mut().enumerate() {
+        damped(free + dot(lift, &self.trial), delta)
+    }
+
+    /// What an action has on slot `k`.
+    fn entry(&self, a: usize, k: usize) -> f64 {
+        self.dense[a * self.mass.len() + k] + self.shares[a]
+    }
+
+    /// What the row adds to the columns' system beside $I_F$, $P_F^\top N P_F - v v^\top / h$ with $v = 1_F + P_F^\top l$, for two free slots.
+    pub(super) fn coupling(&self, row: &Derivative<'_>, k: usize, l: usize) -> f64 {
+        let m = row.lift.len();
+        let (mut along_k, mut along_l, mut own) = (1.0, 1.0, 0.0);
+        for a in 0..m {
+            let x = self.entry(a, k);
+            along_k += x * row.lift[a];
+            along_l += self.entry(a, l) * row.lift[a];
+            if x != 0.0 {
+                for b in 0..m {
+                    own += x * row.inverse[a * m + b] * self.entry(b, l);
+                }
+            }
+        }
+        own - along_k * along_l / row.height
+    }
+
+    /// What the diagonal of that falls short of zero where there is no slot; leaves in `on_slots` what is to be added to this on the slots.
+    pub(super) fn shortfall(&self, zeta: f64, row: &Derivative<'_>, on_slots: &mut [f64]) -> f64 {
+        let along = 1.0 + dot(&self.shares, row.lift);
+        let everywhere = along * along / row.height;
+        for (k, more) in on_slots.iter_mut().enumerate() {
             let plain = self.alpha + self.share + self.beta[k];
-            *taken = if plain > 0.0 && plain < zeta {
-                -row
+            let counted = if plain > 0.0 && plain < zeta {
+                everywhere
             } else {
                 0.0
             };
-            if self.free[k] {
-                let (mut along, mut own) = (base, 0.0);
-                for a in 0..m {
-                    let x = self.dense[a * w + k] + self.shares[a];
-                    along += self.dense[a * w + k] * lift[a];
-                    if x != 0.0 {
-                        for b in 0..m {
-                            own +=
-                                x * inverse[a * m + b] * (self.dense[b * w + k] + self.shares[b]);
-                        }
-                    }
-                }
-                *taken += along * along / height - own;
+            let own = if self.free[k] {
+                self.coupling(row, k, k)
+            } else {
+                0.0
+            };
+            *more = -counted - own;
+        }
+        everywhere
+    }
+
+    /// The couplings of all slots, as the upper half of a square without its diagonal.
+    pub(super) fn couplings(&self, row: &Derivative<'_>, square: &mut Vec<f64>) {
+        let w = self.mass.len();
+        resize(square, w * w, 0.0);
+        for k in (0..w).filter(|k| self.free[*k]) {
+            for l in (k + 1..w).filter(|l| self.free[*l]) {
+                square[k * w + l] = self.coupling(row, k, l);
             }
         }
-        (height, row)
     }
 }
 

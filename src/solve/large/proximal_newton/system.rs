@@ -35,8 +35,6 @@ const TASK: usize = 512;
 /// The rows' problems and their solutions.
 pub(super) struct Rows<'a> {
     pub(super) setting: Setting<'a>,
-    /// $c$.
-    pub(super) centre: Vec<f64>,
     /// The policy that minimises at the current multipliers, its $M$ on the slots and what it adds in every column.
     pub(super) policy: Vec<f64>,
     mass: Vec<f64>,
@@ -56,9 +54,8 @@ impl Rows<'_> {
             .zip(parts(&support.offsets, &mut self.mass))
             .zip(&mut self.share);
         each_row(rows, |row, s, ((p, mass), share)| {
-            let centre = &self.centre[mdp.pairs(s)];
-            row.load(&shared, s, centre, p);
-            row.solve(&shared, centre, p);
+            row.load(&shared, s, p);
+            row.solve(&shared, p);
             mass.copy_from_slice(&row.mass);
             *share = row.share;
         });
@@ -113,31 +110,25 @@ impl<'a> System<'a> {
         problem: Problem,
         start: Vec<f64>,
     ) -> Self {
+        let setting = Setting {
+            mdp,
+            support,
+            problem,
+            weight: 1.0,
+            centre: start.clone(),
+        };
         System {
+            newton: Newton::new(&setting),
             rows: Rows {
-                setting: Setting {
-                    mdp,
-                    support,
-                    problem,
-                    weight: 1.0,
-                },
-                centre: start.clone(),
+                setting,
                 policy: start,
                 mass: vec![0.0; support.len()],
                 share: vec![0.0; mdp.n_states()],
             },
             dual: Projection::new(support, problem.zeta),
-            newton: Newton::new(mdp, support),
             damping: 1e-3,
             stuck: 0,
         }
-    }
-
-    /// Takes multipliers $(\alpha, \beta)$.
-    pub(super) fn set_multipliers(&mut self, given: &[f64]) {
-        let (alpha, beta) = given.split_at(given.len() / 2);
-        self.dual.alpha.copy_from_slice(alpha);
-        self.dual.beta.copy_from_slice(beta);
     }
 
     /// Newton steps until no sum is off by more than `accuracy`; returns whether that was reached.
