@@ -128,6 +128,16 @@ impl CliqueMatrix {
         self.signs[first..].fill(-1);
     }
 
+    /// No matrix of order `n` with a clique of so many members takes fewer multiplications than this: the clique is eliminated densely at last.
+    pub(crate) fn least_work(n: usize, members: usize, most_dense: usize) -> f64 {
+        let sparse = BLOCK_COST * dense_work(members);
+        if n > most_dense {
+            sparse
+        } else {
+            sparse.min(dense_work(n))
+        }
+    }
+
     /// Whether a clique of so many members is added faster as a product of dense rows.
     pub(crate) fn prefers_rows(&self, members: usize) -> bool {
         members > WIDE && self.sparse.is_none()

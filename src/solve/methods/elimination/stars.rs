@@ -41,13 +41,18 @@ pub(super) fn choose(rows: &Rows, keeps_rows: bool) -> Option<(CliqueMatrix, Sta
     let n = rows.n_states();
     let is_whole = |s: usize| rows.reach(s).len() == rows.offsets[s + 1] - rows.offsets[s];
     let beyond_reach = keeps_rows && !(0..n).all(is_whole);
-    let (offsets, members) = cliques(rows, |_| true);
-    let plain = CliqueMatrix::new(n, offsets, members, beyond_reach, MOST_DENSE);
     let starred = if beyond_reach {
         None
     } else {
         with_stars(rows, keeps_rows)
     };
+    let widest = (0..n).map(|s| rows.reach(s).len()).max().unwrap_or(0);
+    let least = CliqueMatrix::least_work(n, widest, MOST_DENSE);
+    let (offsets, members) = match starred {
+        Some(starred) if starred.0.work() <= least => return Some(starred),
+        _ => cliques(rows, |_| true),
+    };
+    let plain = CliqueMatrix::new(n, offsets, members, beyond_reach, MOST_DENSE);
     match (plain, starred) {
         (Some(plain), Some((matrix, _))) if plain.work() <= matrix.work() => {
             Some((plain, Stars::default()))
