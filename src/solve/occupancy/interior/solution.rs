@@ -1,14 +1,12 @@
 //! Solutions of the [normal equations](super::normal) by conjugate gradients, mended by what they lack of the flow.
 
 use super::normal::Normal;
-use crate::linalg::parallel::{add, dot};
+use crate::linalg::conjugate_gradients::ConjugateGradients;
+use crate::linalg::parallel::{add, dot, map};
 use crate::solve::driver::Driver;
 
-/// Rounds of conjugate gradients with a factor, which needs one or two, and how many without progress end them.
-const ROUNDS: usize = 40;
-const WITHOUT_PROGRESS: usize = 4;
-/// Progress is a residual whose square is this share of the best before.
-const PROGRESS: f64 = 0.25;
+/// Rounds of conjugate gradients with a factor, which needs one or two; more where uniform rows are missing from it.
+const ROUNDS: usize = 10;
 /// Rounds between two questions whether to stop.
 const ASK_EVERY: usize = 16;
 /// Solutions for one right-hand side, each for what those before lack of the flow.
@@ -41,10 +39,12 @@ impl Normal<'_> {
                 asked = left;
             }
             let mut change = vec![0.0; flow.len()];
-            if round == 0 && self.factored {
-                self.precondition(&lacks, &mut change);
-            } else {
-                self.potentials(&lacks, &mut change, driver);
+            match &mut self.matrix {
+                Some(factor) if round == 0 && self.factored => {
+                    change.copy_from_slice(&lacks);
+                    factor.solve(&mut change);
+                }
+                _ => self.potentials(&lacks, &mut change, driver),
             }
             self.columns(&change, &mut columns);
             self.blocks.divide(&mut columns);
@@ -76,78 +76,31 @@ impl Normal<'_> {
         x: &mut [f64],
         driver: &mut Driver<'_>,
     ) -> bool {
-        let n = right.len();
-        x.fill(0.0);
-        let mut residual = right.to_vec();
-        let mut left = self.square(&residual);
-        let enough = self.accuracy * self.accuracy * left;
-        let (mut scaled, mut product) = (vec![0.0; n], vec![0.0; n]);
-        let mut conjugate = vec![0.0; n];
-        let mut rho = 0.0;
-        let rounds = if self.factored { ROUNDS } else { self.patience };
-        let (mut best, mut worse) = (f64::INFINITY, 0);
-        for round in 0..rounds {
-            if !(left > enough) {
-                return true;
+        let most = if self.factored { ROUNDS } else { self.patience };
+        let mut gradients = ConjugateGradients::new(right.len());
+        gradients.residual.copy_from_slice(right);
+        let (mut matrix, mut pairs) = (self.matrix.take(), std::mem::take(&mut self.pairs));
+        let mut factor = matrix.as_mut().filter(|_| self.factored);
+        let mut rounds = 0;
+        // A K^-1 A' v, with what holds the potentials
+        let times = |v: &[f64], out: &mut [f64]| {
+            rounds += 1;
+            self.columns(v, &mut pairs);
+            self.blocks.divide(&mut pairs);
+            self.rows(&pairs, out);
+            self.hold_potentials(v, 1.0, out);
+            rounds % ASK_EVERY != 0 || driver.alive()
+        };
+        let precondition = |residual: &[f64], out: &mut [f64]| {
+            out.copy_from_slice(residual);
+            match &mut factor {
+                Some(factor) => factor.solve(out),
+                None => map(out, [&self.diagonal], |x, [d]| x / d.max(f64::MIN_POSITIVE)),
             }
-            // with a factor all but rounding is gone after a round or two: without progress no further rounds
-            if left < PROGRESS * best {
-                (best, worse) = (left, 0);
-            } else {
-                worse += 1;
-                if self.factored && worse > WITHOUT_PROGRESS {
-                    break;
-                }
-            }
-            if round % ASK_EVERY == ASK_EVERY - 1 && !driver.alive() {
-                break;
-            }
-            self.precondition(&residual, &mut scaled);
-            let next = dot(&residual, &scaled);
-            let momentum = if round > 0 { next / rho } else { 0.0 };
-            rho = next;
-            for (c, s) in conjugate.iter_mut().zip(&scaled) {
-                *c = s + momentum * *c;
-            }
-            self.apply(&conjugate, &mut product);
-            let curvature = dot(&product, &conjugate);
-            if !(curvature > 0.0) {
-                break;
-            }
-            let step = rho / curvature;
-            add(x, step, &conjugate);
-            add(&mut residual, -step, &product);
-            left = self.square(&residual);
-        }
-        !(left > enough)
-    }
-
-    /// $A K^{-1} A^\top v$, with what holds the potentials.
-    fn apply(&mut self, v: &[f64], out: &mut [f64]) {
-        let mut pairs = std::mem::take(&mut self.pairs);
-        self.columns(v, &mut pairs);
-        self.blocks.divide(&mut pairs);
-        self.rows(&pairs, out);
-        self.pairs = pairs;
-        self.hold_potentials(v, 1.0, out);
-    }
-
-    /// By the factor, or by the diagonal where there is none yet.
-    fn precondition(&mut self, residual: &[f64], out: &mut [f64]) {
-        out.copy_from_slice(residual);
-        match &mut self.matrix {
-            Some(matrix) if self.factored => matrix.solve(out),
-            _ => {
-                for (x, d) in out.iter_mut().zip(&self.diagonal) {
-                    *x /= d.max(f64::MIN_POSITIVE);
-                }
-            }
-        }
-    }
-
-    /// The square of a residual, by the diagonal: it tells when to stop without another solution by the factor.
-    fn square(&self, residual: &[f64]) -> f64 {
-        let squares = residual.iter().zip(&self.diagonal);
-        squares.map(|(r, d)| r * r / d.max(f64::MIN_POSITIVE)).sum()
+            dot(residual, out)
+        };
+        let there = gradients.solve_by(x, (self.accuracy, most), times, precondition);
+        (self.matrix, self.pairs) = (matrix, pairs);
+        there
     }
 }
