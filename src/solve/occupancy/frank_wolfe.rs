@@ -14,7 +14,7 @@
 
 use super::certifier::Visited;
 use super::limits::{not_met, part, reports};
-use super::linear::Linear;
+use super::linear::{Linear, within_limits};
 use super::{Report, partial};
 use crate::error::{Error, Result};
 use crate::formulation::Problem;
@@ -34,6 +34,8 @@ const FLAT: f64 = 0.1;
 const LOOKS: (usize, f64) = (60, 1e-14);
 /// Share of the wanted gap that the linear problem is solved to, so that its own gap hardly adds to the bound.
 const LINEAR: f64 = 0.1;
+/// Where there is no reward a gap this small is rounding.
+const FEASIBLE: f64 = 1e-9;
 /// Atoms lighter than this are dropped: their share of a value is rounding.
 const LIGHT: f64 = 1e-14;
 
@@ -53,7 +55,7 @@ pub(in crate::solve) fn solve(
         part: &part,
     };
     let linear = Linear::new(&part, &limits);
-    let first = feasible(&part, &limits, &linear, driver)?;
+    let first = feasible(&part, &limits, driver)?;
     let mut method = FrankWolfe {
         here: own.point(first.clone())?,
         own,
@@ -89,12 +91,7 @@ pub(in crate::solve) fn solve(
 }
 
 /// Where to start: what the uniform policy visits, moved within the limits.
-fn feasible(
-    part: &Occupancies,
-    limits: &[Limit],
-    linear: &Linear<'_>,
-    driver: &mut Driver<'_>,
-) -> Result<Vec<f64>> {
+fn feasible(part: &Occupancies, limits: &[Limit], driver: &mut Driver<'_>) -> Result<Vec<f64>> {
     let n = part.mdp().n_states();
     let uniform = Policy::uniform(part.mdp());
     let even = part.of_policy(uniform.probabilities(), &vec![1.0; n]);
@@ -102,10 +99,11 @@ fn feasible(
         return Ok(even);
     }
     // no reward at all: whatever keeps to the limits, and far from all other constraints
-    match linear.by_conic_solver(vec![0.0; even.len()], driver) {
-        Ok(best) if !best.omega.is_empty() => Ok(best.omega),
-        _ => Err(not_met(part, limits, driver)),
+    let best = within_limits(part, vec![0.0; even.len()], limits, FEASIBLE, driver);
+    if best.omega.is_empty() {
+        return Err(not_met(part, limits, driver));
     }
+    Ok(best.omega)
 }
 
 /// The utility as a function of the part's occupancies.
@@ -235,7 +233,7 @@ impl FrankWolfe<'_> {
             }
         }
         let wanted = LINEAR * driver.wanted(self.here.value);
-        let found = self.linear.solve(&self.here.gradient, wanted, driver)?;
+        let found = self.linear.solve(&self.here.gradient, wanted, driver);
         let at_hand = dot(&self.here.gradient, &self.here.omega);
         let gap = (found.bound - at_hand).max(0.0);
         let candidate = self.certified(self.here.value + gap)?;

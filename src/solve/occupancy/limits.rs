@@ -1,15 +1,14 @@
 //! Limits: what they leave of the model, whether they can be met, and what became of them.
 
-use super::certifier::{Certifier, limit_size};
-use super::interior::Interior;
+use super::certifier::limit_size;
+use super::linear::within_limits;
 use crate::error::{Error, Result};
 use crate::formulation::occupancy::Occupancies;
-use crate::formulation::utility::Average;
 use crate::formulation::visits::{Limit, Visits};
 use crate::formulation::{Formulation, Problem};
 use crate::model::Mdp;
 use crate::solve::LimitReport;
-use crate::solve::driver::{Candidate, Driver, Kind};
+use crate::solve::driver::Driver;
 
 /// Budgets that differ from the least cost by no more than this share of the largest are equal to it but for rounding.
 const ROUNDING: f64 = 1e-12;
@@ -112,23 +111,9 @@ fn least_attainable(
     others: &[Limit],
     driver: &mut Driver<'_>,
 ) -> f64 {
-    let reward = Average::new(limit.cost.iter().map(|c| -c).collect());
-    let nothing = Candidate {
-        policy: Vec::new(),
-        objective: f64::NEG_INFINITY,
-        bound: f64::INFINITY,
-        dual: Vec::new(),
-    };
-    let kind = Kind {
-        maximises: true,
-        dual_follows_policy: true,
-    };
-    let gaps = (ATTAINED * limit_size(limit), 0.0);
-    driver.helping(kind, gaps, nothing, |inner| {
-        let mut method = Interior::new(Certifier::new(part, &reward, others));
-        inner.run(&mut method);
-        -inner.best().bound
-    })
+    let saved = limit.cost.iter().map(|c| -c).collect();
+    let gap = ATTAINED * limit_size(limit);
+    -within_limits(part, saved, others, gap, driver).bound
 }
 
 /// What became of the limits.

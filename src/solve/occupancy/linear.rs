@@ -3,25 +3,22 @@
 //! Without limits by value iteration from the potentials of the problem before, which differs little:
 //! $V(s) \leftarrow V(s) + \tfrac12 \max_{p \in \Delta_\xi} p \cdot (r + P_\rho V - V)_s$ (half a step, so that periodic chains settle, too). Whatever $V$ is, the
 //! largest of these maxima bounds every policy, and the smallest bounds the greedy policy from below. With limits, and
-//! where value iteration is slow on a model that the conic solver can hold, that one is asked.
+//! where value iteration is slow on a model that is not large, by the interior-point method.
 
-use super::certifier::{Certifier, Visited, limit_size};
-use crate::error::Result;
+use super::certifier::Certifier;
+use super::interior::Interior;
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
 use crate::formulation::utility::Average;
 use crate::formulation::visits::Limit;
-use crate::solve::driver::Driver;
-use crate::solve::reference;
+use crate::solve::driver::{Candidate, Driver, Kind};
 
 /// Sweeps between two looks at the clock.
 const SWEEPS: usize = 25;
-/// Sweeps until the conic solver is asked, and sweeps at most where the model is too large for it. Round numbers, not measured.
+/// Sweeps until the interior-point method takes over, and sweeps at most where the model is too large for it. Round numbers, not measured.
 const MOST_SWEEPS: (usize, usize) = (1_000, 1_000_000);
-/// Pairs up to which the conic solver is asked: beyond, its factors may not fit into memory. A round number, not measured.
-const MOST_CONIC: usize = 20_000;
-/// By how much of its largest cost the conic solver keeps below a limit, so that exact occupancies keep to it: about its own accuracy.
-const MARGIN: f64 = 1e-8;
+/// Pairs beyond which a model is too large. A round number, not measured.
+const MOST_PAIRS: usize = 20_000;
 
 /// An answer.
 pub(super) struct Best {
@@ -50,11 +47,11 @@ impl<'a> Linear<'a> {
     }
 
     /// Solves to an absolute gap, or as far as the driver lets it.
-    pub(super) fn solve(&mut self, r: &[f64], gap: f64, driver: &mut Driver<'_>) -> Result<Best> {
+    pub(super) fn solve(&mut self, r: &[f64], gap: f64, driver: &mut Driver<'_>) -> Best {
         if !self.limits.is_empty() {
-            return self.by_conic_solver(r.to_vec(), driver);
+            return within_limits(self.part, r.to_vec(), self.limits, gap, driver);
         }
-        let small = r.len() <= MOST_CONIC;
+        let small = r.len() <= MOST_PAIRS;
         let most = if small { MOST_SWEEPS.0 } else { MOST_SWEEPS.1 };
         let (mut bound, mut close, mut alive) = (f64::INFINITY, false, true);
         for _ in 0..most / SWEEPS {
@@ -72,32 +69,13 @@ impl<'a> Linear<'a> {
             prices: Vec::new(),
         };
         if !close && alive && small {
-            let other = self.by_conic_solver(r.to_vec(), driver)?;
+            let other = within_limits(self.part, r.to_vec(), &[], gap, driver);
             best.bound = bound.min(other.bound);
             if !other.omega.is_empty() {
                 best.omega = other.omega;
             }
         }
-        Ok(best)
-    }
-
-    /// By the conic solver, which aims a little below the budgets.
-    pub(super) fn by_conic_solver(&self, r: Vec<f64>, driver: &mut Driver<'_>) -> Result<Best> {
-        let reward = Average::new(r);
-        let tighter = |limit: &Limit| Limit {
-            budget: limit.budget - MARGIN * limit_size(limit),
-            ..limit.clone()
-        };
-        let tight: Vec<Limit> = self.limits.iter().map(tighter).collect();
-        let (omega, dual) = reference::visits(self.part, &reward, &tight, driver)?;
-        let mut certifier = Certifier::new(self.part, &reward, self.limits);
-        let visited = Visited::by_occupancy(self.part, self.limits, &omega);
-        let bound = certifier.certify(visited, dual).bound;
-        Ok(Best {
-            omega: certifier.kept.map_or_else(Vec::new, |kept| kept.omega),
-            bound,
-            prices: certifier.prices,
-        })
+        best
     }
 
     /// $r + P_\rho V - V$, its best in each state, and the state where that is largest.
@@ -151,4 +129,35 @@ impl<'a> Linear<'a> {
         let near = component.iter().map(|c| f64::from(*c == component[top]));
         self.part.of_policy(&policy, &near.collect::<Vec<f64>>())
     }
+}
+
+/// The best average of a reward within limits, to an absolute gap, by the interior-point method.
+pub(super) fn within_limits(
+    part: &Occupancies,
+    reward: Vec<f64>,
+    limits: &[Limit],
+    gap: f64,
+    driver: &mut Driver<'_>,
+) -> Best {
+    let reward = Average::new(reward);
+    let nothing = Candidate {
+        policy: Vec::new(),
+        objective: f64::NEG_INFINITY,
+        bound: f64::INFINITY,
+        dual: Vec::new(),
+    };
+    let kind = Kind {
+        maximises: true,
+        dual_follows_policy: true,
+    };
+    driver.helping(kind, (gap, 0.0), nothing, |inner| {
+        let mut interior = Interior::new(Certifier::new(part, &reward, limits));
+        interior.run(inner);
+        let kept = interior.certifier.kept;
+        Best {
+            omega: kept.map_or_else(Vec::new, |visited| visited.omega),
+            bound: inner.best().bound,
+            prices: interior.certifier.prices,
+        }
+    })
 }
