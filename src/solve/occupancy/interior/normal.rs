@@ -26,8 +26,6 @@ const PIVOT: f64 = 1e-18;
 const WITHOUT_SPREAD: f64 = 1e-9;
 /// Rounds of conjugate gradients with the diagonal where there is no factor: it limits the time of one solution.
 const MOST_ROUNDS: usize = 1_500;
-/// A factor that costs so many times what a right-hand side does is costly: further right-hand sides that save a step are worth it.
-const COSTLY: f64 = 5.0;
 /// Right-hand sides in one step that a factor serves: predictor, corrector, the column of the sum, and now and then one more.
 const RIGHT_HAND_SIDES: f64 = 4.0;
 /// Relative accuracy of solutions with a factor: near the end multipliers differ by more than floating point has digits, and whatever a
@@ -115,17 +113,6 @@ impl<'a> Normal<'a> {
     /// Whether there is a factor to be had.
     pub(super) fn factors(&self) -> bool {
         self.matrix.is_some() || self.diagonal.len() <= MOST_DENSE
-    }
-
-    /// Whether factoring costs many times what another right-hand side does.
-    pub(super) fn factor_is_costly(&self) -> bool {
-        let Some(matrix) = self.matrix.as_ref().filter(|_| self.factored) else {
-            return false;
-        };
-        rounds_worth(
-            self.mdp(),
-            matrix.work() - COSTLY * matrix.work_of_solution(),
-        ) > COSTLY
     }
 
     fn mdp(&self) -> &'a Mdp {

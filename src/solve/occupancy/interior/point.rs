@@ -2,9 +2,6 @@
 
 use crate::linalg::parallel::{add, dot};
 
-/// Products beyond these shares of the centre are brought back to them (Gondzio's values).
-const AROUND: (f64, f64) = (0.1, 10.0);
-
 /// A point, or a change of one. $u$ is empty but for coverage; $z$ is zero where $x \ge 0$ needs no multiplier.
 pub(super) struct Point {
     pub(super) omega: Vec<f64>,
@@ -98,25 +95,6 @@ impl Point {
             }
         }
         aims
-    }
-
-    /// Adds what brings those products back that a step of such lengths would leave far from the centre.
-    pub(super) fn add_corrections(
-        &self,
-        step: &Point,
-        (primal, dual): (f64, f64),
-        centre: f64,
-        corrections: &mut Products,
-    ) {
-        let (least, most) = (AROUND.0 * centre, AROUND.1 * centre);
-        let pairs = self.complementary().into_iter().zip(step.complementary());
-        for (corrections, ((a, b), (da, db))) in corrections.iter_mut().zip(pairs) {
-            corrections.resize(a.len(), 0.0);
-            for (i, correction) in corrections.iter_mut().enumerate() {
-                let product = (a[i] + primal * da[i]) * (b[i] + dual * db[i]);
-                *correction += (product.clamp(least, most) - product).max(-most);
-            }
-        }
     }
 }
 
