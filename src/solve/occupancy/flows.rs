@@ -133,8 +133,17 @@ impl<'a> Flows<'a> {
         }
     }
 
+    /// Goes on until the answer is close enough, or the solve is to stop.
+    pub(super) fn run(&mut self, driver: &mut Driver<'_>) {
+        if !driver.run(self) {
+            // what is at hand is better than nothing
+            let candidate = self.certified();
+            driver.offer(candidate, self.name());
+        }
+    }
+
     /// What is at hand as a candidate.
-    pub(super) fn certified(&mut self) -> Candidate {
+    fn certified(&mut self) -> Candidate {
         let (part, w) = (self.program.part, &self.iteration.primal.point);
         let mdp = part.mdp();
         let mut policy = w.clone();

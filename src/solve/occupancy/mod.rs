@@ -117,13 +117,7 @@ fn solve_component(
         driver.offer(candidate, name);
         return Ok(());
     }
-    let mut method = Potentials::new(mdp, problem, target, start, driver);
-    driver.run(&mut method);
-    if method.silent() {
-        // stopped before the first certificate: what is at hand is better than nothing
-        let candidate = method.certified(driver);
-        driver.offer(candidate, name);
-    }
+    Potentials::new(mdp, problem, target, start, driver).run(driver);
     let stalled = !driver.done() && driver.alive() && mdp.n_states() <= MOST_STATES;
     if stalled && target.is_plain() {
         // the driver keeps the better of both answers; with weights it would be asked another question

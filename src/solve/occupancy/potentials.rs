@@ -134,7 +134,7 @@ impl<'a> Potentials<'a> {
     }
 
     /// The policy at hand, valued, and what the potentials prove.
-    pub(super) fn certified(&mut self, driver: &Driver<'_>) -> Candidate {
+    fn certified(&mut self, driver: &Driver<'_>) -> Candidate {
         self.offered = true;
         let newton = &mut self.newton;
         let (mdp, formulation) = (newton.mdp, self.problem.formulation);
@@ -187,9 +187,14 @@ impl<'a> Potentials<'a> {
         self.proven().0 - worth <= EXPECTED * driver.wanted(worth)
     }
 
-    /// Whether what is at hand was not offered.
-    pub(super) fn silent(&self) -> bool {
-        !self.offered
+    /// Goes on until the answer is close enough, or nothing is left to do.
+    pub(super) fn run(mut self, driver: &mut Driver<'_>) {
+        driver.run(&mut self);
+        if !self.offered {
+            // stopped before the first certificate: what is at hand is better than nothing
+            let candidate = self.certified(driver);
+            driver.offer(candidate, self.name());
+        }
     }
 
     /// One Newton step where the problem is smooth.

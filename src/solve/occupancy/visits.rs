@@ -15,7 +15,7 @@ use crate::formulation::utility::{
 use crate::formulation::visits::Visits;
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
-use crate::solve::driver::{Candidate, Driver, Method};
+use crate::solve::driver::{Candidate, Driver};
 use crate::solve::{Options, SolverChoice, reference};
 
 /// A gap that counts as none where every policy has the same value: nothing but rounding is left of it.
@@ -65,15 +65,11 @@ pub(in crate::solve) fn solve(
         driver.offer(candidate, "conic");
     } else {
         let mut interior = Interior::new(certifier);
-        // where a method is stopped, what it has at hand is better than nothing
         let large = !interior.factors() && limits.is_empty();
         if let (Form::Floor(wanted), true) = (utility.form(), large) {
-            let mut method = Flows::new(interior.certifier, wanted);
-            if !driver.run(&mut method) {
-                let candidate = method.certified();
-                driver.offer(candidate, method.name());
-            }
-            certifier = method.certifier;
+            let mut flows = Flows::new(interior.certifier, wanted);
+            flows.run(driver);
+            certifier = flows.certifier;
         } else if formulation == Formulation::Target && large && visits.restart == 0.0 {
             let (found, told) = by_potentials(&part, problem, visits, options, driver)?;
             if part.components() == 1 {
@@ -88,10 +84,7 @@ pub(in crate::solve) fn solve(
             driver.offer(candidate, "newton");
             certifier = interior.certifier;
         } else {
-            if !driver.run(&mut interior) && !interior.ended {
-                let candidate = interior.certified();
-                driver.offer(candidate, interior.name());
-            }
+            interior.run(driver);
             certifier = interior.certifier;
         }
     }

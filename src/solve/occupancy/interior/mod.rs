@@ -66,7 +66,7 @@ pub(super) struct Interior<'a> {
     short: usize,
     exhausted: usize,
     /// Whether there is no step left; what is at hand was offered then.
-    pub(super) ended: bool,
+    ended: bool,
 }
 
 impl<'a> Interior<'a> {
@@ -172,6 +172,15 @@ impl<'a> Interior<'a> {
         self.at.r = self.linear.pair.iter().map(|g| g * worth).collect();
         self.at.state_r = self.linear.state.iter().map(|g| g * worth).collect();
         mean * worth
+    }
+
+    /// Goes on until the answer is close enough, or nothing is left to do.
+    pub(super) fn run(&mut self, driver: &mut Driver<'_>) {
+        if !driver.run(self) && !self.ended {
+            // where it is stopped, what is at hand is better than nothing
+            let candidate = self.certified();
+            driver.offer(candidate, self.name());
+        }
     }
 
     /// Whether its equations are factored.
@@ -299,7 +308,7 @@ impl<'a> Interior<'a> {
     }
 
     /// What is at hand as a candidate.
-    pub(super) fn certified(&mut self) -> Candidate {
+    fn certified(&mut self) -> Candidate {
         let visited = Visited::by_policy(self.part, self.limits, self.policy(), &self.d);
         // keep exact occupancies within the limits: aim a little lower from now on
         let spent = self.limits.iter().zip(&visited.spent);
