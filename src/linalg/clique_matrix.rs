@@ -149,13 +149,6 @@ impl CliqueMatrix {
         sparse.map_or(dense_work(self.scale.len()), |sparse| sparse.work)
     }
 
-    /// The same of a solution with the factor, which waits for memory: each entry of the factor is used twice.
-    pub(crate) fn work_of_solution(&self) -> f64 {
-        let sparse = self.sparse.as_ref();
-        let entries = sparse.map_or(self.values.len() / 2, |sparse| sparse.factor.len());
-        2.0 * SPARSE_COST * entries as f64
-    }
-
     /// The members of a clique, ascending.
     pub(crate) fn members(&self, s: usize) -> &[u32] {
         &self.members[self.offsets[s]..self.offsets[s + 1]]
