@@ -285,21 +285,24 @@ impl Row {
         self.dense[a * self.mass.len() + k] + self.shares[a]
     }
 
-    /// What the row adds to the columns' system beside $I_F$, $P_F^\top N P_F - v v^\top / h$ with $v = 1_F + P_F^\top l$, for two free slots.
-    pub(super) fn coupling(&self, row: &Derivative<'_>, k: usize, l: usize) -> f64 {
+    /// $v = 1_F + P_F^\top l$ on a free slot.
+    fn along(&self, row: &Derivative<'_>, k: usize) -> f64 {
+        let entries = row.lift.iter().enumerate();
+        1.0 + entries.map(|(a, l)| self.entry(a, k) * l).sum::<f64>()
+    }
+
+    /// $P_F^\top N P_F$ for two free slots: with $- v v^\top / h$ it is what the row adds to the columns' system beside $I_F$.
+    fn moved(&self, row: &Derivative<'_>, k: usize, l: usize) -> f64 {
         let m = row.lift.len();
-        let (mut along_k, mut along_l, mut own) = (1.0, 1.0, 0.0);
-        for a in 0..m {
+        let mut sum = 0.0;
+        for (a, inverse) in row.inverse.chunks_exact(m).enumerate() {
             let x = self.entry(a, k);
-            along_k += x * row.lift[a];
-            along_l += self.entry(a, l) * row.lift[a];
             if x != 0.0 {
-                for b in 0..m {
-                    own += x * row.inverse[a * m + b] * self.entry(b, l);
-                }
+                let entries = inverse.iter().enumerate();
+                sum += x * entries.map(|(b, n)| n * self.entry(b, l)).sum::<f64>();
             }
         }
-        own - along_k * along_l / row.height
+        sum
     }
 
     /// What the diagonal of that falls short of zero where there is no slot; leaves in `on_slots` what is to be added to this on the slots.
@@ -314,7 +317,7 @@ impl Row {
                 0.0
             };
             let own = if self.free[k] {
-                self.coupling(row, k, k)
+                self.moved(row, k, k) - self.along(row, k).powi(2) / row.height
             } else {
                 0.0
             };
@@ -324,12 +327,16 @@ impl Row {
     }
 
     /// The couplings of all slots, as the upper half of a square without its diagonal.
-    pub(super) fn couplings(&self, row: &Derivative<'_>, square: &mut Vec<f64>) {
+    pub(super) fn couplings(&mut self, row: &Derivative<'_>, square: &mut Vec<f64>) {
         let w = self.mass.len();
         resize(square, w * w, 0.0);
+        for k in 0..w {
+            self.excess[k] = self.along(row, k);
+        }
         for k in (0..w).filter(|k| self.free[*k]) {
             for l in (k + 1..w).filter(|l| self.free[*l]) {
-                square[k * w + l] = self.coupling(row, k, l);
+                let taken = self.excess[k] * self.excess[l] / row.height;
+                square[k * w + l] = self.moved(row, k, l) - taken;
             }
         }
     }
