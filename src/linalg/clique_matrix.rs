@@ -1,4 +1,4 @@
-//! Symmetric matrices that are sums of small squares, positive definite unless told otherwise, assembled and factored.
+//! Symmetric positive definite matrices that are sums of small squares, assembled and factored.
 //!
 //! $$ H = \sum_s E_s^\top L_s E_s + \mathrm{diag}(d) + X^\top X - G^\top G $$
 //!
@@ -56,7 +56,7 @@ pub(crate) struct CliqueMatrix {
     diagonal: Vec<usize>,
     /// One over the root of each diagonal entry.
     scale: Vec<f64>,
-    /// The pivots' signs.
+    /// The pivots' signs: all positive.
     signs: Vec<i8>,
     sparse: Option<Sparse>,
     buffer: MemBuffer,
@@ -120,22 +120,6 @@ impl CliqueMatrix {
             buffer: MemBuffer::try_new(scratch).ok()?,
             right: Mat::zeros(n, 1),
         })
-    }
-
-    /// Makes the unknowns from `first` on negative: their diagonal entries and pivots are below zero, all others above. Whatever the
-    /// order of elimination, such a matrix has a factor (Vanderbei 1995, *Symmetric quasi-definite matrices*, SIAM J. Optim. 5).
-    pub(crate) fn set_negative(&mut self, first: usize) {
-        self.signs[first..].fill(-1);
-    }
-
-    /// No matrix of order `n` with a clique of so many members takes fewer multiplications than this: the clique is eliminated densely at last.
-    pub(crate) fn least_work(n: usize, members: usize, most_dense: usize) -> f64 {
-        let sparse = BLOCK_COST * dense_work(members);
-        if n > most_dense {
-            sparse
-        } else {
-            sparse.min(dense_work(n))
-        }
     }
 
     /// Whether a clique of so many members is added faster as a product of dense rows.
@@ -224,9 +208,8 @@ impl CliqueMatrix {
     /// Pivots of the scaled matrix below `least` are taken for rounding.
     pub(crate) fn factor(&mut self, least: f64) -> bool {
         let n = self.scale.len();
-        let places = self.diagonal.iter().zip(&self.signs);
-        for (scale, (&place, sign)) in self.scale.iter_mut().zip(places) {
-            *scale = inverse_root(f64::from(*sign) * self.values[place]);
+        for (scale, &place) in self.scale.iter_mut().zip(&self.diagonal) {
+            *scale = inverse_root(self.values[place]);
         }
         if self.scale.iter().any(|x| x.is_nan()) {
             return false;

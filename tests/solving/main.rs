@@ -19,3 +19,4 @@ mod reference;
 mod regressions;
 mod target;
 mod visits;
+mod wide;

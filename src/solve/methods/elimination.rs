@@ -21,12 +21,11 @@
 
 mod assembly;
 mod squares;
-mod stars;
 
 use super::rows::Rows;
 use crate::linalg::clique_matrix::CliqueMatrix;
 use crate::linalg::parallel::{add, map, total};
-use stars::Stars;
+use assembly::work_of_rows;
 
 /// Up to this order the columns' system may be dense: a factorisation then takes about half a second, and a whole solve a dozen. Steps of first
 /// order take minutes to get as close.
@@ -54,7 +53,6 @@ pub(in crate::solve) struct Weights {
 /// The factored elimination.
 pub(in crate::solve) struct Elimination {
     matrix: CliqueMatrix,
-    stars: Stars,
     keeps_rows: bool,
     reference: Vec<u32>,
     /// $L$, row by row, and the part of the reference's own motion in the others' equations.
@@ -67,9 +65,7 @@ pub(in crate::solve) struct Elimination {
     height: Vec<f64>,
     /// $g$, one per cell.
     g: Vec<f64>,
-    /// The diagonal's part of its own, and the unknowns of the system: columns and stars.
     diagonal: Vec<f64>,
-    unknowns: Vec<f64>,
     local: Vec<f64>,
     difference: Vec<f64>,
     weighted: Vec<f64>,
@@ -85,24 +81,26 @@ pub(in crate::solve) struct Elimination {
 impl Elimination {
     /// Nothing if the columns' system is neither sparse nor small, or a step would take too long.
     pub(in crate::solve) fn new(rows: &Rows, keeps_rows: bool) -> Option<Self> {
-        let (matrix, stars) = stars::choose(rows, keeps_rows)?;
-        let elimination = Self::by(rows, keeps_rows, matrix, stars);
-        (elimination.matrix.work() + elimination.work_of_rows(rows) <= MOST_WORK)
-            .then_some(elimination)
-    }
-
-    /// The same by a matrix at hand.
-    fn by(rows: &Rows, keeps_rows: bool, matrix: CliqueMatrix, stars: Stars) -> Self {
         let n = rows.n_states();
-        let actions = || rows.first.windows(2).map(|w| w[1] - w[0]);
+        let (mut clique_offsets, mut members) = (vec![0], Vec::new());
+        let mut beyond_reach = false;
         let mut lower_offsets = vec![0];
-        for others in actions().map(|count| count.saturating_sub(1)) {
-            lower_offsets.push(lower_offsets[lower_offsets.len() - 1] + others * others);
+        for s in 0..n {
+            let reach = rows.reach(s);
+            let cells = rows.offsets[s + 1] - rows.offsets[s];
+            beyond_reach |= keeps_rows && cells != reach.len();
+            members.extend(reach.iter().map(|c| rows.columns[*c as usize]));
+            clique_offsets.push(members.len());
+            let others = (rows.first[s + 1] - rows.first[s]).saturating_sub(1);
+            lower_offsets.push(lower_offsets[s] + others * others);
         }
-        let order = n + stars.unknowns;
-        Elimination {
+        let matrix = CliqueMatrix::new(n, clique_offsets, members, beyond_reach, MOST_DENSE)?;
+        if matrix.work() + work_of_rows(rows, &matrix) > MOST_WORK {
+            return None;
+        }
+        let most_actions = rows.first.windows(2).map(|w| w[1] - w[0]).max();
+        Some(Elimination {
             matrix,
-            stars,
             keeps_rows,
             reference: vec![0; n],
             lower: vec![0.0; lower_offsets[n]],
@@ -112,8 +110,7 @@ impl Elimination {
             c_total: vec![0.0; rows.n_moving()],
             height: vec![0.0; n],
             g: vec![0.0; if keeps_rows { rows.n_cells() } else { 0 }],
-            diagonal: vec![0.0; order],
-            unknowns: vec![0.0; order],
+            diagonal: vec![0.0; n],
             local: Vec::new(),
             difference: Vec::new(),
             weighted: Vec::new(),
@@ -121,9 +118,9 @@ impl Elimination {
             added: Vec::new(),
             taken: Vec::new(),
             half: vec![0.0; rows.n_moving()],
-            solved: vec![0.0; actions().max().unwrap_or(0)],
+            solved: vec![0.0; most_actions.unwrap_or(0)],
             force: vec![0.0; rows.n_moving()],
-        }
+        })
     }
 
     /// Eliminates every row and factors the columns' system. Where the columns' sums say nothing that the
@@ -137,8 +134,7 @@ impl Elimination {
         held: Option<usize>,
     ) -> Option<f64> {
         self.matrix.clear();
-        self.diagonal.fill(0.0);
-        self.diagonal[..rows.n_states()].copy_from_slice(&weights.extra);
+        self.diagonal.copy_from_slice(&weights.extra);
         self.added.clear();
         self.spread_wide(rows, weights);
         self.taken.clear();
@@ -189,11 +185,7 @@ impl Elimination {
             }
         }
         rows.add_to_columns(mass, -1.0, beta);
-        let (columns, stars) = self.unknowns.split_at_mut(rows.n_states());
-        columns.copy_from_slice(beta);
-        stars.fill(0.0);
-        self.matrix.solve(&mut self.unknowns);
-        beta.copy_from_slice(&self.unknowns[..rows.n_states()]);
+        self.matrix.solve(beta);
         // the rows' multipliers, and what they and the columns' push each cell by
         for s in 0..rows.n_states() {
             let cells = rows.offsets[s]..rows.offsets[s + 1];

@@ -2,33 +2,28 @@
 
 use super::squares::{add_squares, rests};
 use super::{Elimination, Rows, Weights};
-use crate::linalg::clique_matrix::stack;
+use crate::linalg::clique_matrix::{CliqueMatrix, stack};
 use crate::linalg::parallel::dot;
 
-impl Elimination {
-    /// About how many multiplications it takes to eliminate the rows once.
-    pub(super) fn work_of_rows(&self, rows: &Rows) -> f64 {
-        let n = rows.n_states() as f64;
-        let mut work = 0.0;
-        for s in 0..rows.n_states() {
-            let reach = rows.reach(s).len();
-            let cells = rows.offsets[s + 1] - rows.offsets[s];
-            let others = (rows.first[s + 1] - rows.first[s]) as f64;
-            let square = if self.stars.of(s).is_some() {
-                1.0
-            } else if self.matrix.prefers_rows(reach) {
-                n
-            } else {
-                reach as f64
-            };
-            work += others * reach as f64 * (others + square);
-            if self.matrix.prefers_rows(cells) {
-                work += n * n / 2.0;
-            }
+/// About how many multiplications it takes to eliminate the rows once.
+pub(super) fn work_of_rows(rows: &Rows, matrix: &CliqueMatrix) -> f64 {
+    let n = rows.n_states() as f64;
+    let mut work = 0.0;
+    for s in 0..rows.n_states() {
+        let reach = rows.reach(s).len();
+        let cells = rows.offsets[s + 1] - rows.offsets[s];
+        let others = (rows.first[s + 1] - rows.first[s]) as f64;
+        let by_products = matrix.prefers_rows(reach);
+        let square = if by_products { n } else { reach as f64 };
+        work += others * reach as f64 * (others + square);
+        if matrix.prefers_rows(cells) {
+            work += n * n / 2.0;
         }
-        work
     }
+    work
+}
 
+impl Elimination {
     /// $L$, $C$ and $C 1$ of one state; false where they break down.
     pub(super) fn eliminate_policy(&mut self, rows: &Rows, weights: &Weights, s: usize) -> bool {
         let reach = rows.reach(s);
@@ -134,18 +129,15 @@ impl Elimination {
             let rows = c.chunks_exact(width.max(1));
             rows.zip(&self.c_total[own.clone()])
         };
-        let star = self.stars.of(s);
         let narrow = !self.matrix.prefers_rows(width);
         let whole = narrow && width == cells.len();
-        if narrow && star.is_none() {
+        if narrow {
             self.local.clear();
             self.local.resize(width * width, 0.0);
         }
         if !self.keeps_rows {
             let reached = reach.iter().map(|c| rows.columns[*c as usize]);
-            if let Some(star) = star {
-                star.add_squares(&mut self.matrix, &mut self.diagonal, c);
-            } else if narrow {
+            if narrow {
                 add_squares(&mut self.local, c, width);
                 self.matrix.add_clique(s, &self.local);
             } else {
@@ -175,14 +167,6 @@ impl Elimination {
                 square.extend(row.iter().zip(g.iter()).map(|(x, g)| x - share * sum * g));
             }
             square.extend((g.iter().zip(d)).map(|(g, d)| root * (share * g - d / own_part)));
-            if let Some(star) = star {
-                for (t, d) in columns.zip(d) {
-                    self.diagonal[t as usize] += d;
-                }
-                star.take_mean(&mut self.matrix, &mut self.diagonal, d);
-                star.add_squares(&mut self.matrix, &mut self.diagonal, square);
-                return;
-            }
             for (j, rest) in rests(d, own_part).enumerate() {
                 let x = d[j] / own_part;
                 let row = &mut self.local[j * width..(j + 1) * width];
