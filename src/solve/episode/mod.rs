@@ -72,7 +72,10 @@ pub fn solve(
     match options.solver {
         SolverChoice::Auto => {
             let mut method = Multipliers::new(mdp, episode, &reached);
-            driver.run(&mut method);
+            if !driver.run(&mut method) {
+                // where it is stopped, what is at hand is better than nothing
+                method.offer(&mut driver);
+            }
         }
         SolverChoice::Conic => {
             let (flows, u) = reference::episode(mdp, episode, &reached, &mut driver)?;

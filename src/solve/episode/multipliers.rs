@@ -19,6 +19,7 @@ use crate::linalg::parallel::{add, dot};
 use crate::model::Mdp;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 
+const NAME: &str = "multipliers";
 /// Entropies are measured in nats: at this $\tau$ the distance from the prior counts about as much as what is maximised.
 const FIRST_TEMPERATURE: f64 = 1.0;
 /// The factor of $\tau$ from one prior to the next: small steps, so that the last $u$ is a good start for the next.
@@ -182,18 +183,12 @@ impl<'a> Multipliers<'a> {
         self.visit();
         true
     }
-}
 
-impl Method for Multipliers<'_> {
-    fn name(&self) -> &'static str {
-        "multipliers"
-    }
-
-    fn step(&mut self, driver: &mut Driver<'_>) -> Step {
+    /// Offers what is at hand; of the gap, what Newton's method has still to do and what is left to the temperature, or nothing where it is closed.
+    pub(super) fn offer(&mut self, driver: &mut Driver<'_>) -> Option<(f64, f64)> {
         let objective = entropy(&self.visits.average);
         let bound = self.partition(&self.u) + best_average(self.passes.mdp, &self.episode, &self.u);
         let p = self.shares(&self.u);
-        // of the gap, what Newton's method has still to do
         let seen = self.reached.iter().map(|&s| (self.visits.average[s], p[s]));
         let seen = seen.filter(|(d, p)| *d > 0.0 && *p > 0.0);
         let inner: f64 = seen.map(|(d, p)| d * (d / p).ln()).sum();
@@ -210,14 +205,27 @@ impl Method for Multipliers<'_> {
                 bound,
                 dual: self.u.clone(),
             };
-            if driver.offer(candidate, self.name()) {
-                return Step::Going;
+            if driver.offer(candidate, NAME) {
+                return None;
             }
         }
-        let outer = (bound - objective - inner).max(0.0);
+        Some((inner, (bound - objective - inner).max(0.0)))
+    }
+}
+
+impl Method for Multipliers<'_> {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn step(&mut self, driver: &mut Driver<'_>) -> Step {
+        let Some((inner, outer)) = self.offer(driver) else {
+            return Step::Going;
+        };
         if (inner <= LEFT * outer || self.newton >= MOST_NEWTON) && !self.cool() {
             return Step::End;
         }
+        let p = self.shares(&self.u);
         let x = self.direction(&p, driver);
         self.newton += 1;
         if !self.go(&x, &p, driver) {
