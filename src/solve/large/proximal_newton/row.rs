@@ -291,22 +291,29 @@ impl Row {
         1.0 + entries.map(|(a, l)| self.entry(a, k) * l).sum::<f64>()
     }
 
-    /// $P_F^\top N P_F$ for two free slots: with $- v v^\top / h$ it is what the row adds to the columns' system beside $I_F$.
-    fn moved(&self, row: &Derivative<'_>, k: usize, l: usize) -> f64 {
+    /// $(N P_F)$ of slot `k`, into `trial`.
+    fn move_along(&mut self, row: &Derivative<'_>, k: usize) {
         let m = row.lift.len();
-        let mut sum = 0.0;
         for (a, inverse) in row.inverse.chunks_exact(m).enumerate() {
-            let x = self.entry(a, k);
-            if x != 0.0 {
-                let entries = inverse.iter().enumerate();
-                sum += x * entries.map(|(b, n)| n * self.entry(b, l)).sum::<f64>();
-            }
+            let entries = inverse.iter().enumerate();
+            self.trial[a] = entries.map(|(b, n)| n * self.entry(b, k)).sum();
         }
-        sum
+    }
+
+    /// What the row adds to the columns' system beside $I_F$, $P_F^\top N P_F - v v^\top / h$, for a free slot `k` and the one that was moved along;
+    /// `along` is the product of $v$ on both.
+    fn coupling(&self, row: &Derivative<'_>, k: usize, along: f64) -> f64 {
+        let moved = self.trial.iter().enumerate();
+        moved.map(|(a, x)| x * self.entry(a, k)).sum::<f64>() - along / row.height
     }
 
     /// What the diagonal of that falls short of zero where there is no slot; leaves in `on_slots` what is to be added to this on the slots.
-    pub(super) fn shortfall(&self, zeta: f64, row: &Derivative<'_>, on_slots: &mut [f64]) -> f64 {
+    pub(super) fn shortfall(
+        &mut self,
+        zeta: f64,
+        row: &Derivative<'_>,
+        on_slots: &mut [f64],
+    ) -> f64 {
         let along = 1.0 + dot(&self.shares, row.lift);
         let everywhere = along * along / row.height;
         for (k, more) in on_slots.iter_mut().enumerate() {
@@ -317,7 +324,8 @@ impl Row {
                 0.0
             };
             let own = if self.free[k] {
-                self.moved(row, k, k) - self.along(row, k).powi(2) / row.height
+                self.move_along(row, k);
+                self.coupling(row, k, self.along(row, k).powi(2))
             } else {
                 0.0
             };
@@ -333,10 +341,14 @@ impl Row {
         for k in 0..w {
             self.excess[k] = self.along(row, k);
         }
-        for k in (0..w).filter(|k| self.free[*k]) {
-            for l in (k + 1..w).filter(|l| self.free[*l]) {
-                let taken = self.excess[k] * self.excess[l] / row.height;
-                square[k * w + l] = self.moved(row, k, l) - taken;
+        for l in 0..w {
+            if !self.free[l] {
+                continue;
+            }
+            self.move_along(row, l);
+            for k in (0..l).filter(|k| self.free[*k]) {
+                let along = self.excess[k] * self.excess[l];
+                square[k * w + l] = self.coupling(row, k, along);
             }
         }
     }
