@@ -149,11 +149,11 @@ impl Submodel {
         }
         let kernel = Kernel::from_raw(states.len(), offsets, indices, values, spread);
         // where nothing starts over the start has no effect, and much of it may lie outside
-        let start = |s: &usize| match restart > 0.0 {
-            true => mdp.start()[*s],
-            false => 1.0 / states.len() as f64,
+        let start = if restart > 0.0 {
+            states.iter().map(|s| mdp.start()[*s]).collect()
+        } else {
+            vec![1.0 / states.len() as f64; states.len()]
         };
-        let start = states.iter().map(start).collect();
         Submodel {
             mdp: Mdp::from_parts(first_pair, actions, kernel, start),
             states,

@@ -1,4 +1,4 @@
-//! One row's part in the columns' system.
+//! One row at a time: its policy is eliminated, and what that leaves is added to the columns' matrix.
 
 use super::squares::{add_squares, rests};
 use super::{Elimination, Rows, Weights};
