@@ -175,10 +175,10 @@ impl CliqueMatrix {
         }
     }
 
-    /// Adds to the diagonal.
-    pub(crate) fn add_diagonal(&mut self, extra: &[f64]) {
+    /// Adds `factor` times `extra` to the diagonal.
+    pub(crate) fn add_diagonal(&mut self, extra: &[f64], factor: f64) {
         for (&place, x) in self.diagonal.iter().zip(extra) {
-            self.values[place] += x;
+            self.values[place] += factor * x;
         }
     }
 

@@ -113,7 +113,7 @@ fn solves_what_was_assembled() {
             for s in 0..3 {
                 matrix.add_clique(s, &local(offsets[s + 1] - offsets[s], s));
             }
-            matrix.add_diagonal(&extra);
+            matrix.add_diagonal(&extra, 1.0);
             assert!(matrix.factor(1e-13));
         }
         let expected = [1.0, -2.0, 0.5, 4.0, 3.0, -1.0];

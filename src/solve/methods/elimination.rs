@@ -146,7 +146,7 @@ impl Elimination {
         }
         self.matrix.add_product(&self.added, 1.0);
         self.matrix.add_product(&self.taken, -1.0);
-        self.matrix.add_diagonal(&self.diagonal);
+        self.matrix.add_diagonal(&self.diagonal, 1.0);
         let added = held.map_or(0.0, |t| self.matrix.double_diagonal(t));
         self.matrix.factor(PIVOT).then_some(added)
     }

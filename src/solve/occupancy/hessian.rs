@@ -86,16 +86,18 @@ impl Hessian {
         })
     }
 
-    /// `out` = $-(\nabla^2 F)^{-1}\,$`gradient`, up to a constant: $F$ does not change along
-    /// constants, and one state's potential is held.
+    /// `out` = $-(\nabla^2 F + \sigma D)^{-1}\,$`gradient` with $D$ the diagonal matrix of $d$, up to a constant: $F$ does not
+    /// change along constants, and one state's potential is held.
     pub(super) fn direction(
         &mut self,
         mdp: &Mdp,
         point: &Point<'_>,
         gradient: &[f64],
+        shift: f64,
         out: &mut [f64],
     ) -> bool {
         self.assemble(mdp, point);
+        self.matrix.add_diagonal(point.d, shift);
         let Some(held) = self.matrix.largest_diagonal() else {
             return false;
         };

@@ -26,10 +26,6 @@ use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
 use potentials::Potentials;
 
-/// Up to this size an interior-point method tries where Newton's stalls, as it may where an optimal policy hardly holds the model
-/// together: its systems are dense at worst.
-const MOST_STATES: usize = 1_500;
-
 /// What a solve tells beside the best candidate.
 pub(super) struct Report {
     pub(super) notes: Vec<String>,
@@ -117,10 +113,11 @@ fn solve_component(
         driver.offer(candidate, name);
         return Ok(());
     }
-    Potentials::new(mdp, problem, target, start, driver).run(driver);
-    let stalled = !driver.done() && driver.alive() && mdp.n_states() <= MOST_STATES;
-    if stalled && target.is_plain() {
-        // the driver keeps the better of both answers; with weights it would be asked another question
+    let factored = Potentials::new(mdp, problem, target, start, driver).run(driver);
+    let stalled = !driver.done() && driver.alive();
+    if stalled && factored && target.is_plain() {
+        // an optimal policy may hardly hold the model together, which the interior-point method minds less (with weights it would be asked
+        // another question); the driver keeps the better of both answers
         visits::solve(mdp, problem, &Visits::default(), options, driver).ok();
     }
     Ok(())

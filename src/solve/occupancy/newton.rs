@@ -17,6 +17,9 @@ const FACTOR_FIRST: usize = 200;
 const PATIENCE: f64 = 150.0;
 /// Multiplications that one factorisation may take where conjugate gradients are the other way: as many as a dense one of 1,650 states.
 const MOST_WORK: f64 = 1.5e9;
+/// Where the Hessian by itself gives no way down, so much of $d$ is added: a part of the model that an optimal policy never leaves has a
+/// curvature below the rounding of its gradient, and without this takes a step of any size.
+const SHIFT: f64 = 1e-12;
 /// Conjugate gradient steps between two questions whether to stop.
 const ASK_EVERY: usize = 16;
 
@@ -124,17 +127,25 @@ impl<'a> Newton<'a> {
                 self.factored = Hessian::new(self.mdp).filter(|h| h.work() <= MOST_WORK);
             }
         }
-        if let Some(hessian) = self.factored.as_mut() {
+        if self.factored.is_none() {
+            return self.descend();
+        }
+        [0.0, SHIFT].into_iter().any(|shift| {
             let point = Point {
                 p: &self.p,
                 d: &self.d,
                 xi: self.xi,
                 tau: self.tau,
             };
-            if !hessian.direction(self.mdp, &point, &self.gradient, &mut self.direction) {
-                return false;
-            }
-        }
+            let (gradient, direction) = (&self.gradient, &mut self.direction);
+            let hessian = self.factored.as_mut();
+            hessian.is_some_and(|h| h.direction(self.mdp, &point, gradient, shift, direction))
+                && self.descend()
+        })
+    }
+
+    /// Goes along the direction as far as $F$ falls. Returns whether it does.
+    fn descend(&mut self) -> bool {
         let slope: f64 = self
             .gradient
             .iter()

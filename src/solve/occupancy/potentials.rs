@@ -32,10 +32,6 @@ const MOST_STEPS: usize = 500;
 /// Each smoothing step multiplies $\tau$ by this: the extrapolated $V$ is then a few Newton steps from the next. From 0.3 to 0.5 the time
 /// hardly changes; by 0.2, which factors least often where all goes well, it doubles on garnets.
 const SHRINK: f64 = 0.4;
-/// Where Newton's steps do not get along after one, it is taken back and a shorter one taken, up to this; later ones grow again.
-const MOST_SHRINK: f64 = 0.95;
-/// Flows that are off by more than this, and by more than $\tau$, say so: no rounding is that large.
-const ASTRAY: f64 = 1e-6;
 /// Relative gaps from here on are loose.
 const LOOSE: f64 = 5e-4;
 /// A policy is valued once the gap is expected to be no more than so many times what is wanted: $d$ is not quite stationary yet.
@@ -58,8 +54,6 @@ pub(super) struct Potentials<'a> {
     near: f64,
     /// $\tau$ and $V$ of the last smoothing step.
     previous: Option<(f64, Vec<f64>)>,
-    /// What the next one multiplies $\tau$ by.
-    shrink: f64,
     steps: usize,
     /// Whether what is at hand was offered.
     offered: bool,
@@ -126,7 +120,6 @@ impl<'a> Potentials<'a> {
             loose,
             near,
             previous: None,
-            shrink: SHRINK,
             steps: 0,
             offered: false,
             ended: false,
@@ -187,14 +180,15 @@ impl<'a> Potentials<'a> {
         self.proven().0 - worth <= EXPECTED * driver.wanted(worth)
     }
 
-    /// Goes on until the answer is close enough, or nothing is left to do.
-    pub(super) fn run(mut self, driver: &mut Driver<'_>) {
+    /// Goes on until the answer is close enough, or nothing is left to do. Returns whether a factor was at hand.
+    pub(super) fn run(mut self, driver: &mut Driver<'_>) -> bool {
         driver.run(&mut self);
         if !self.offered {
             // stopped before the first certificate: what is at hand is better than nothing
             let candidate = self.certified(driver);
             driver.offer(candidate, self.name());
         }
+        self.newton.factors()
     }
 
     /// One Newton step where the problem is smooth.
@@ -231,15 +225,19 @@ impl<'a> Potentials<'a> {
         self.offered = false;
         let newton = &mut self.newton;
         if let Some((tau, v)) = self.previous.take() {
-            // V is smooth in tau: extrapolate to the next value
-            let next = newton.tau * self.shrink;
-            let here = newton.v.clone();
+            let (here, reached, value) = (newton.v.clone(), newton.tau, newton.value);
+            newton.tau *= SHRINK;
             if !v.is_empty() {
-                extrapolate(&mut newton.v, &v, (next - newton.tau) / (newton.tau - tau));
+                // V is smooth in tau: extrapolate to the next value
+                extrapolate(&mut newton.v, &v, (newton.tau - reached) / (reached - tau));
             }
-            self.previous = Some((newton.tau, here));
-            newton.tau = next;
             newton.evaluate();
+            if !(newton.value <= value) {
+                // F falls with tau where V stays: these two potentials do not tell where they lead
+                newton.v.copy_from_slice(&here);
+                newton.evaluate();
+            }
+            self.previous = Some((reached, here));
         } else {
             self.previous = Some((0.0, Vec::new()));
         }
@@ -251,19 +249,6 @@ impl<'a> Potentials<'a> {
                 break;
             }
         }
-        let astray = newton.violation() > newton.tau.max(ASTRAY);
-        let before = self.previous.as_ref().filter(|(_, v)| !v.is_empty());
-        let again = astray && self.shrink < MOST_SHRINK && self.steps < MOST_STEPS;
-        if let Some((tau, v)) = before.filter(|_| again && driver.alive()) {
-            // the flows were right there; two potentials that far apart do not tell where they lead
-            newton.tau = *tau;
-            newton.v.copy_from_slice(v);
-            newton.evaluate();
-            self.previous = Some((0.0, Vec::new()));
-            self.shrink = self.shrink.sqrt();
-            return Step::Going;
-        }
-        self.shrink = (self.shrink * self.shrink).max(SHRINK);
         self.ended = newton.tau <= 1e-12 || self.steps >= MOST_STEPS;
         // the first policy is valued in any case, so that there is one
         let near = newton.tau < self.near;

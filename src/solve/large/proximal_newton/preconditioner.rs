@@ -54,7 +54,7 @@ impl Preconditioner {
             self.matrix.add_clique(s, &self.square);
         }
         // all of it, off the slots, too
-        self.matrix.add_diagonal(&dual.gradients.diagonal);
+        self.matrix.add_diagonal(&dual.gradients.diagonal, 1.0);
         self.matrix.factor(PIVOT)
     }
 

@@ -172,8 +172,7 @@ impl<'a> Normal<'a> {
             matrix.double_diagonal(s);
         }
         if self.part.mdp().kernel().has_spread() {
-            let extra: Vec<f64> = self.diagonal.iter().map(|x| WITHOUT_SPREAD * x).collect();
-            matrix.add_diagonal(&extra);
+            matrix.add_diagonal(&self.diagonal, WITHOUT_SPREAD);
         }
         matrix.factor(PIVOT)
     }
