@@ -247,14 +247,13 @@ fn lived(mdp: &Mdp, restart: f64, notes: &mut Vec<String>) -> Option<Mdp> {
     }
 }
 
-/// Why an answer is not to the tolerance asked for, where it is not.
+/// Why an answer is not to the tolerance asked for, where it is not and the solution's own notes do not say it.
 fn explained(certificate: &Certificate) -> Option<String> {
     let reason = match certificate.status {
-        Status::Optimal => return None,
+        Status::Optimal | Status::Stalled => return None,
         Status::IterationLimit => "the iteration limit was reached",
         Status::TimeLimit => "the time limit was reached",
         Status::Interrupted => "the solve was interrupted",
-        Status::Stalled => "no further progress in floating point",
     };
     Some(format!(
         "{reason}: the policy is valid and within {:.1e} of the optimum, but not to the tolerance \
