@@ -118,7 +118,6 @@ pub fn distances(mdp: &Mdp, policy: &Policy) -> Distances {
         let start = vec![1.0 / n as f64; n];
         let single = Mdp::from_parts((0..=n).collect(), vec![0; n], kernel, start);
         let options = Options {
-            solver: solve::SolverChoice::Conic,
             tie_break: TieBreak::None,
             ..Options::default()
         };

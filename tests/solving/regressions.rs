@@ -439,7 +439,7 @@ fn the_tie_break_of_infinity_on_the_single_chain() {
     }
 }
 
-/// Optimal policies that leave parts of the model nearly or wholly behind, or one of which they never leave: Newton's method on the
+/// Optimal policies that leave parts of the model nearly or wholly behind, or never leave one of them again: Newton's method on the
 /// potentials stalled, at gaps of up to a tenth. Found by `make soak` with seeds 159124538 and 518834499.
 #[test]
 fn state_entropy_where_the_optimum_hardly_holds_together() {

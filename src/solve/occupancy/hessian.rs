@@ -86,8 +86,8 @@ impl Hessian {
         })
     }
 
-    /// `out` = $-(\nabla^2 F + \sigma D)^{-1}\,$`gradient` with $D$ the diagonal matrix of $d$, up to a constant: $F$ does not
-    /// change along constants, and one state's potential is held.
+    /// `out` = $-(\nabla^2 F)^{-1}\,$`gradient`, up to a constant: $F$ does not change along constants, and one state's potential is
+    /// held. The diagonal is raised by `shift` times $d (1 + 1/\tau)$.
     pub(super) fn direction(
         &mut self,
         mdp: &Mdp,
@@ -97,7 +97,8 @@ impl Hessian {
         out: &mut [f64],
     ) -> bool {
         self.assemble(mdp, point);
-        self.matrix.add_diagonal(point.d, shift);
+        self.matrix
+            .add_diagonal(point.d, shift * (1.0 + 1.0 / point.tau));
         let Some(held) = self.matrix.largest_diagonal() else {
             return false;
         };

@@ -113,9 +113,9 @@ fn solve_component(
         driver.offer(candidate, name);
         return Ok(());
     }
-    let factored = Potentials::new(mdp, problem, target, start, driver).run(driver);
+    Potentials::new(mdp, problem, target, start, driver).run(driver);
     let stalled = !driver.done() && driver.alive();
-    if stalled && factored && target.is_plain() {
+    if stalled && target.is_plain() {
         // an optimal policy may hardly hold the model together, which the interior-point method minds less (with weights it would be asked
         // another question); the driver keeps the better of both answers
         visits::solve(mdp, problem, &Visits::default(), options, driver).ok();

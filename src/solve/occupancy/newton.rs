@@ -17,8 +17,8 @@ const FACTOR_FIRST: usize = 200;
 const PATIENCE: f64 = 150.0;
 /// Multiplications that one factorisation may take where conjugate gradients are the other way: as many as a dense one of 1,650 states.
 const MOST_WORK: f64 = 1.5e9;
-/// Where the Hessian by itself gives no way down, so much of $d$ is added: a part of the model that an optimal policy never leaves has a
-/// curvature below the rounding of its gradient, and without this takes a step of any size.
+/// Where the Hessian by itself gives no way down, so much of $d (1 + 1/\tau)$, which its diagonal is at most, is added: a part of the model
+/// that an optimal policy never leaves has a curvature below the rounding of its gradient, and without this takes a step of any size.
 const SHIFT: f64 = 1e-12;
 /// Conjugate gradient steps between two questions whether to stop.
 const ASK_EVERY: usize = 16;
@@ -127,10 +127,10 @@ impl<'a> Newton<'a> {
                 self.factored = Hessian::new(self.mdp).filter(|h| h.work() <= MOST_WORK);
             }
         }
-        if self.factored.is_none() {
-            return self.descend();
-        }
-        [0.0, SHIFT].into_iter().any(|shift| {
+        for shift in [0.0, SHIFT] {
+            let Some(hessian) = self.factored.as_mut() else {
+                return self.descend();
+            };
             let point = Point {
                 p: &self.p,
                 d: &self.d,
@@ -138,10 +138,14 @@ impl<'a> Newton<'a> {
                 tau: self.tau,
             };
             let (gradient, direction) = (&self.gradient, &mut self.direction);
-            let hessian = self.factored.as_mut();
-            hessian.is_some_and(|h| h.direction(self.mdp, &point, gradient, shift, direction))
-                && self.descend()
-        })
+            if hessian.direction(self.mdp, &point, gradient, shift, direction) && self.descend() {
+                return true;
+            }
+            if expired() {
+                break;
+            }
+        }
+        false
     }
 
     /// Goes along the direction as far as $F$ falls. Returns whether it does.
@@ -262,7 +266,7 @@ impl<'a> Newton<'a> {
     fn apply(&mut self, x: &[f64], out: &mut [f64]) {
         let mdp = self.mdp;
         let n = mdp.n_states();
-        // q is free between evaluations: step() evaluates anew before anyone reads it
+        // q is free between evaluations, which fill it anew
         mdp.kernel().times(x, &mut self.q);
         let along: f64 = self.gradient.iter().zip(x).map(|(g, x)| g * x).sum();
         for s in 0..n {

@@ -52,7 +52,7 @@ pub(super) struct Potentials<'a> {
     loose: bool,
     /// The violation from which on a certificate is worth its price, along the path the $\tau$.
     near: f64,
-    /// $\tau$ and $V$ of the last smoothing step.
+    /// $\tau$ and $V$ of the smoothing step before this one.
     previous: Option<(f64, Vec<f64>)>,
     steps: usize,
     /// Whether what is at hand was offered.
@@ -160,7 +160,7 @@ impl<'a> Potentials<'a> {
             entropy::bound_towards(newton.mdp, formulation, self.target, xi, v)
         };
         let mut best = (bound(&newton.v), newton.v.clone());
-        if let Some((tau, before)) = self.previous.as_ref().filter(|(_, v)| !v.is_empty()) {
+        if let Some((tau, before)) = &self.previous {
             let mut limit = newton.v.clone();
             extrapolate(&mut limit, before, -newton.tau / (newton.tau - tau));
             let proven = bound(&limit);
@@ -180,15 +180,14 @@ impl<'a> Potentials<'a> {
         self.proven().0 - worth <= EXPECTED * driver.wanted(worth)
     }
 
-    /// Goes on until the answer is close enough, or nothing is left to do. Returns whether a factor was at hand.
-    pub(super) fn run(mut self, driver: &mut Driver<'_>) -> bool {
+    /// Goes on until the answer is close enough, or nothing is left to do.
+    pub(super) fn run(mut self, driver: &mut Driver<'_>) {
         driver.run(&mut self);
         if !self.offered {
             // stopped before the first certificate: what is at hand is better than nothing
             let candidate = self.certified(driver);
             driver.offer(candidate, self.name());
         }
-        self.newton.factors()
     }
 
     /// One Newton step where the problem is smooth.
@@ -224,22 +223,20 @@ impl<'a> Potentials<'a> {
         let first = self.newton.tau >= self.near;
         self.offered = false;
         let newton = &mut self.newton;
-        if let Some((tau, v)) = self.previous.take() {
+        if self.steps > 0 {
             let (here, reached, value) = (newton.v.clone(), newton.tau, newton.value);
             newton.tau *= SHRINK;
-            if !v.is_empty() {
+            if let Some((tau, v)) = &self.previous {
                 // V is smooth in tau: extrapolate to the next value
-                extrapolate(&mut newton.v, &v, (newton.tau - reached) / (reached - tau));
+                extrapolate(&mut newton.v, v, (newton.tau - reached) / (reached - tau));
             }
             newton.evaluate();
             if !(newton.value <= value) {
-                // F falls with tau where V stays: these two potentials do not tell where they lead
+                // F falls with tau where V stays: the last two potentials do not tell where they lead
                 newton.v.copy_from_slice(&here);
                 newton.evaluate();
             }
             self.previous = Some((reached, here));
-        } else {
-            self.previous = Some((0.0, Vec::new()));
         }
         for _ in 0..MOST_INNER {
             let improved = newton.step(&mut || !driver.alive());

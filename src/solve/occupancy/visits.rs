@@ -84,7 +84,10 @@ pub(in crate::solve) fn solve(
             driver.offer(candidate, "newton");
             certifier = interior.certifier;
         } else {
-            interior.run(driver);
+            // without a factor it has nothing to add to what Newton's method found of the plain entropies
+            if !large || !visits.is_plain() || Formulation::VISITS.contains(&formulation) {
+                interior.run(driver);
+            }
             certifier = interior.certifier;
         }
     }
