@@ -5,7 +5,7 @@
 
 use ide3al::domains;
 use ide3al::formulation::{Formulation, Problem};
-use ide3al::model::Policy;
+use ide3al::model::{Mdp, Policy};
 use ide3al::solve::{Options, Solution, SolverChoice, Status, TieBreak, solve};
 
 fn by(
@@ -197,4 +197,30 @@ fn frobenius_reaches_the_optimum_of_a_long_chain() {
         found.certificate
     );
     assert_eq!(found.solver, "proximal Newton");
+}
+
+/// An elevator: one floor up or down, on the way to the ground, and from every tenth floor to the top. Newton's method on the potentials
+/// does not get along at low temperatures; the interior-point method follows beyond the size up to which its system may be dense, too.
+#[test]
+fn state_entropy_of_an_elevator() {
+    let floors = 1_600;
+    let elevator = Mdp::from_fn(floors, 4, |s, a, next| {
+        match a {
+            0 => next.push(((s + 1).min(floors - 1), 1.0)),
+            1 => next.push((s.saturating_sub(1), 1.0)),
+            2 if s == 0 => next.push((0, 1.0)),
+            2 => next.extend([(0, 0.5), (s, 0.5)]),
+            _ if s % 10 == 0 => next.push((floors - 1, 1.0)),
+            _ => return false,
+        }
+        true
+    })
+    .unwrap();
+    let problem = Problem {
+        xi: 0.05,
+        ..Problem::new(Formulation::StateEntropy)
+    };
+    let found = solve(&elevator, &problem, &Options::default(), None, &mut ()).unwrap();
+    assert_eq!(found.certificate.status, Status::Optimal);
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
 }
