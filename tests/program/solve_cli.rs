@@ -464,3 +464,25 @@ fn an_episode_is_solved_written_and_judged() {
     refused(&with(&["--steps", "5", "--zeta", "0.5"]), &["no zeta"]);
     refused(&["solve", "river-swim", "--steps", "5"], &["--steps 5"]);
 }
+
+#[test]
+fn a_stalled_solve_is_said_once() {
+    let model = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/regressions/ranges-beyond-doubles.json"
+    );
+    let found = json(&[
+        "solve",
+        model,
+        "--formulation",
+        "state-entropy",
+        "--xi",
+        "0",
+    ]);
+    assert_eq!(found["status"], "stalled");
+    let notes = found["notes"].as_array().unwrap();
+    let said = notes
+        .iter()
+        .filter(|note| note.as_str().unwrap().contains("no further progress"));
+    assert_eq!(said.count(), 1, "{notes:?}");
+}

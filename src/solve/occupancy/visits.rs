@@ -84,8 +84,9 @@ pub(in crate::solve) fn solve(
             driver.offer(candidate, "newton");
             certifier = interior.certifier;
         } else {
-            // without a factor it has nothing to add to what Newton's method found of the plain entropies
-            if !large || !visits.is_plain() || Formulation::VISITS.contains(&formulation) {
+            // plain entropies come here where Newton's method stalled: without a factor there is nothing to add to what it found
+            let hopeless = large && formulation.is_entropy() && visits.is_plain();
+            if !hopeless {
                 interior.run(driver);
             }
             certifier = interior.certifier;
