@@ -1,13 +1,18 @@
 //! What a finite budget of steps sees.
 
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
 use super::Chain;
-use super::mixing::multiply;
 use super::stationary::dense_matrix;
 
 /// Work beyond which powers of the matrix replace single steps.
 const STEPWISE: f64 = 2e9;
 /// Largest chain whose powers are formed.
 const DENSE_LIMIT: usize = 1_000;
+/// Rows of one parallel task, fixed.
+const ROWS: usize = 64;
 
 /// Average of the state distributions at times $t = 0, \dots, T-1$ from the start:
 /// $\bar d_T = \frac1T \sum_{t<T} (M^\top)^t d_0$, the expected share of time in each state
@@ -78,6 +83,19 @@ fn by_powers(chain: &Chain, steps: u64) -> Vec<f64> {
     let total: f64 = sum.iter().sum();
     sum.iter_mut().for_each(|s| *s /= total);
     sum
+}
+
+/// Dense row-major product in fixed row blocks: the bits do not depend on the thread count.
+fn multiply(n: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
+    let right = MatRef::from_row_major_slice(b, n, n);
+    out.par_chunks_mut(ROWS * n)
+        .zip(a.par_chunks(ROWS * n))
+        .for_each(|(target, rows)| {
+            let count = rows.len() / n;
+            let left = MatRef::from_row_major_slice(rows, count, n);
+            let target = MatMut::from_column_major_slice_mut(target, n, count).transpose_mut();
+            matmul(target, Accum::Replace, left, right, 1.0, Par::Seq);
+        });
 }
 
 #[cfg(test)]

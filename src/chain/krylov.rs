@@ -234,7 +234,7 @@ fn scale(a: &mut [f64], factor: f64) {
     a.iter_mut().for_each(|x| *x *= factor);
 }
 
-fn add(target: &mut [f64], factor: f64, source: &[f64]) {
+pub(crate) fn add(target: &mut [f64], factor: f64, source: &[f64]) {
     let plain = |t: &mut [f64], s: &[f64]| {
         for (t, s) in t.iter_mut().zip(s) {
             *t += factor * s;

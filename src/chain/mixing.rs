@@ -8,31 +8,27 @@
 //! states never increases in either norm, which is what makes searching for $t$ legitimate.
 //!
 //! A few promising start states are followed first: the largest time at which one of them is
-//! still too far, plus one, is a lower bound. Up to [`EXACT_LIMIT`] states all rows of that
-//! power are then checked, and where some are still too far the search gallops on with
-//! squared powers. The answer is exact but for rounding. Beyond that size, or where galloping
-//! takes too long, the lower bound is returned, and named as one.
+//! still too far, plus one, is a lower bound. Then all are looked at: where a chain mixes fast each is followed, where it mixes slowly
+//! [its slow part](super::slow_part) tells where they are at any later time ([`slow_mixing`](super::slow_mixing)). The answer is
+//! exact but for rounding. Where both would take too long the lower bound is returned, and named as one.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::Chain;
+use super::block::{Block, BothWays, LANES};
 use super::entropy::least_visited;
-use super::stationary::{LongRun, dense_matrix};
+use super::slow_mixing;
+use super::stationary::LongRun;
 
-/// Largest chain whose mixing time is computed exactly.
-pub const EXACT_LIMIT: usize = 3_000;
-/// Rows of one parallel task, fixed.
-const ROWS: usize = 64;
-/// Elementary operations for following start states.
-const FOLLOW: usize = 400_000_000;
-/// Memory for squared powers in bytes.
-const POWERS: usize = 1_200_000_000;
-/// Multiplications for galloping: ten seconds' work on two cores. Where memory ends the doubling of strides, chains that hardly mix would take for ever.
-const GALLOP: f64 = 3e11;
-/// Longest mixing time told from an infinite one.
-const LONGEST: u64 = 1 << 52;
+/// Multiplications for following promising starts: less than half a second's work.
+const FOLLOW: usize = 1_200_000_000;
+/// Multiplications for following all of them: where it takes no more than the first, at once, and no more than the second, where
+/// the slow part is not to be had.
+const AT_ONCE: f64 = 2e9;
+const AT_MOST: f64 = 3e10;
+/// So many times the steps after which promising starts are near, and a few, are taken by those that are not.
+const LONGER: u64 = 4;
+const FEW: u64 = 64;
 
 /// Norm of the distance to the stationary distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,11 +49,12 @@ impl MixingNorm {
         }
     }
 
-    fn distance(self, p: &[f64], d: &[f64]) -> f64 {
-        let differences = p.iter().zip(d).map(|(p, d)| (p - d).abs());
+    /// How far two distributions that differ by so much are from each other.
+    pub(super) fn size(self, differences: impl Iterator<Item = f64>) -> f64 {
+        let sizes = differences.map(f64::abs);
         match self {
-            MixingNorm::TotalVariation => 0.5 * differences.sum::<f64>(),
-            MixingNorm::Infinity => differences.fold(0.0, f64::max),
+            MixingNorm::TotalVariation => 0.5 * sizes.sum::<f64>(),
+            MixingNorm::Infinity => sizes.fold(0.0, f64::max),
         }
     }
 }
@@ -103,61 +100,73 @@ pub fn mixing_time(
     }
     let search = Search {
         chain,
+        both: &BothWays::new(chain.kernel()),
         d: &long_run.distribution,
         norm,
         threshold,
-        gallop: GALLOP,
     };
-    let bound = search.lower_bound();
-    if chain.n_states() > EXACT_LIMIT {
-        return MixingTime::LowerBound(bound);
+    let mut bound = search.lower_bound();
+    if search.work_of_all(bound) <= AT_ONCE {
+        match search.all_starts(bound) {
+            Ok(exact) => return MixingTime::Exact(exact),
+            Err(reached) => bound = reached,
+        }
     }
-    search.from(bound)
+    if let Some(found) = slow_mixing::mixing_time(search.both, search.d, (norm, threshold), bound) {
+        return found;
+    }
+    if search.work_of_all(bound) <= AT_MOST
+        && let Ok(exact) = search.all_starts(bound)
+    {
+        return MixingTime::Exact(exact);
+    }
+    MixingTime::LowerBound(bound)
 }
 
 struct Search<'a> {
     chain: &'a Chain,
+    both: &'a BothWays<'a>,
     d: &'a [f64],
     norm: MixingNorm,
     threshold: f64,
-    gallop: f64,
 }
 
 impl Search<'_> {
     /// Follows promising start states until they are near or the work is spent.
     fn lower_bound(&self) -> u64 {
         let n = self.chain.n_states();
-        let kernel = self.chain.kernel();
         let starts = self.promising();
-        // where all rows are looked at anyway, no more than a few products of matrices cost
-        let work = if n <= EXACT_LIMIT {
-            FOLLOW.min(4 * n * n * n + 100_000)
-        } else {
-            FOLLOW
-        };
-        let steps = (work / (starts.len() * (kernel.nnz() + 4 * n))).clamp(4, 200_000) as u64;
-        let mut bound = 0;
-        let (mut now, mut next) = (vec![0.0; n], vec![0.0; n]);
-        for start in starts {
-            now.fill(0.0);
-            now[start] = 1.0;
-            let mut near = 0;
-            for t in 0..steps {
-                if self.norm.distance(&now, self.d) > self.threshold {
-                    bound = bound.max(t + 1);
-                    near = 0;
-                } else {
-                    // one start's infinity norm may rise again for a while
-                    near += 1;
-                    if self.norm == MixingNorm::TotalVariation || near > 3 {
-                        break;
-                    }
+        // no more than following all of them would take
+        let work = FOLLOW.min(4 * n * n * n + 100_000);
+        let steps = (work / self.both.work()).clamp(4, 200_000) as u64;
+        // side by side, each in a place of its own
+        let mut now: Block = vec![[0.0; LANES]; n];
+        for (place, start) in starts.iter().enumerate() {
+            now[*start][place] = 1.0;
+        }
+        let mut room = now.clone();
+        let (mut bound, mut near) = (0, 0);
+        for t in 0..steps {
+            if self.farthest(&now, starts.len()) > self.threshold {
+                bound = t + 1;
+                near = 0;
+            } else {
+                // one start's infinity norm may rise again for a while
+                near += 1;
+                if self.norm == MixingNorm::TotalVariation || near > 3 {
+                    break;
                 }
-                kernel.transpose_times(&now, &mut next);
-                std::mem::swap(&mut now, &mut next);
             }
+            self.both.backward(1, &mut now, &mut room);
         }
         bound
+    }
+
+    /// The largest distance of the first so many distributions of a block.
+    fn farthest(&self, block: &Block, count: usize) -> f64 {
+        let differences = |place: usize| block.iter().zip(self.d).map(move |(x, d)| x[place] - d);
+        let sizes = (0..count).map(|place| self.norm.size(differences(place)));
+        sizes.fold(0.0, f64::max)
     }
 
     /// The extremes of a slowly decaying function, the least visited state, the likeliest
@@ -196,195 +205,133 @@ impl Search<'_> {
         starts
     }
 
-    fn is_mixed(&self, power: &[f64]) -> bool {
-        let n = self.d.len();
-        power.par_chunks(ROWS * n).all(|rows| {
-            rows.chunks_exact(n)
-                .all(|row| self.norm.distance(row, self.d) <= self.threshold)
-        })
+    /// Multiplications of following all starts for so many steps.
+    fn work_of_all(&self, steps: u64) -> f64 {
+        let blocks = self.d.len().div_ceil(LANES);
+        (blocks * self.both.work()) as f64 * steps as f64
     }
 
-    /// The exact time, known to be at least `bound`.
-    fn from(&self, bound: u64) -> MixingTime {
-        let n = self.d.len();
-        let one = dense_matrix(self.chain.kernel());
-        let mut power = self.power(bound, &one);
-        let mut t = bound;
-        if self.is_mixed(&power) {
-            return MixingTime::Exact(t);
+    /// The exact time, known to be at least `bound`, from all starts; where some take far longer, a larger bound.
+    fn all_starts(&self, bound: u64) -> Result<u64, u64> {
+        let blocks = (0..self.d.len()).into_par_iter().step_by(LANES);
+        let times = blocks.map(|first| self.near_from(first, bound));
+        let (time, over) = times.reduce(|| (bound, false), |a, b| (a.0.max(b.0), a.1 | b.1));
+        if over {
+            return Err(time);
         }
-        // gallop: strides 1, 2, 4, ... while the target is still too far
-        let room = (POWERS / (8 * n * n)).max(2);
-        let mut strides = vec![one];
-        let mut trial = vec![0.0; n * n];
-        let mut j = 0;
-        let mut spent = 0.0;
+        if time > bound && self.norm != MixingNorm::TotalVariation {
+            // those that were near at the bound may have moved off again
+            return self.all_starts(time);
+        }
+        Ok(time)
+    }
+
+    /// The time from which on some starts are near, looked at up to `bound` and as long as they are not; whether they still were not when that took far longer.
+    fn near_from(&self, first: usize, bound: u64) -> (u64, bool) {
+        let n = self.d.len();
+        let count = LANES.min(n - first);
+        let mut now: Block = vec![[0.0; LANES]; n];
+        for place in 0..count {
+            now[first + place][place] = 1.0;
+        }
+        let mut room = now.clone();
+        let (mut t, mut near_from) = (0, 0);
         loop {
-            // a product, and mostly a square
-            spent += 2.0 * (n as f64).powi(3);
-            self.advance(&power, j, &strides, &mut trial);
-            if self.is_mixed(&trial) {
-                break;
+            let far = self.farthest(&now, count) > self.threshold;
+            if far {
+                near_from = t + 1;
             }
-            std::mem::swap(&mut power, &mut trial);
-            t += 1 << j;
-            if t > LONGEST || spent > self.gallop {
-                return MixingTime::LowerBound(t);
+            // in total variation what is near stays near
+            if !far && (t >= bound || self.norm == MixingNorm::TotalVariation) {
+                return (near_from, false);
             }
-            if j + 1 < room && j < 51 {
-                if strides.len() == j + 1 {
-                    let mut square = vec![0.0; n * n];
-                    multiply(n, &strides[j], &strides[j], &mut square);
-                    renormalise(n, &mut square);
-                    strides.push(square);
-                }
-                j += 1;
+            if t >= LONGER * bound + FEW {
+                return (near_from, true);
             }
-        }
-        // too far at t, near at t + 2^j
-        while j > 0 {
-            j -= 1;
-            self.advance(&power, j, &strides, &mut trial);
-            if !self.is_mixed(&trial) {
-                std::mem::swap(&mut power, &mut trial);
-                t += 1 << j;
-            }
-        }
-        MixingTime::Exact(t + 1)
-    }
-
-    /// `out` $= M^{2^j}$ `power`.
-    fn advance(&self, power: &[f64], j: usize, strides: &[Vec<f64>], out: &mut [f64]) {
-        let n = self.d.len();
-        if j == 0 {
-            self.step(power, out);
-        } else {
-            multiply(n, &strides[j], power, out);
-            renormalise(n, out);
+            self.both.backward(1, &mut now, &mut room);
+            t += 1;
         }
     }
-
-    /// `out` $= M$ `power`, by the sparse rows of $M$.
-    fn step(&self, power: &[f64], out: &mut [f64]) {
-        let n = self.d.len();
-        let kernel = self.chain.kernel();
-        let mut mean = vec![0.0; n];
-        if kernel.has_spread() {
-            for row in power.chunks_exact(n) {
-                mean.iter_mut().zip(row).for_each(|(m, p)| *m += p);
-            }
-            mean.iter_mut().for_each(|m| *m /= n as f64);
-        }
-        out.par_chunks_mut(n).enumerate().for_each(|(i, target)| {
-            let row = kernel.row(i);
-            if row.spread > 0.0 {
-                target
-                    .iter_mut()
-                    .zip(&mean)
-                    .for_each(|(o, m)| *o = row.spread * m);
-            } else {
-                target.fill(0.0);
-            }
-            for (j, p) in row.entries() {
-                let source = &power[j * n..(j + 1) * n];
-                target.iter_mut().zip(source).for_each(|(o, x)| *o += p * x);
-            }
-        });
-    }
-
-    /// $M^t$ by its binary digits; digits that add one cost a sparse product.
-    fn power(&self, t: u64, one: &[f64]) -> Vec<f64> {
-        let n = self.d.len();
-        if t == 0 {
-            let mut identity = vec![0.0; n * n];
-            (0..n).for_each(|i| identity[i * n + i] = 1.0);
-            return identity;
-        }
-        let mut power = one.to_vec();
-        let mut buffer = vec![0.0; n * n];
-        // a sparse step costs nnz * n, a squaring n^3 at about four times the speed
-        let cheap = (n * n / (4 * self.chain.kernel().nnz().max(1))) as u64;
-        let mut bits = 63 - t.leading_zeros();
-        // the leading digits by single steps, while a doubling takes fewer than a squaring
-        let mut lead = 0;
-        while lead < bits && t >> (bits - lead) <= cheap {
-            lead += 1;
-        }
-        for _ in 1..t >> (bits - lead) {
-            self.step(&power, &mut buffer);
-            std::mem::swap(&mut power, &mut buffer);
-        }
-        bits -= lead;
-        for bit in (0..bits).rev() {
-            multiply(n, &power, &power, &mut buffer);
-            renormalise(n, &mut buffer);
-            std::mem::swap(&mut power, &mut buffer);
-            if t >> bit & 1 == 1 {
-                self.step(&power, &mut buffer);
-                std::mem::swap(&mut power, &mut buffer);
-            }
-        }
-        power
-    }
-}
-
-/// Dense row-major product in fixed row blocks: the bits do not depend on the thread count.
-pub(crate) fn multiply(n: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
-    let right = MatRef::from_row_major_slice(b, n, n);
-    out.par_chunks_mut(ROWS * n)
-        .zip(a.par_chunks(ROWS * n))
-        .for_each(|(target, rows)| {
-            let count = rows.len() / n;
-            let left = MatRef::from_row_major_slice(rows, count, n);
-            let target = MatMut::from_column_major_slice_mut(target, n, count).transpose_mut();
-            matmul(target, Accum::Replace, left, right, 1.0, Par::Seq);
-        });
-}
-
-/// Rows of a power sum to one; rounding is not allowed to grow.
-fn renormalise(n: usize, matrix: &mut [f64]) {
-    matrix.par_chunks_mut(n).for_each(|row| {
-        let sum: f64 = row.iter().sum();
-        row.iter_mut().for_each(|p| *p /= sum);
-    });
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::model::{Mdp, Policy};
+    use crate::chain::stationary::long_run;
 
-    /// Two states that are hardly ever left: what was seen by the time the work is spent is a lower bound of what more work finds.
+    /// A walk along a path that stays put most of the time, drifts, and now and then jumps anywhere.
+    fn path(n: usize, up: f64, jump: f64) -> Chain {
+        let mut entries = Vec::new();
+        for s in 0..n {
+            let (down, up) = (0.3 * (1.0 - jump), up * (1.0 - jump));
+            entries.push((s, s.saturating_sub(1), down));
+            entries.push((s, (s + 1).min(n - 1), up));
+            entries.push((s, s, 1.0 - jump - down - up));
+        }
+        Chain::from_entries(n, &entries, vec![jump; n])
+    }
+
+    /// The slow part tells the same times as following every start, in both norms, with uniform rows and without.
     #[test]
-    fn galloping_ends_when_its_work_is_spent() {
-        let mdp = Mdp::from_fn(2, 1, |s, _, next| {
-            next.extend([(s, 1.0 - 1e-9), (1 - s, 1e-9)]);
-            true
-        })
-        .unwrap();
-        let chain = mdp.chain(&Policy::uniform(&mdp));
-        let with = |gallop: f64| {
-            let search = Search {
-                chain: &chain,
-                d: &[0.5, 0.5],
-                norm: MixingNorm::TotalVariation,
-                threshold: 0.25,
-                gallop,
-            };
-            search.from(1)
+    fn slow_part_and_all_starts_agree() {
+        for (n, up, jump) in [
+            (9, 0.3, 0.0),
+            (70, 0.3, 0.0),
+            (150, 0.32, 0.0),
+            (90, 0.25, 1e-3),
+        ] {
+            let chain = path(n, up, jump);
+            let found = long_run(&chain);
+            let both = BothWays::new(chain.kernel());
+            for (norm, threshold) in [
+                (MixingNorm::TotalVariation, 0.25),
+                (MixingNorm::TotalVariation, 1e-3),
+                (MixingNorm::Infinity, 1e-2),
+            ] {
+                let search = Search {
+                    chain: &chain,
+                    both: &both,
+                    d: &found.distribution,
+                    norm,
+                    threshold,
+                };
+                let mut bound = 1;
+                let exact = loop {
+                    match search.all_starts(bound) {
+                        Ok(exact) => break exact,
+                        Err(reached) => bound = reached,
+                    }
+                };
+                let (early, norm) = (exact / 3, (norm, threshold));
+                let slow = slow_mixing::mixing_time(&both, search.d, norm, early);
+                assert_eq!(slow, Some(MixingTime::Exact(exact)), "{n} {norm:?}");
+                assert!(search.lower_bound() <= exact);
+            }
+        }
+    }
+
+    /// Two states that are hardly ever left: rounding hides when, and what was seen is a bound.
+    #[test]
+    fn what_rounding_hides_is_bounded_from_below() {
+        let time = |leave: f64| {
+            let stay = 1.0 - leave;
+            let entries = [(0, 0, stay), (0, 1, leave), (1, 1, stay), (1, 0, leave)];
+            let chain = Chain::from_entries(2, &entries, vec![]);
+            mixing_time(&chain, &long_run(&chain), MixingNorm::TotalVariation, 0.25)
         };
-        let MixingTime::Exact(exact) = with(GALLOP) else {
-            panic!("{:?}", with(GALLOP));
+        // (1 - 2 leave)^t <= 1/2
+        let MixingTime::Exact(exact) = time(1e-8) else {
+            panic!("{:?}", time(1e-8));
         };
-        // (1 - 2e-9)^t <= 1/2
+        let expected = 0.5e8 * 2f64.ln();
+        assert!((exact as f64 / expected - 1.0).abs() < 1e-6, "{exact}");
+        let MixingTime::LowerBound(seen) = time(1e-15) else {
+            panic!("{:?}", time(1e-15));
+        };
         assert!(
-            (exact as f64 / (0.5e9 * 2f64.ln()) - 1.0).abs() < 1e-6,
-            "{exact}"
+            seen > 1_000_000 && (seen as f64) < 0.5e15 * 2f64.ln(),
+            "{seen}"
         );
-        let MixingTime::LowerBound(seen) = with(100.0) else {
-            panic!("{:?}", with(100.0));
-        };
-        assert!(1 < seen && seen < exact, "{seen}");
     }
 }

@@ -7,6 +7,7 @@
 //! depend on the step.
 
 mod analysis;
+mod block;
 pub mod bounds;
 pub mod classes;
 pub mod entropy;
@@ -17,6 +18,8 @@ pub mod horizon;
 mod krylov;
 pub mod mixing;
 mod power;
+mod slow_mixing;
+mod slow_part;
 mod sparse_gth;
 pub mod spectrum;
 pub mod stationary;

@@ -21,7 +21,7 @@ JSON keys: entropy, state_action_entropy (nats), entropy_normalized and \
 state_action_entropy_normalized (shares of ln states and ln pairs; 1 where that is 0), \
 min_probability, least_visited_state, spectral_gap with spectral_gap_error and \
 spectral_gap_kind (exact, converged, estimate), second_eigenvalue (modulus), mixing_time (null \
-when infinite) with mixing_time_kind (exact, or lower_bound above 3000 states or where it takes too long), \
+when infinite) with mixing_time_kind (exact, or lower_bound where that takes too long), \
 communicating_classes, recurrent_classes, transient_states, period, residual (max |d - M'd|), \
 stationary_method, stationary_converged, stationary; entropy_rate (nats per step), step_time (mean; \
 1 without travel times), kemeny_constant, hitting_time_max, hitting_time_mean, return_time_max, return_time_mean \
