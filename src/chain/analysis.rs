@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::entropy::{entropy, least_visited, normalized, state_action_entropy};
-use super::mixing::{MixingNorm, mixing_time};
+use super::mixing::{self, MixingNorm};
 use super::stationary::long_run;
 use super::{hitting, horizon, spectrum};
 use crate::error::{Error, Result};
@@ -162,13 +162,9 @@ pub fn analyze(mdp: &Mdp, policy: &Policy, options: &AnalyzeOptions) -> Result<A
     let states = entropy(d);
     let pairs = state_action_entropy(mdp, policy, d);
     let (least_visited_state, min_probability) = least_visited(d);
-    let second = spectrum::second_eigenvalue(&chain, &long_run);
-    let mixing = mixing_time(
-        &chain,
-        &long_run,
-        options.mixing_norm,
-        options.mixing_threshold,
-    );
+    let (norm, threshold) = (options.mixing_norm, options.mixing_threshold);
+    let (mixing, second) = mixing::with_second_eigenvalue(&chain, &long_run, norm, threshold);
+    let second = second.unwrap_or_else(|| spectrum::second_eigenvalue(&chain, &long_run));
     let horizon_entropy = options
         .horizon
         .map(|steps| entropy(&horizon::average_distribution(&chain, steps)));

@@ -18,6 +18,7 @@ use super::Chain;
 use super::block::{Block, BothWays, LANES};
 use super::entropy::least_visited;
 use super::slow_mixing;
+use super::spectrum::SecondEigenvalue;
 use super::stationary::LongRun;
 
 /// Multiplications for following promising starts: less than half a second's work.
@@ -95,8 +96,18 @@ pub fn mixing_time(
     norm: MixingNorm,
     threshold: f64,
 ) -> MixingTime {
+    with_second_eigenvalue(chain, long_run, norm, threshold).0
+}
+
+/// The same, with the second eigenvalue where it is found on the way.
+pub(super) fn with_second_eigenvalue(
+    chain: &Chain,
+    long_run: &LongRun,
+    norm: MixingNorm,
+    threshold: f64,
+) -> (MixingTime, Option<SecondEigenvalue>) {
     if !long_run.classes.is_mixing() {
-        return MixingTime::Infinite;
+        return (MixingTime::Infinite, None);
     }
     let search = Search {
         chain,
@@ -108,7 +119,7 @@ pub fn mixing_time(
     let mut bound = search.lower_bound();
     if search.work_of_all(bound) <= AT_ONCE {
         match search.all_starts(bound) {
-            Ok(exact) => return MixingTime::Exact(exact),
+            Ok(exact) => return (MixingTime::Exact(exact), None),
             Err(reached) => bound = reached,
         }
     }
@@ -118,9 +129,9 @@ pub fn mixing_time(
     if search.work_of_all(bound) <= AT_MOST
         && let Ok(exact) = search.all_starts(bound)
     {
-        return MixingTime::Exact(exact);
+        return (MixingTime::Exact(exact), None);
     }
-    MixingTime::LowerBound(bound)
+    (MixingTime::LowerBound(bound), None)
 }
 
 struct Search<'a> {
@@ -258,6 +269,7 @@ impl Search<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::chain::spectrum::second_eigenvalue;
     use crate::chain::stationary::long_run;
 
     /// A walk along a path that stays put most of the time, drifts, and now and then jumps anywhere.
@@ -305,7 +317,12 @@ mod tests {
                 };
                 let (early, norm) = (exact / 3, (norm, threshold));
                 let slow = slow_mixing::mixing_time(&both, search.d, norm, early);
-                assert_eq!(slow, Some(MixingTime::Exact(exact)), "{n} {norm:?}");
+                let (time, second) = slow.unwrap();
+                assert_eq!(time, MixingTime::Exact(exact), "{n} {norm:?}");
+                let (second, other) = (second.unwrap(), second_eigenvalue(&chain, &found));
+                let apart = (second.modulus - other.modulus).abs();
+                assert!(apart <= second.error + other.error, "{second:?} {other:?}");
+                assert!(second.error < 1e-13, "{second:?}");
                 assert!(search.lower_bound() <= exact);
             }
         }

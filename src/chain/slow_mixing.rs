@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::block::{Block, BothWays};
 use super::mixing::{MixingNorm, MixingTime};
 use super::slow_part::SlowPart;
+use super::spectrum::{self, SecondEigenvalue};
 
 /// Largest chain whose starts are all looked at: a look takes up to three billion multiplications, and there are some twenty.
 const MOST_STATES: usize = 5_000;
@@ -22,19 +23,33 @@ const MOST_FOLLOWED: usize = 20;
 /// Starts of one parallel task, fixed.
 const STARTS: usize = 64;
 
-/// The mixing time, known to be at least `bound`; nothing where there are too many states, or the slow part cannot be had. A time beyond what can be
-/// told from rounding is bounded from below.
+/// The mixing time, known to be at least `bound`, and the second eigenvalue where that can be told, too; nothing where there are too many states, or
+/// the slow part cannot be had. A time beyond what can be told from rounding is bounded from below.
 pub(super) fn mixing_time(
     chain: &BothWays<'_>,
     d: &[f64],
     (norm, threshold): (MixingNorm, f64),
     bound: u64,
-) -> Option<MixingTime> {
+) -> Option<(MixingTime, Option<SecondEigenvalue>)> {
     if d.len() > MOST_STATES {
         return None;
     }
-    let mut slow = SlowPart::new(chain, d, bound)?;
+    let slow = SlowPart::new(chain, d, bound)?;
     let right = slow.right();
+    let core = right.transpose() * &slow.left;
+    let second = spectrum::of_power(&core, slow.steps, slow.error);
+    let time = from(slow, (right, core), d.len(), (norm, threshold), bound)?;
+    Some((time, second))
+}
+
+/// The mixing time from the slow part, its $B^\top$ and its $B Q$.
+fn from(
+    mut slow: SlowPart<'_>,
+    (right, core): (Mat<f64>, Mat<f64>),
+    n: usize,
+    (norm, threshold): (MixingNorm, f64),
+    bound: u64,
+) -> Option<MixingTime> {
     let mut far = Far {
         norm,
         threshold,
@@ -46,13 +61,13 @@ pub(super) fn mixing_time(
         return (t == bound).then_some(MixingTime::Exact(t));
     }
     // each multiple of the steps adds what is missing once more; a row's sum of n numbers is at most √n times its length
-    let missed = (d.len() as f64).sqrt() * slow.error / slow.steps as f64;
+    let missed = (n as f64).sqrt() * slow.error / slow.steps as f64;
     let beyond = |t: u64| !(missed * t as f64 <= MISSED * threshold);
     if beyond(t) {
         return None;
     }
     // strides of 1, 2, 4, ... times the steps of the slow part while some start is still too far
-    let mut strides = vec![right.transpose() * &slow.left];
+    let mut strides = vec![core];
     loop {
         let j = strides.len() - 1;
         let next = t + (slow.steps << j);
@@ -78,7 +93,7 @@ pub(super) fn mixing_time(
             return Some(MixingTime::Exact(t));
         };
         let differences = right * far.left.row(farthest).transpose();
-        let later = far.follow(differences.iter().copied(), chain);
+        let later = far.follow(differences.iter().copied(), slow.chain);
         slow.advance(later);
         t += later;
     }

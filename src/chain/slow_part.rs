@@ -31,7 +31,7 @@ const WORK: f64 = 2e10;
 
 /// $E_s = Q B$ of a chain.
 pub(super) struct SlowPart<'a> {
-    chain: &'a BothWays<'a>,
+    pub(super) chain: &'a BothWays<'a>,
     /// $s$.
     pub(super) steps: u64,
     /// $Q$, a row for each state.

@@ -8,7 +8,8 @@
 //! Otherwise 1 is simple and all others lie strictly inside the unit disc. It is taken out
 //! by deflation, $E = M - \mathbf 1 d^\top$, whose largest eigenvalue modulus is wanted:
 //! from all eigenvalues of the dense matrix for small chains, by restarted Arnoldi for larger
-//! ones, and by the dense matrix again where Arnoldi does not settle and memory allows.
+//! ones, and by the dense matrix again where Arnoldi does not settle and memory allows. Where the mixing time was found by the
+//! [slow part](super::slow_part) of a chain, $E^s$ is at hand in few dimensions, and so are its eigenvalues.
 //!
 //! **Error.** A computed eigenvalue is an exact one of a matrix $E + F$ with small
 //! $\lVert F \rVert$, and moves by about $\kappa \lVert F \rVert$, where
@@ -172,8 +173,40 @@ fn largest_modulus(matrix: &Mat<f64>) -> Option<f64> {
 }
 
 fn dense_with_error(chain: &Chain, d: &[f64]) -> Option<SecondEigenvalue> {
-    let n = chain.n_states();
     let matrix = deflated(chain, d);
+    let rounding = rounding_of(&matrix);
+    let (modulus, mut error) = largest_with_error(&matrix, rounding)?;
+    if error.is_nan() || error > ILL_CONDITIONED {
+        // first order says little here: see how far rounding really moves it
+        error = perturbed_change(&matrix, modulus, rounding)?;
+    }
+    Some(SecondEigenvalue {
+        modulus: modulus.min(1.0),
+        error: error.min(1.0),
+        kind: SpectrumKind::Converged,
+    })
+}
+
+/// From a small matrix whose eigenvalues are those of $E^s$ but for what is `missing`, zeros apart; nothing where they are too sensitive.
+pub(super) fn of_power(matrix: &Mat<f64>, steps: u64, missing: f64) -> Option<SecondEigenvalue> {
+    let (power, error) = largest_with_error(matrix, missing + rounding_of(matrix))?;
+    let modulus = power.powf(1.0 / steps as f64);
+    // first order: a change of the power moves its root by so much
+    let moved = error * modulus / (power * steps as f64);
+    (error <= ILL_CONDITIONED * power).then_some(SecondEigenvalue {
+        modulus: modulus.min(1.0),
+        error: (moved + f64::EPSILON).min(1.0),
+        kind: SpectrumKind::Converged,
+    })
+}
+
+fn rounding_of(matrix: &Mat<f64>) -> f64 {
+    f64::EPSILON * (matrix.norm_l2() * (matrix.nrows() as f64).sqrt() + 1.0)
+}
+
+/// The largest eigenvalue modulus, and how far a perturbation of the matrix moves it, to first order.
+fn largest_with_error(matrix: &Mat<f64>, perturbation: f64) -> Option<(f64, f64)> {
+    let n = matrix.nrows();
     let right = matrix.eigen().ok()?;
     let left = matrix.transpose().eigen().ok()?;
     let modulus = |z: c64| z.re.hypot(z.im);
@@ -184,17 +217,10 @@ fn dense_with_error(chain: &Chain, d: &[f64]) -> Option<SecondEigenvalue> {
     let (x, w) = (right.U().col(top), left.U().col(partner));
     let product = (0..n).fold(c64::new(0.0, 0.0), |sum, i| sum + x[i] * w[i]);
     let condition = x.norm_l2() * w.norm_l2() / modulus(product);
-    let rounding = f64::EPSILON * (matrix.norm_l2() * (n as f64).sqrt() + 1.0);
-    let mut error = (rounding * condition).max(away(partner));
-    if error.is_nan() || error > ILL_CONDITIONED {
-        // first order says little here: see how far rounding really moves it
-        error = perturbed_change(&matrix, modulus(r[top]), rounding)?;
-    }
-    Some(SecondEigenvalue {
-        modulus: modulus(r[top]).min(1.0),
-        error: error.min(1.0),
-        kind: SpectrumKind::Converged,
-    })
+    Some((
+        modulus(r[top]),
+        (perturbation * condition).max(away(partner)),
+    ))
 }
 
 /// Twice the largest change of the modulus under a few random perturbations of this size.
