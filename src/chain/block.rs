@@ -65,6 +65,17 @@ impl<'a> BothWays<'a> {
     }
 }
 
+/// Takes off every vector the sum of its numbers, each times its weight, along `direction`.
+pub(super) fn take_off(block: &mut Block, weights: &[f64], direction: &[f64]) {
+    let mut sums = [0.0; LANES];
+    for (x, w) in block.iter().zip(weights) {
+        add(&mut sums, *w, x);
+    }
+    for (x, along) in block.iter_mut().zip(direction) {
+        add(x, -along, &sums);
+    }
+}
+
 fn add(target: &mut [f64; LANES], factor: f64, x: &[f64; LANES]) {
     for (t, x) in target.iter_mut().zip(x) {
         *t += factor * x;

@@ -15,7 +15,7 @@
 use rayon::prelude::*;
 
 use super::Chain;
-use super::block::{Block, BothWays, LANES};
+use super::block::{Block, BothWays, LANES, take_off};
 use super::entropy::least_visited;
 use super::slow_mixing;
 use super::spectrum::SecondEigenvalue;
@@ -23,10 +23,12 @@ use super::stationary::LongRun;
 
 /// Multiplications for following promising starts: less than half a second's work.
 const FOLLOW: usize = 1_200_000_000;
-/// Multiplications for following all of them: where it takes no more than the first, at once, and no more than the second, where
-/// the slow part is not to be had.
-const AT_ONCE: f64 = 2e9;
+/// Multiplications for following all of them: a second's work, or some ten up to so many states.
+const AT_ONCE: f64 = 3e9;
 const AT_MOST: f64 = 3e10;
+const MOST_STATES: usize = 3_000;
+/// Chains that take at least so many steps are asked for their slow part first.
+const SLOW: u64 = 128;
 /// So many times the steps after which promising starts are near, and a few, are taken by those that are not.
 const LONGER: u64 = 4;
 const FEW: u64 = 64;
@@ -113,31 +115,38 @@ pub(super) fn with_second_eigenvalue(
         chain,
         both: &BothWays::new(chain.kernel()),
         d: &long_run.distribution,
+        ones: vec![1.0; chain.n_states()],
         norm,
         threshold,
     };
+    let most = if chain.n_states() <= MOST_STATES {
+        AT_MOST
+    } else {
+        AT_ONCE
+    };
     let mut bound = search.lower_bound();
-    if search.work_of_all(bound) <= AT_ONCE {
+    loop {
+        if bound >= SLOW
+            && let Some((time, second)) =
+                slow_mixing::mixing_time(search.both, search.d, (norm, threshold), bound)
+        {
+            return (time, second);
+        }
+        if search.work_of_all(bound) > most {
+            return (MixingTime::LowerBound(bound), None);
+        }
         match search.all_starts(bound) {
             Ok(exact) => return (MixingTime::Exact(exact), None),
             Err(reached) => bound = reached,
         }
     }
-    if let Some(found) = slow_mixing::mixing_time(search.both, search.d, (norm, threshold), bound) {
-        return found;
-    }
-    if search.work_of_all(bound) <= AT_MOST
-        && let Ok(exact) = search.all_starts(bound)
-    {
-        return (MixingTime::Exact(exact), None);
-    }
-    (MixingTime::LowerBound(bound), None)
 }
 
 struct Search<'a> {
     chain: &'a Chain,
     both: &'a BothWays<'a>,
     d: &'a [f64],
+    ones: Vec<f64>,
     norm: MixingNorm,
     threshold: f64,
 }
@@ -150,15 +159,11 @@ impl Search<'_> {
         // no more than following all of them would take
         let work = FOLLOW.min(4 * n * n * n + 100_000);
         let steps = (work / self.both.work()).clamp(4, 200_000) as u64;
-        // side by side, each in a place of its own
-        let mut now: Block = vec![[0.0; LANES]; n];
-        for (place, start) in starts.iter().enumerate() {
-            now[*start][place] = 1.0;
-        }
+        let mut now = self.differences(starts.iter().copied());
         let mut room = now.clone();
         let (mut bound, mut near) = (0, 0);
         for t in 0..steps {
-            if self.farthest(&now, starts.len()) > self.threshold {
+            if self.farthest(&now) > self.threshold {
                 bound = t + 1;
                 near = 0;
             } else {
@@ -168,16 +173,34 @@ impl Search<'_> {
                     break;
                 }
             }
-            self.both.backward(1, &mut now, &mut room);
+            self.advance(&mut now, &mut room);
         }
         bound
     }
 
-    /// The largest distance of the first so many distributions of a block.
-    fn farthest(&self, block: &Block, count: usize) -> f64 {
-        let differences = |place: usize| block.iter().zip(self.d).map(move |(x, d)| x[place] - d);
-        let sizes = (0..count).map(|place| self.norm.size(differences(place)));
-        sizes.fold(0.0, f64::max)
+    /// What starting in some states differs by from the long run, each in a place of its own.
+    fn differences(&self, starts: impl Iterator<Item = usize>) -> Block {
+        let mut block: Block = vec![[0.0; LANES]; self.d.len()];
+        for (place, start) in starts.enumerate().take(LANES) {
+            block
+                .iter_mut()
+                .zip(self.d)
+                .for_each(|(x, d)| x[place] = -d);
+            block[start][place] += 1.0;
+        }
+        block
+    }
+
+    /// Differences a step later. They have no mass: what rounding gives them would never be forgotten.
+    fn advance(&self, block: &mut Block, room: &mut Block) {
+        self.both.backward(1, block, room);
+        take_off(block, &self.ones, self.d);
+    }
+
+    /// The size of the largest differences of a block.
+    fn farthest(&self, block: &Block) -> f64 {
+        let size = |place: usize| self.norm.size(block.iter().map(|x| x[place]));
+        (0..LANES).map(size).fold(0.0, f64::max)
     }
 
     /// The extremes of a slowly decaying function, the least visited state, the likeliest
@@ -239,16 +262,11 @@ impl Search<'_> {
 
     /// The time from which on some starts are near, looked at up to `bound` and as long as they are not; whether they still were not when that took far longer.
     fn near_from(&self, first: usize, bound: u64) -> (u64, bool) {
-        let n = self.d.len();
-        let count = LANES.min(n - first);
-        let mut now: Block = vec![[0.0; LANES]; n];
-        for place in 0..count {
-            now[first + place][place] = 1.0;
-        }
+        let mut now = self.differences(first..self.d.len());
         let mut room = now.clone();
         let (mut t, mut near_from) = (0, 0);
         loop {
-            let far = self.farthest(&now, count) > self.threshold;
+            let far = self.farthest(&now) > self.threshold;
             if far {
                 near_from = t + 1;
             }
@@ -259,7 +277,7 @@ impl Search<'_> {
             if t >= LONGER * bound + FEW {
                 return (near_from, true);
             }
-            self.both.backward(1, &mut now, &mut room);
+            self.advance(&mut now, &mut room);
             t += 1;
         }
     }
@@ -305,6 +323,7 @@ mod tests {
                     chain: &chain,
                     both: &both,
                     d: &found.distribution,
+                    ones: vec![1.0; n],
                     norm,
                     threshold,
                 };
@@ -350,5 +369,64 @@ mod tests {
             seen > 1_000_000 && (seen as f64) < 0.5e15 * 2f64.ln(),
             "{seen}"
         );
+    }
+
+    /// Two pairs of states with next to nothing between them: nothing to be seen but that it takes long.
+    #[test]
+    fn parts_that_hardly_hang_together_end_with_a_bound() {
+        for link in [1e-22, 1e-30, 1e-300] {
+            let entries = [
+                (0, 0, 0.5),
+                (0, 1, 0.5),
+                (1, 0, 0.5),
+                (1, 1, 0.5),
+                (1, 2, link),
+                (2, 1, link),
+                (2, 2, 0.5),
+                (2, 3, 0.5),
+                (3, 2, 0.5),
+                (3, 3, 0.5),
+            ];
+            let chain = Chain::from_entries(4, &entries, vec![]);
+            let time = mixing_time(&chain, &long_run(&chain), MixingNorm::TotalVariation, 0.25);
+            let MixingTime::LowerBound(seen) = time else {
+                panic!("{time:?}");
+            };
+            assert!(seen > 1_000_000, "{seen}");
+        }
+    }
+
+    /// Differences keep their digits however small they are: the distance of two states left with a quarter is half of $2^{-t}$.
+    #[test]
+    fn thresholds_below_rounding() {
+        let entries = [(0, 0, 0.75), (0, 1, 0.25), (1, 1, 0.75), (1, 0, 0.25)];
+        let chain = Chain::from_entries(2, &entries, vec![]);
+        let found = long_run(&chain);
+        for threshold in [1e-3f64, 1e-17, 1e-100, 1e-300] {
+            let expected = (0.5 / threshold).log2().ceil() as u64;
+            let time = mixing_time(&chain, &found, MixingNorm::TotalVariation, threshold);
+            assert_eq!(time, MixingTime::Exact(expected), "{threshold}");
+        }
+    }
+
+    /// A ring with a drift: $\lambda_k = 0.0001 + 0.9 e^{i\theta} + 0.0999 e^{-i\theta}$, $\theta = 2 \pi k / 150$. At $k = 75$ it is $-0.9998$, which
+    /// following one vector misses for others near by.
+    #[test]
+    fn a_ring_with_a_drift() {
+        let n = 150;
+        let mut entries = Vec::new();
+        for s in 0..n {
+            entries.push((s, (s + 1) % n, 0.9));
+            entries.push((s, (s + n - 1) % n, 0.0999));
+            entries.push((s, s, 0.0001));
+        }
+        let chain = Chain::from_entries(n, &entries, vec![]);
+        let (norm, found) = (MixingNorm::TotalVariation, long_run(&chain));
+        let (time, second) = with_second_eigenvalue(&chain, &found, norm, 0.25);
+        let second = second.unwrap();
+        let apart = (second.modulus - 0.9998).abs();
+        assert!(apart <= second.error && second.error < 1e-13, "{second:?}");
+        // t such that the two eigenvalues next to it leave a quarter
+        assert!(matches!(time, MixingTime::Exact(4_000..4_500)), "{time:?}");
     }
 }

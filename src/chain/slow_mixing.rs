@@ -15,8 +15,7 @@ use super::spectrum::{self, SecondEigenvalue};
 
 /// Largest chain whose starts are all looked at: a look takes up to three billion multiplications, and there are some twenty.
 const MOST_STATES: usize = 5_000;
-/// What may be missing of a distance, as a share of the one that counts as mixed: a mixing time is then exact to so many digits, and to the step where
-/// it has no more.
+/// What may be missing of a distance, as a share of it: a mixing time is then exact to so many digits, and to the step where it has no more.
 const MISSED: f64 = 1e-6;
 /// Starts followed one after the other to the time at which all are near: mostly it is one.
 const MOST_FOLLOWED: usize = 20;
@@ -37,67 +36,15 @@ pub(super) fn mixing_time(
     let slow = SlowPart::new(chain, d, bound)?;
     let right = slow.right();
     let core = right.transpose() * &slow.left;
-    let second = spectrum::of_power(&core, slow.steps, slow.error);
-    let time = from(slow, (right, core), d.len(), (norm, threshold), bound)?;
-    Some((time, second))
-}
-
-/// The mixing time from the slow part, its $B^\top$ and its $B Q$.
-fn from(
-    mut slow: SlowPart<'_>,
-    (right, core): (Mat<f64>, Mat<f64>),
-    n: usize,
-    (norm, threshold): (MixingNorm, f64),
-    bound: u64,
-) -> Option<MixingTime> {
-    let mut far = Far {
+    let missing = slow.error * right.norm_l2();
+    let second = spectrum::of_power(&core, slow.steps, missing);
+    let far = Far {
         norm,
         threshold,
         left: Mat::new(),
     };
-    let mut t = slow.steps;
-    if !far.keep(&slow.left, &right) {
-        // all are near, and a step before the bound some start was not
-        return (t == bound).then_some(MixingTime::Exact(t));
-    }
-    // each multiple of the steps adds what is missing once more; a row's sum of n numbers is at most √n times its length
-    let missed = (n as f64).sqrt() * slow.error / slow.steps as f64;
-    let beyond = |t: u64| !(missed * t as f64 <= MISSED * threshold);
-    if beyond(t) {
-        return None;
-    }
-    // strides of 1, 2, 4, ... times the steps of the slow part while some start is still too far
-    let mut strides = vec![core];
-    loop {
-        let j = strides.len() - 1;
-        let next = t + (slow.steps << j);
-        if beyond(next) {
-            return Some(MixingTime::LowerBound(t + 1));
-        }
-        if !far.go(&strides[j], &right) {
-            break;
-        }
-        t = next;
-        let square = &strides[j] * &strides[j];
-        strides.push(square);
-    }
-    strides.pop();
-    for (j, stride) in strides.iter().enumerate().rev() {
-        if far.go(stride, &right) {
-            t += slow.steps << j;
-        }
-    }
-    for _ in 0..MOST_FOLLOWED {
-        let right = slow.right();
-        let Some(farthest) = far.farthest(&right) else {
-            return Some(MixingTime::Exact(t));
-        };
-        let differences = right * far.left.row(farthest).transpose();
-        let later = far.follow(differences.iter().copied(), slow.chain);
-        slow.advance(later);
-        t += later;
-    }
-    Some(MixingTime::LowerBound(t))
+    let time = far.search(slow, &right, core, bound)?;
+    Some((time, second))
 }
 
 /// The starts that may still be too far, by their rows $L$ of $E_t = L B$.
@@ -108,6 +55,68 @@ struct Far {
 }
 
 impl Far {
+    /// The mixing time from the slow part, its $B^\top$ and its $B Q$.
+    fn search(
+        mut self,
+        mut slow: SlowPart<'_>,
+        right: &Mat<f64>,
+        core: Mat<f64>,
+        bound: u64,
+    ) -> Option<MixingTime> {
+        let first = self
+            .sizes(&slow.left, right)
+            .into_iter()
+            .fold(0.0, f64::max);
+        // Each multiple of the steps adds what is missing once more, and each step its rounding, as shares of what is left by then; a row's sum of n numbers
+        // is at most √n times its length.
+        let missing = (right.nrows() as f64).sqrt() * slow.error / first;
+        let per_step = missing / slow.steps as f64 + f64::EPSILON;
+        let latest = MISSED / per_step;
+        let within = |t: u64| t as f64 <= latest;
+        let mut t = slow.steps;
+        if !within(t) {
+            return None;
+        }
+        if !self.keep(&slow.left, right) {
+            // all are near, and a step before the bound some start was not
+            return (t == bound).then_some(MixingTime::Exact(t));
+        }
+        // strides of 1, 2, 4, ... times the steps of the slow part while some start is still too far
+        let mut strides = vec![core];
+        loop {
+            let j = strides.len() - 1;
+            let next = t + (slow.steps << j);
+            if !within(next) || !self.go(&strides[j], right) {
+                break;
+            }
+            t = next;
+            let square = &strides[j] * &strides[j];
+            strides.push(square);
+        }
+        for (j, stride) in strides.iter().enumerate().rev() {
+            let next = t + (slow.steps << j);
+            if within(next) && self.go(stride, right) {
+                t = next;
+            }
+        }
+        if !within(t + slow.steps) {
+            return Some(MixingTime::LowerBound(bound.max(t + 1)));
+        }
+        let mut reached = bound;
+        for _ in 0..MOST_FOLLOWED {
+            let right = slow.right();
+            let Some(farthest) = self.farthest(&right) else {
+                return Some(MixingTime::Exact(t));
+            };
+            reached = reached.max(t + 1);
+            let differences = right * self.left.row(farthest).transpose();
+            let later = self.follow(differences.iter().copied(), &slow);
+            slow.advance(later);
+            t += later;
+        }
+        Some(MixingTime::LowerBound(reached))
+    }
+
     /// How far starts are: the sizes of the rows of $L B$, with $B^\top$ given.
     fn sizes(&self, left: &Mat<f64>, right: &Mat<f64>) -> Vec<f64> {
         let tasks = (0..left.nrows()).into_par_iter().step_by(STARTS);
@@ -159,15 +168,15 @@ impl Far {
         (sizes[farthest] > self.threshold).then_some(farthest)
     }
 
-    /// Steps until a start is near that is so far from the long run.
-    fn follow(&self, differences: impl Iterator<Item = f64>, chain: &BothWays<'_>) -> u64 {
+    /// Steps until a start is near that is so far from the long run. It takes no more than those of the slow part, rounding apart.
+    fn follow(&self, differences: impl Iterator<Item = f64>, slow: &SlowPart<'_>) -> u64 {
         // alone in its block
         let alone = |x| std::array::from_fn(|c| if c == 0 { x } else { 0.0 });
         let mut now: Block = differences.map(alone).collect();
         let mut room = now.clone();
         let mut steps = 0;
-        while self.norm.size(now.iter().map(|x| x[0])) > self.threshold {
-            chain.backward(1, &mut now, &mut room);
+        while steps <= 2 * slow.steps && self.norm.size(now.iter().map(|x| x[0])) > self.threshold {
+            slow.later(1, &mut now, &mut room);
             steps += 1;
         }
         steps

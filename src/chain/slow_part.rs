@@ -13,7 +13,7 @@ use faer::Mat;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 
-use super::block::{Block, BothWays, LANES};
+use super::block::{Block, BothWays, LANES, take_off};
 use super::krylov::{add, dot, norm};
 
 /// Blocks of functions that are followed; one more only judges. More of them would need fewer steps, but all that is done with them costs more.
@@ -31,7 +31,9 @@ const WORK: f64 = 2e10;
 
 /// $E_s = Q B$ of a chain.
 pub(super) struct SlowPart<'a> {
-    pub(super) chain: &'a BothWays<'a>,
+    chain: &'a BothWays<'a>,
+    d: &'a [f64],
+    ones: Vec<f64>,
     /// $s$.
     pub(super) steps: u64,
     /// $Q$, a row for each state.
@@ -45,7 +47,7 @@ pub(super) struct SlowPart<'a> {
 impl<'a> SlowPart<'a> {
     /// Of a chain with stationary distribution `d`, after as few steps as will do, and no more than `most`. Nothing where the range still has too many
     /// dimensions then, or following would take too long.
-    pub(super) fn new(chain: &'a BothWays<'a>, d: &[f64], most: u64) -> Option<Self> {
+    pub(super) fn new(chain: &'a BothWays<'a>, d: &'a [f64], most: u64) -> Option<Self> {
         let n = d.len();
         let followed = FOLLOWED.min(n.div_ceil(LANES));
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0x510_3a27);
@@ -56,7 +58,6 @@ impl<'a> SlowPart<'a> {
         functions.push(judges.clone());
         let ones = vec![1.0; n];
         let without_mean = |block: &mut Block| take_off(block, d, &ones);
-        let without_mass = |block: &mut Block| take_off(block, &ones, d);
         let work = (functions.len() * chain.work()) as f64;
         let (mut steps, mut next, mut found) = (0, FIRST, false);
         loop {
@@ -99,20 +100,22 @@ impl<'a> SlowPart<'a> {
         let block = |block: usize| -> Block { (0..n).map(|i| column(block, i)).collect() };
         let mut right: Vec<Block> = (0..basis.len().div_ceil(LANES)).map(block).collect();
         let left = matrix(&right);
-        each(&mut right, |x, room| {
-            without_mass(x);
-            chain.backward(steps, x, room);
-            without_mass(x);
-        });
-        let images = matrix(&functions[followed..]);
-        let missed = images - &left * (matrix(&right).transpose() * matrix(&[judges]));
-        Some(SlowPart {
+        each(&mut right, |x, _| take_off(x, &ones, d));
+        let mut slow = SlowPart {
             chain,
+            d,
+            ones,
             steps,
-            error: missed.norm_l2() / (LANES as f64).sqrt(),
             left,
             right,
-        })
+            error: 0.0,
+        };
+        slow.advance(steps);
+        let images = matrix(&functions[followed..]);
+        let seen = slow.right().transpose() * matrix(&[judges]);
+        let missed = images - &slow.left * seen;
+        slow.error = missed.norm_l2() / (LANES as f64).sqrt();
+        Some(slow)
     }
 
     /// $B^\top$, a row for each state.
@@ -122,9 +125,15 @@ impl<'a> SlowPart<'a> {
 
     /// Goes on by some steps: $E_{s+v} = Q B M^v$.
     pub(super) fn advance(&mut self, steps: u64) {
-        each(&mut self.right, |x, room| {
-            self.chain.backward(steps, x, room)
-        });
+        let mut right = std::mem::take(&mut self.right);
+        each(&mut right, |x, room| self.later(steps, x, room));
+        self.right = right;
+    }
+
+    /// What differs from the long run, some steps later. It has no mass: what rounding gives it would never be forgotten.
+    pub(super) fn later(&self, steps: u64, x: &mut Block, room: &mut Block) {
+        self.chain.backward(steps, x, room);
+        take_off(x, &self.ones, self.d);
     }
 }
 
@@ -134,17 +143,6 @@ fn each(blocks: &mut [Block], f: impl Fn(&mut Block, &mut Block) + Sync) {
         let mut room = block.clone();
         f(block, &mut room);
     });
-}
-
-/// Takes off every vector the sum of its numbers, each times its weight, along `direction`.
-fn take_off(block: &mut Block, weights: &[f64], direction: &[f64]) {
-    let mut sums = [0.0; LANES];
-    for (x, w) in block.iter().zip(weights) {
-        sums.iter_mut().zip(x).for_each(|(s, x)| *s += w * x);
-    }
-    for (x, along) in block.iter_mut().zip(direction) {
-        x.iter_mut().zip(&sums).for_each(|(x, s)| *x -= along * s);
-    }
 }
 
 /// The vectors of blocks as columns.

@@ -175,27 +175,32 @@ fn largest_modulus(matrix: &Mat<f64>) -> Option<f64> {
 fn dense_with_error(chain: &Chain, d: &[f64]) -> Option<SecondEigenvalue> {
     let matrix = deflated(chain, d);
     let rounding = rounding_of(&matrix);
-    let (modulus, mut error) = largest_with_error(&matrix, rounding)?;
+    let largest = Largest::of(&matrix)?;
+    let mut error = (rounding * largest.condition).max(largest.apart);
     if error.is_nan() || error > ILL_CONDITIONED {
         // first order says little here: see how far rounding really moves it
-        error = perturbed_change(&matrix, modulus, rounding)?;
+        error = perturbed_change(&matrix, largest.modulus, rounding)?;
     }
     Some(SecondEigenvalue {
-        modulus: modulus.min(1.0),
+        modulus: largest.modulus.min(1.0),
         error: error.min(1.0),
         kind: SpectrumKind::Converged,
     })
 }
 
-/// From a small matrix whose eigenvalues are those of $E^s$ but for what is `missing`, zeros apart; nothing where they are too sensitive.
-pub(super) fn of_power(matrix: &Mat<f64>, steps: u64, missing: f64) -> Option<SecondEigenvalue> {
-    let (power, error) = largest_with_error(matrix, missing + rounding_of(matrix))?;
+/// From $BQ$, whose eigenvalues are those of $QB$, zeros apart, and so of $E^s$ but for what is `missing` of $\lVert E^s - QB \rVert \lVert B \rVert$; nothing
+/// where they are too sensitive.
+pub(super) fn of_power(core: &Mat<f64>, steps: u64, missing: f64) -> Option<SecondEigenvalue> {
+    let largest = Largest::of(core)?;
+    let power = largest.modulus;
+    // a left eigenvector w of BQ is B'w of QB, and w'BQx = λ w'x
+    let perturbation = missing / power + rounding_of(core);
+    let error = (perturbation * largest.condition).max(largest.apart);
     let modulus = power.powf(1.0 / steps as f64);
-    // first order: a change of the power moves its root by so much
-    let moved = error * modulus / (power * steps as f64);
     (error <= ILL_CONDITIONED * power).then_some(SecondEigenvalue {
         modulus: modulus.min(1.0),
-        error: (moved + f64::EPSILON).min(1.0),
+        // the root of a power moves by so much, to first order
+        error: (error * modulus / (power * steps as f64) + f64::EPSILON).min(1.0),
         kind: SpectrumKind::Converged,
     })
 }
@@ -204,23 +209,33 @@ fn rounding_of(matrix: &Mat<f64>) -> f64 {
     f64::EPSILON * (matrix.norm_l2() * (matrix.nrows() as f64).sqrt() + 1.0)
 }
 
-/// The largest eigenvalue modulus, and how far a perturbation of the matrix moves it, to first order.
-fn largest_with_error(matrix: &Mat<f64>, perturbation: f64) -> Option<(f64, f64)> {
-    let n = matrix.nrows();
-    let right = matrix.eigen().ok()?;
-    let left = matrix.transpose().eigen().ok()?;
-    let modulus = |z: c64| z.re.hypot(z.im);
-    let (r, l) = (right.S().column_vector(), left.S().column_vector());
-    let top = (0..n).max_by(|&a, &b| modulus(r[a]).total_cmp(&modulus(r[b])))?;
-    let away = |i: usize| modulus(l[i] - r[top]);
-    let partner = (0..n).min_by(|&a, &b| away(a).total_cmp(&away(b)))?;
-    let (x, w) = (right.U().col(top), left.U().col(partner));
-    let product = (0..n).fold(c64::new(0.0, 0.0), |sum, i| sum + x[i] * w[i]);
-    let condition = x.norm_l2() * w.norm_l2() / modulus(product);
-    Some((
-        modulus(r[top]),
-        (perturbation * condition).max(away(partner)),
-    ))
+/// The largest eigenvalue modulus of a small matrix.
+struct Largest {
+    modulus: f64,
+    /// How far a perturbation of the matrix moves it, per unit and to first order.
+    condition: f64,
+    /// How far the matrix and its transpose are apart about it.
+    apart: f64,
+}
+
+impl Largest {
+    fn of(matrix: &Mat<f64>) -> Option<Self> {
+        let n = matrix.nrows();
+        let right = matrix.eigen().ok()?;
+        let left = matrix.transpose().eigen().ok()?;
+        let modulus = |z: c64| z.re.hypot(z.im);
+        let (r, l) = (right.S().column_vector(), left.S().column_vector());
+        let top = (0..n).max_by(|&a, &b| modulus(r[a]).total_cmp(&modulus(r[b])))?;
+        let away = |i: usize| modulus(l[i] - r[top]);
+        let partner = (0..n).min_by(|&a, &b| away(a).total_cmp(&away(b)))?;
+        let (x, w) = (right.U().col(top), left.U().col(partner));
+        let product = (0..n).fold(c64::new(0.0, 0.0), |sum, i| sum + x[i] * w[i]);
+        Some(Largest {
+            modulus: modulus(r[top]),
+            condition: x.norm_l2() * w.norm_l2() / modulus(product),
+            apart: away(partner),
+        })
+    }
 }
 
 /// Twice the largest change of the modulus under a few random perturbations of this size.
