@@ -9,7 +9,7 @@
 //!
 //! A few promising start states are followed first: the largest time at which one of them is
 //! still too far, plus one, is a lower bound. Then all are looked at: where a chain mixes fast each is followed, where it mixes slowly
-//! [its slow part](super::slow_part) tells where they are at any later time ([`slow_mixing`](super::slow_mixing)). The answer is
+//! its slow part (`slow_part.rs`) tells where they are at any later time (`slow_mixing.rs`). The answer is
 //! exact but for rounding. Where both would take too long the lower bound is returned, and named as one.
 
 use rayon::prelude::*;

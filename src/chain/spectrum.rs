@@ -9,7 +9,7 @@
 //! by deflation, $E = M - \mathbf 1 d^\top$, whose largest eigenvalue modulus is wanted:
 //! from all eigenvalues of the dense matrix for small chains, by restarted Arnoldi for larger
 //! ones, and by the dense matrix again where Arnoldi does not settle and memory allows. Where the mixing time was found by the
-//! [slow part](super::slow_part) of a chain, $E^s$ is at hand in few dimensions, and so are its eigenvalues.
+//! slow part of a chain (`slow_part.rs`), $E^s$ is at hand in few dimensions, and so are its eigenvalues.
 //!
 //! **Error.** A computed eigenvalue is an exact one of a matrix $E + F$ with small
 //! $\lVert F \rVert$, and moves by about $\kappa \lVert F \rVert$, where
