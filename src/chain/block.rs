@@ -28,7 +28,7 @@ impl<'a> BothWays<'a> {
     }
 
     /// Replaces functions $x$ of the state by $M^t x$; `other` is room.
-    pub(super) fn forward(&self, steps: u64, x: &mut Block, other: &mut Block) {
+    pub(super) fn times(&self, steps: u64, x: &mut Block, other: &mut Block) {
         let kernel = self.kernel;
         for _ in 0..steps {
             let mut mean = [0.0; LANES];
@@ -46,7 +46,7 @@ impl<'a> BothWays<'a> {
     }
 
     /// Replaces distributions $x$ by $(M^\top)^t x$; `other` is room.
-    pub(super) fn backward(&self, steps: u64, x: &mut Block, other: &mut Block) {
+    pub(super) fn arrivals(&self, steps: u64, x: &mut Block, other: &mut Block) {
         let kernel = self.kernel;
         for _ in 0..steps {
             let mut share = [0.0; LANES];
@@ -63,17 +63,26 @@ impl<'a> BothWays<'a> {
             std::mem::swap(x, other);
         }
     }
+
+    /// What distributions differ by from the long run `d`, some steps later. It has no mass: what rounding gives it would never be forgotten.
+    pub(super) fn differences(&self, steps: u64, d: &[f64], x: &mut Block, other: &mut Block) {
+        self.arrivals(steps, x, other);
+        take_off_mass(x, d);
+    }
 }
 
-/// Takes off every vector the sum of its numbers, each times its weight, along `direction`.
-pub(super) fn take_off(block: &mut Block, weights: &[f64], direction: &[f64]) {
-    let mut sums = [0.0; LANES];
-    for (x, w) in block.iter().zip(weights) {
-        add(&mut sums, *w, x);
-    }
-    for (x, along) in block.iter_mut().zip(direction) {
-        add(x, -along, &sums);
-    }
+/// Takes their mean under `d` off functions: $x - \mathbf 1 d^\top x$.
+pub(super) fn take_off_mean(x: &mut Block, d: &[f64]) {
+    let mut mean = [0.0; LANES];
+    x.iter().zip(d).for_each(|(x, d)| add(&mut mean, *d, x));
+    x.iter_mut().for_each(|x| add(x, -1.0, &mean));
+}
+
+/// Takes their mass off distributions: $x - d\, \mathbf 1^\top x$.
+pub(super) fn take_off_mass(x: &mut Block, d: &[f64]) {
+    let mut mass = [0.0; LANES];
+    x.iter().for_each(|x| add(&mut mass, 1.0, x));
+    x.iter_mut().zip(d).for_each(|(x, d)| add(x, -d, &mass));
 }
 
 fn add(target: &mut [f64; LANES], factor: f64, x: &[f64; LANES]) {
@@ -116,8 +125,8 @@ mod tests {
             .map(|i| std::array::from_fn(|c| number(i, c)))
             .collect();
         let (mut after, mut before, mut room) = (x.clone(), x.clone(), x.clone());
-        both.forward(2, &mut after, &mut room);
-        both.backward(2, &mut before, &mut room);
+        both.times(2, &mut after, &mut room);
+        both.arrivals(2, &mut before, &mut room);
         for c in 0..LANES {
             let (mut times, mut arrivals) = (vec![0.0; 4], vec![0.0; 4]);
             let given: Vec<f64> = (0..4).map(|i| number(i, c)).collect();

@@ -15,7 +15,7 @@
 use rayon::prelude::*;
 
 use super::Chain;
-use super::block::{Block, BothWays, LANES, take_off};
+use super::block::{Block, BothWays, LANES};
 use super::entropy::least_visited;
 use super::slow_mixing;
 use super::spectrum::SecondEigenvalue;
@@ -115,7 +115,6 @@ pub(super) fn with_second_eigenvalue(
         chain,
         both: &BothWays::new(chain.kernel()),
         d: &long_run.distribution,
-        ones: vec![1.0; chain.n_states()],
         norm,
         threshold,
     };
@@ -146,7 +145,6 @@ struct Search<'a> {
     chain: &'a Chain,
     both: &'a BothWays<'a>,
     d: &'a [f64],
-    ones: Vec<f64>,
     norm: MixingNorm,
     threshold: f64,
 }
@@ -173,7 +171,7 @@ impl Search<'_> {
                     break;
                 }
             }
-            self.advance(&mut now, &mut room);
+            self.both.differences(1, self.d, &mut now, &mut room);
         }
         bound
     }
@@ -189,12 +187,6 @@ impl Search<'_> {
             block[start][place] += 1.0;
         }
         block
-    }
-
-    /// Differences a step later. They have no mass: what rounding gives them would never be forgotten.
-    fn advance(&self, block: &mut Block, room: &mut Block) {
-        self.both.backward(1, block, room);
-        take_off(block, &self.ones, self.d);
     }
 
     /// The size of the largest differences of a block.
@@ -277,7 +269,7 @@ impl Search<'_> {
             if t >= LONGER * bound + FEW {
                 return (near_from, true);
             }
-            self.advance(&mut now, &mut room);
+            self.both.differences(1, self.d, &mut now, &mut room);
             t += 1;
         }
     }
@@ -323,7 +315,6 @@ mod tests {
                     chain: &chain,
                     both: &both,
                     d: &found.distribution,
-                    ones: vec![1.0; n],
                     norm,
                     threshold,
                 };

@@ -63,10 +63,8 @@ impl Far {
         core: Mat<f64>,
         bound: u64,
     ) -> Option<MixingTime> {
-        let first = self
-            .sizes(&slow.left, right)
-            .into_iter()
-            .fold(0.0, f64::max);
+        let sizes = self.sizes(&slow.left, right);
+        let first = sizes.iter().copied().fold(0.0, f64::max);
         // Each multiple of the steps adds what is missing once more, and each step its rounding, as shares of what is left by then; a row's sum of n numbers
         // is at most √n times its length.
         let missing = (right.nrows() as f64).sqrt() * slow.error / first;
@@ -77,7 +75,7 @@ impl Far {
         if !within(t) {
             return None;
         }
-        if !self.keep(&slow.left, right) {
+        if !self.keep(&slow.left, &sizes) {
             // all are near, and a step before the bound some start was not
             return (t == bound).then_some(MixingTime::Exact(t));
         }
@@ -140,9 +138,8 @@ impl Far {
         sizes.collect::<Vec<Vec<f64>>>().concat()
     }
 
-    /// Takes over the rows of starts that are too far; false, and nothing is taken over, where there are none.
-    fn keep(&mut self, left: &Mat<f64>, right: &Mat<f64>) -> bool {
-        let sizes = self.sizes(left, right);
+    /// Takes over the rows of starts that are too far by their sizes; false, and nothing is taken over, where there are none.
+    fn keep(&mut self, left: &Mat<f64>, sizes: &[f64]) -> bool {
         if !sizes.iter().any(|x| *x > self.threshold) {
             return false;
         }
@@ -158,7 +155,8 @@ impl Far {
     /// Goes on by a stride if some start is too far even then.
     fn go(&mut self, stride: &Mat<f64>, right: &Mat<f64>) -> bool {
         let left = &self.left * stride;
-        self.keep(&left, right)
+        let sizes = self.sizes(&left, right);
+        self.keep(&left, &sizes)
     }
 
     /// The start that is farthest, if it is too far.
@@ -176,7 +174,7 @@ impl Far {
         let mut room = now.clone();
         let mut steps = 0;
         while steps <= 2 * slow.steps && self.norm.size(now.iter().map(|x| x[0])) > self.threshold {
-            slow.later(1, &mut now, &mut room);
+            slow.chain.differences(1, slow.d, &mut now, &mut room);
             steps += 1;
         }
         steps

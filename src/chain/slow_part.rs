@@ -13,7 +13,7 @@ use faer::Mat;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 
-use super::block::{Block, BothWays, LANES, take_off};
+use super::block::{Block, BothWays, LANES, take_off_mass, take_off_mean};
 use super::krylov::{add, dot, norm};
 
 /// Blocks of functions that are followed; one more only judges. More of them would need fewer steps, but all that is done with them costs more.
@@ -31,9 +31,8 @@ const WORK: f64 = 2e10;
 
 /// $E_s = Q B$ of a chain.
 pub(super) struct SlowPart<'a> {
-    chain: &'a BothWays<'a>,
-    d: &'a [f64],
-    ones: Vec<f64>,
+    pub(super) chain: &'a BothWays<'a>,
+    pub(super) d: &'a [f64],
     /// $s$.
     pub(super) steps: u64,
     /// $Q$, a row for each state.
@@ -56,8 +55,6 @@ impl<'a> SlowPart<'a> {
         let mut functions: Vec<Block> = (0..followed).map(|_| signs()).collect();
         let judges = signs();
         functions.push(judges.clone());
-        let ones = vec![1.0; n];
-        let without_mean = |block: &mut Block| take_off(block, d, &ones);
         let work = (functions.len() * chain.work()) as f64;
         let (mut steps, mut next, mut found) = (0, FIRST, false);
         loop {
@@ -67,9 +64,9 @@ impl<'a> SlowPart<'a> {
             }
             // E Ω = M^s (Ω - 1 d'Ω); in exact numbers what has no mean keeps none
             each(&mut functions, |x, room| {
-                without_mean(x);
-                chain.forward(more, x, room);
-                without_mean(x);
+                take_off_mean(x, d);
+                chain.times(more, x, room);
+                take_off_mean(x, d);
             });
             steps += more;
             if found {
@@ -100,11 +97,10 @@ impl<'a> SlowPart<'a> {
         let block = |block: usize| -> Block { (0..n).map(|i| column(block, i)).collect() };
         let mut right: Vec<Block> = (0..basis.len().div_ceil(LANES)).map(block).collect();
         let left = matrix(&right);
-        each(&mut right, |x, _| take_off(x, &ones, d));
+        each(&mut right, |x, _| take_off_mass(x, d));
         let mut slow = SlowPart {
             chain,
             d,
-            ones,
             steps,
             left,
             right,
@@ -125,15 +121,10 @@ impl<'a> SlowPart<'a> {
 
     /// Goes on by some steps: $E_{s+v} = Q B M^v$.
     pub(super) fn advance(&mut self, steps: u64) {
-        let mut right = std::mem::take(&mut self.right);
-        each(&mut right, |x, room| self.later(steps, x, room));
-        self.right = right;
-    }
-
-    /// What differs from the long run, some steps later. It has no mass: what rounding gives it would never be forgotten.
-    pub(super) fn later(&self, steps: u64, x: &mut Block, room: &mut Block) {
-        self.chain.backward(steps, x, room);
-        take_off(x, &self.ones, self.d);
+        let (chain, d) = (self.chain, self.d);
+        each(&mut self.right, |x, room| {
+            chain.differences(steps, d, x, room)
+        });
     }
 }
 

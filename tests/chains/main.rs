@@ -3,3 +3,4 @@
 mod chain;
 mod chain_faint;
 mod domain_analysis;
+mod slow;
