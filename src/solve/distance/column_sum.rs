@@ -16,12 +16,7 @@ const LITTLE: f64 = 1e-3;
 
 /// Solves; returns what the user should know.
 pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {
-    let Task {
-        mdp,
-        problem,
-        centre,
-        ..
-    } = *task;
+    let (mdp, problem, centre) = (task.mdp, task.problem, task.centre);
     let mut interior = None;
     if task.is_conic() {
         let (policy, y) = reference::column_sum(mdp, problem, driver)?;
@@ -52,7 +47,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         let (policy, y) = point.program.read(&point.x, &point.y);
         driver.offer(certified(mdp, problem.xi, policy, y), "interior-point");
         let frozen = point.at_bounds();
-        point.program.toward(centre);
+        point.toward(centre);
         let nearest = settle(&mut point, frozen, driver)?;
         let (policy, _) = point.program.read(&point.x, &point.y);
         let policy = simplex::feasible(mdp, problem.xi, policy);

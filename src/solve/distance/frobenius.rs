@@ -13,8 +13,6 @@ use crate::solve::programs::frobenius_face::FrobeniusFace;
 use crate::solve::value::frobenius::Evaluator;
 use crate::solve::{Solution, reference};
 
-/// Up to this many states the whole target is held: a dozen arrays of 20 MB.
-const MOST_STATES: usize = 1_500;
 /// Newton steps of a projection, and of that of the uniform policy: at distance zero hardly any are needed, and else it is worth no more.
 const MOST_STEPS: usize = 300;
 const START_STEPS: usize = 5;
@@ -23,12 +21,7 @@ const MOST_MISSED: f64 = 1e-8;
 
 /// Solves; returns what the user should know.
 pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {
-    let Task {
-        mdp,
-        problem,
-        centre,
-        ..
-    } = *task;
+    let (mdp, problem, centre) = (task.mdp, task.problem, task.centre);
     let mut interior = None;
     if task.is_conic() {
         let (policy, proven) = reference::frobenius(mdp, problem, driver)?;
@@ -46,15 +39,15 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
     if task.is_settled(problem.zeta, driver, value) {
         return Ok(Vec::new());
     }
-    let point = interior.or_else(|| start(mdp, problem));
+    let point = interior.or_else(|| Frobenius::start(mdp, problem));
     let nearest = point.and_then(|mut point| {
         if !sharpen(&mut point, driver, |_| false) {
             return None;
         }
         driver.offer(read(mdp, problem, &point), "interior-point");
-        let optimum = point.optimum(mdp);
-        let (mut face, frozen) = FrobeniusFace::start(mdp, problem, &optimum, centre)?;
-        let nearest = settle(&mut face, frozen, driver)?;
+        let optimum = point.optimum();
+        let mut face = FrobeniusFace::start(mdp, problem, &optimum, centre)?;
+        let nearest = settle(&mut face, optimum.frozen, driver)?;
         let policy = face.program.policy(&face.x);
         let (_, multipliers) = point.program.read(&point.x, &point.y);
         let found = certified(mdp, problem, policy, Some(&multipliers));
@@ -65,10 +58,6 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         })
     });
     Ok(take_nearest(driver, nearest).into_iter().collect())
-}
-
-fn start(mdp: &Mdp, problem: &Problem) -> Option<InteriorPoint<Frobenius>> {
-    Frobenius::start(mdp, problem, MOST_STATES)
 }
 
 fn find(
@@ -117,13 +106,13 @@ fn find(
             let support = Support::new(mdp);
             let mut method = ProximalNewton::new(mdp, problem, &support, !warm, driver);
             driver.run(&mut method);
-        } else if let Some(point) = start(mdp, problem) {
+        } else if let Some(point) = Frobenius::start(mdp, problem) {
             let mut method = Interior {
                 point,
                 read: |point: &InteriorPoint<Frobenius>| read(mdp, problem, point),
                 near: |point: &InteriorPoint<Frobenius>, wanted: f64| {
                     // half a square of the distance falls by the gap
-                    point.gap() <= wanted * point.program.distance(&point.x).max(wanted)
+                    point.gap() <= wanted * point.distance().max(wanted)
                 },
                 steps: 0,
                 ended: false,
@@ -139,8 +128,7 @@ fn find(
 fn read(mdp: &Mdp, problem: &Problem, point: &InteriorPoint<Frobenius>) -> Candidate {
     let (policy, multipliers) = point.program.read(&point.x, &point.y);
     let mut found = certified(mdp, problem, policy, Some(&multipliers));
-    let proven = point.program.bound(mdp, &point.x, &point.y);
-    found.bound = found.bound.max(proven);
+    found.bound = found.bound.max(point.bound(mdp));
     found
 }
 

@@ -20,12 +20,7 @@ const MOST_FILLED: usize = 20_000_000;
 /// Solves; returns what the user should know. Blocks are added until the kept mass can be completed to a
 /// doubly stochastic matrix.
 pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {
-    let Task {
-        mdp,
-        problem,
-        centre,
-        ..
-    } = *task;
+    let (mdp, problem, centre) = (task.mdp, task.problem, task.centre);
     let start = |blocks: &[Block]| Infinity::start(mdp, problem.xi, problem.zeta, blocks);
     check_size(mdp)?;
     let support = Support::filled(mdp);
@@ -124,7 +119,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
             driver.offer(found.clone(), "interior-point");
             let mut frozen = point.at_bounds();
             frozen[point.program.level()] = true;
-            point.program.toward(centre);
+            point.toward(centre);
             let Some(settled) = settle(&mut point, frozen, driver) else {
                 break;
             };

@@ -37,7 +37,6 @@ pub(super) const MOST_WORK: f64 = 1e10;
 const PIVOT: f64 = 1e-13;
 
 /// What a Newton step does to the cells; an empty list stands for zero ($D$, $W$) or one ($F$) everywhere.
-#[derive(Default)]
 pub(in crate::solve) struct Weights {
     /// $\theta$, one per moving action.
     pub(in crate::solve) policy: Vec<f64>,
@@ -52,6 +51,9 @@ pub(in crate::solve) struct Weights {
 
 /// The factored elimination.
 pub(in crate::solve) struct Elimination {
+    pub(in crate::solve) weights: Weights,
+    /// $dM$ of the last solution, one per cell; what it held before does not matter.
+    pub(in crate::solve) mass: Vec<f64>,
     matrix: CliqueMatrix,
     keeps_rows: bool,
     reference: Vec<u32>,
@@ -79,7 +81,8 @@ pub(in crate::solve) struct Elimination {
 }
 
 impl Elimination {
-    /// Nothing if the columns' system is neither sparse nor small, or a step would take too long.
+    /// With weights to be filled in, those of cells only where rows have a sum to keep; nothing if the columns' system is neither sparse
+    /// nor small, or a step would take too long.
     pub(in crate::solve) fn new(rows: &Rows, keeps_rows: bool) -> Option<Self> {
         let n = rows.n_states();
         let (mut clique_offsets, mut members) = (vec![0], Vec::new());
@@ -99,7 +102,17 @@ impl Elimination {
             return None;
         }
         let most_actions = rows.first.windows(2).map(|w| w[1] - w[0]).max();
+        let kept = |count: usize| vec![0.0; if keeps_rows { count } else { 0 }];
         Some(Elimination {
+            weights: Weights {
+                policy: vec![0.0; rows.n_moving()],
+                d: kept(rows.n_cells()),
+                f: kept(rows.n_cells()),
+                w: kept(rows.n_cells()),
+                slack: kept(n),
+                extra: vec![0.0; n],
+            },
+            mass: vec![0.0; rows.n_cells()],
             matrix,
             keeps_rows,
             reference: vec![0; n],
@@ -109,7 +122,7 @@ impl Elimination {
             c: vec![0.0; rows.values.len()],
             c_total: vec![0.0; rows.n_moving()],
             height: vec![0.0; n],
-            g: vec![0.0; if keeps_rows { rows.n_cells() } else { 0 }],
+            g: kept(rows.n_cells()),
             diagonal: vec![0.0; n],
             local: Vec::new(),
             difference: Vec::new(),
@@ -127,22 +140,17 @@ impl Elimination {
     /// rows' do not say together, the system is singular: `held` names a column whose multiplier is then
     /// held near zero by doubling its diagonal entry. What was added is returned; nothing where the
     /// matrix breaks down.
-    pub(in crate::solve) fn factor(
-        &mut self,
-        rows: &Rows,
-        weights: &Weights,
-        held: Option<usize>,
-    ) -> Option<f64> {
+    pub(in crate::solve) fn factor(&mut self, rows: &Rows, held: Option<usize>) -> Option<f64> {
         self.matrix.clear();
-        self.diagonal.copy_from_slice(&weights.extra);
+        self.diagonal.copy_from_slice(&self.weights.extra);
         self.added.clear();
-        self.spread_wide(rows, weights);
+        self.spread_wide(rows);
         self.taken.clear();
         for s in 0..rows.n_states() {
-            if !self.eliminate_policy(rows, weights, s) {
+            if !self.eliminate_policy(rows, s) {
                 return None;
             }
-            self.add_row(rows, weights, s);
+            self.add_row(rows, s);
         }
         self.matrix.add_product(&self.added, 1.0);
         self.matrix.add_product(&self.taken, -1.0);
@@ -153,38 +161,34 @@ impl Elimination {
 
     /// Solves for the steps of the policy (`dp`, in: the force), of the rows' multipliers (`lambda`, in:
     /// what the row's sum lacks), of the columns' (`beta`, in: what the column's sum lacks) and of the
-    /// simplexes' (`eta`, in: what the sum of $p$ lacks). `a` moves the cells by $D a$; `mass` receives
-    /// $dM$.
-    #[allow(clippy::too_many_arguments)]
+    /// simplexes' (`eta`, in: what the sum of $p$ lacks). `a` moves the cells by $D a$.
     pub(in crate::solve) fn solve(
         &mut self,
         rows: &Rows,
-        weights: &Weights,
         a: &[f64],
         dp: &mut [f64],
         eta: &mut [f64],
         lambda: &mut [f64],
         beta: &mut [f64],
-        mass: &mut [f64],
     ) {
         self.half.fill(0.0);
         for s in 0..rows.n_states() {
             self.forward(rows, s, dp, eta[s]);
         }
         self.force.copy_from_slice(dp);
-        self.unfold(rows, eta, dp, mass);
+        self.unfold(rows, eta, dp);
         // what the cells move by while the multipliers rest, and then with the rows' sums kept
         if self.keeps_rows {
-            let inputs = [&weights.f[..], &weights.d, a];
-            map(mass, inputs, |mass, [f, d, a]| f * mass + d * a);
+            let inputs = [&self.weights.f[..], &self.weights.d, a];
+            map(&mut self.mass, inputs, |mass, [f, d, a]| f * mass + d * a);
             for s in 0..rows.n_states() {
                 let cells = rows.offsets[s]..rows.offsets[s + 1];
-                let moved = &mut mass[cells.clone()];
+                let moved = &mut self.mass[cells.clone()];
                 lambda[s] = (lambda[s] - total(moved)) / self.height[s];
                 add(moved, lambda[s], &self.g[cells]);
             }
         }
-        rows.add_to_columns(mass, -1.0, beta);
+        rows.add_to_columns(&self.mass, -1.0, beta);
         self.matrix.solve(beta);
         // the rows' multipliers, and what they and the columns' push each cell by
         for s in 0..rows.n_states() {
@@ -196,26 +200,26 @@ impl Elimination {
             }
             let reach = rows.reach(s);
             if reach.len() == cells.len() {
-                let pushed = &mut mass[cells.clone()];
+                let pushed = &mut self.mass[cells.clone()];
                 rows.prices_of(s, own, beta, pushed);
                 if self.keeps_rows {
-                    map(pushed, [&weights.f[cells]], |push, [f]| f * push);
+                    map(pushed, [&self.weights.f[cells]], |push, [f]| f * push);
                 }
             } else {
                 for cell in reach.iter().map(|cell| *cell as usize) {
                     let push = own + beta[rows.columns[cell] as usize];
-                    mass[cell] = weights.f.get(cell).map_or(push, |f| f * push);
+                    self.mass[cell] = self.weights.f.get(cell).map_or(push, |f| f * push);
                 }
             }
         }
-        rows.gather(mass, dp);
+        rows.gather(&self.mass, dp);
         for s in 0..rows.n_states() {
             self.forward(rows, s, dp, 0.0);
         }
         for (force, more) in self.force.iter_mut().zip(dp.iter()) {
             *force += more;
         }
-        self.unfold(rows, eta, dp, mass);
+        self.unfold(rows, eta, dp);
         for s in 0..rows.n_states() {
             let own = rows.first[s]..rows.first[s + 1];
             if own.is_empty() {
@@ -224,11 +228,12 @@ impl Elimination {
             }
             // the reference's own equation gives the simplex's multiplier
             let r = own.start + self.reference[s] as usize;
-            eta[s] = weights.policy[r] * dp[r] - self.force[r];
-            if !weights.w.is_empty() {
+            let Weights { policy, w, .. } = &self.weights;
+            eta[s] = policy[r] * dp[r] - self.force[r];
+            if !w.is_empty() {
                 let along = rows.entries(r);
                 eta[s] += along
-                    .map(|(cell, x)| x * weights.w[cell] * mass[cell])
+                    .map(|(cell, x)| x * w[cell] * self.mass[cell])
                     .sum::<f64>();
             }
         }
@@ -256,7 +261,7 @@ impl Elimination {
     }
 
     /// The actions' steps from their half-solved form, and $dM$.
-    fn unfold(&self, rows: &Rows, simplex: &[f64], dp: &mut [f64], mass: &mut [f64]) {
+    fn unfold(&mut self, rows: &Rows, simplex: &[f64], dp: &mut [f64]) {
         for s in 0..rows.n_states() {
             let own = rows.first[s]..rows.first[s + 1];
             let Some(others) = own.len().checked_sub(1) else {
@@ -277,6 +282,6 @@ impl Elimination {
             }
             dp[own.start + r] = rest;
         }
-        rows.spread(dp, mass);
+        rows.spread(dp, &mut self.mass);
     }
 }

@@ -18,16 +18,19 @@ use std::ops::Range;
 
 use crate::linalg::parallel::{add, dot, fold, largest, largest_product, map};
 
-/// A quadratic program and the linear algebra of its Newton steps.
-pub(in crate::solve) trait Program {
+/// The vectors and bounds of a quadratic program.
+pub(in crate::solve) struct Data {
     /// $c$.
-    fn cost(&self) -> &[f64];
+    pub(in crate::solve) cost: Vec<f64>,
     /// $b$.
-    fn right(&self) -> &[f64];
+    pub(in crate::solve) right: Vec<f64>,
     /// The variables that have an upper bound, and the bound.
-    fn bounded(&self) -> (Range<usize>, f64) {
-        (0..0, f64::INFINITY)
-    }
+    pub(in crate::solve) bounded: Range<usize>,
+    pub(in crate::solve) cap: f64,
+}
+
+/// The matrices of a quadratic program, and the linear algebra of its Newton steps.
+pub(in crate::solve) trait Program {
     /// Adds $Q x$ to `out`; says whether there is any $Q$.
     fn curvature(&self, x: &[f64], out: &mut [f64]) -> bool;
     /// `out` $= A x$.
@@ -63,6 +66,7 @@ const FORGIVEN: f64 = 1e-6;
 /// The iterate of the method on a program.
 pub(in crate::solve) struct InteriorPoint<P> {
     pub(in crate::solve) program: P,
+    pub(in crate::solve) data: Data,
     pub(in crate::solve) x: Vec<f64>,
     /// Multipliers of $x \ge 0$.
     pub(in crate::solve) z: Vec<f64>,
@@ -72,7 +76,6 @@ pub(in crate::solve) struct InteriorPoint<P> {
     /// cancel. And its multipliers.
     room: Vec<f64>,
     v: Vec<f64>,
-    bounded: Range<usize>,
     frozen: Vec<bool>,
     /// The same as numbers at the last Newton step: one for a variable that moves, zero for a frozen one.
     moves: Vec<f64>,
@@ -97,15 +100,21 @@ pub(in crate::solve) struct InteriorPoint<P> {
 
 impl<P: Program> InteriorPoint<P> {
     /// From $x > 0$ (below its bounds), $z > 0$ and $y$. `z` also starts the upper bounds' multipliers.
-    pub(in crate::solve) fn new(program: P, x: Vec<f64>, z: Vec<f64>, y: Vec<f64>) -> Self {
+    pub(in crate::solve) fn new(
+        program: P,
+        data: Data,
+        x: Vec<f64>,
+        z: Vec<f64>,
+        y: Vec<f64>,
+    ) -> Self {
         let (n, m) = (x.len(), y.len());
-        let (bounded, cap) = program.bounded();
-        let room: Vec<f64> = x[bounded.clone()].iter().map(|x| cap - x).collect();
-        let v = z[bounded.clone()].to_vec();
+        let bounded = x[data.bounded.clone()].iter();
+        let room: Vec<f64> = bounded.map(|x| data.cap - x).collect();
+        let v = z[data.bounded.clone()].to_vec();
         InteriorPoint {
             aim_v: vec![0.0; v.len()],
             room,
-            bounded,
+            data,
             frozen: vec![false; n],
             moves: vec![1.0; n],
             linear: true,
@@ -130,30 +139,27 @@ impl<P: Program> InteriorPoint<P> {
         }
     }
 
-    /// What the next steps depend on, programs without upper bounds apart: variables, multipliers, and what is frozen.
-    pub(in crate::solve) fn clone_iterate(&self) -> (Vec<f64>, Vec<f64>, Vec<f64>, Vec<bool>) {
-        let (x, z, y) = (self.x.clone(), self.z.clone(), self.y.clone());
-        (x, z, y, self.frozen.clone())
+    /// What the next steps depend on: variables, multipliers, and what is frozen.
+    pub(in crate::solve) fn iterate(&self) -> ([Vec<f64>; 5], Vec<bool>) {
+        let kept = [&self.x, &self.z, &self.y, &self.room, &self.v];
+        (kept.map(Vec::clone), self.frozen.clone())
     }
 
     /// Goes back to an iterate.
-    pub(in crate::solve) fn set_iterate(
-        &mut self,
-        kept: (Vec<f64>, Vec<f64>, Vec<f64>, Vec<bool>),
-    ) {
-        (self.x, self.z, self.y, self.frozen) = kept;
+    pub(in crate::solve) fn go_back(&mut self, (kept, frozen): ([Vec<f64>; 5], Vec<bool>)) {
+        [self.x, self.z, self.y, self.room, self.v] = kept;
+        self.frozen = frozen;
     }
 
-    /// Holds these variables where they are.
+    /// Holds these variables where they are, all bounded ones among them.
     pub(in crate::solve) fn freeze(&mut self, range: Range<usize>) {
-        self.frozen.fill(false);
         self.frozen[range.clone()].fill(true);
-        self.z[range.clone()].fill(0.0);
-        for (v, i) in self.v.iter_mut().zip(self.bounded.clone()) {
-            if range.contains(&i) {
-                *v = 0.0;
-            }
-        }
+        self.z[range].fill(0.0);
+        self.v.fill(0.0);
+    }
+
+    pub(in crate::solve) fn is_frozen(&self, i: usize) -> bool {
+        self.frozen[i]
     }
 
     /// Variables that stay at a bound on the whole optimal face, as seen from an accurate optimum: of each
@@ -161,7 +167,7 @@ impl<P: Program> InteriorPoint<P> {
     /// the smaller one has vanished.
     pub(in crate::solve) fn at_bounds(&self) -> Vec<bool> {
         let mut frozen: Vec<bool> = self.x.iter().zip(&self.z).map(|(x, z)| z > x).collect();
-        for (j, i) in self.bounded.clone().enumerate() {
+        for (j, i) in self.data.bounded.clone().enumerate() {
             frozen[i] |= self.v[j] > self.room[j];
         }
         frozen
@@ -176,19 +182,17 @@ impl<P: Program> InteriorPoint<P> {
     /// Begins again from the point at hand for another objective, with some variables frozen at the
     /// bound they lie next to. `centre` is the complementarity product of all others.
     pub(in crate::solve) fn begin_on_face(&mut self, frozen: Vec<bool>, centre: f64) {
-        let (range, cap) = self.program.bounded();
         for (i, frozen) in frozen.iter().enumerate() {
-            let room = range.contains(&i).then(|| i - range.start);
+            let (room, full) = self.side(i);
             if *frozen {
-                let full = room.is_some_and(|j| self.room[j] < self.x[i]);
                 if full {
-                    self.x[i] = cap;
+                    self.x[i] = self.data.cap;
                 } else if self.x[i] <= self.z[i] || room.is_some() {
                     self.x[i] = 0.0;
                 }
                 self.z[i] = 0.0;
                 if let Some(j) = room {
-                    (self.room[j], self.v[j]) = (cap - self.x[i], 0.0);
+                    (self.room[j], self.v[j]) = (self.data.cap - self.x[i], 0.0);
                 }
             } else {
                 self.z[i] = centre / self.x[i];
@@ -199,6 +203,13 @@ impl<P: Program> InteriorPoint<P> {
         }
         self.y.fill(0.0);
         self.frozen = frozen;
+    }
+
+    /// The place of a variable among the bounded ones, and whether it is nearer to its upper bound than to zero.
+    fn side(&self, i: usize) -> (Option<usize>, bool) {
+        let range = &self.data.bounded;
+        let room = range.contains(&i).then(|| i - range.start);
+        (room, room.is_some_and(|j| self.room[j] < self.x[i]))
     }
 
     /// The complementarity products' sum: the gap, as far as both sides are feasible.
@@ -222,11 +233,6 @@ impl<P: Program> InteriorPoint<P> {
         self.violation() <= FORGIVEN
     }
 
-    /// Multipliers of the upper bounds.
-    pub(in crate::solve) fn cap_multipliers(&self) -> &[f64] {
-        &self.v
-    }
-
     fn products(&self) -> f64 {
         let frozen = self.frozen.iter().filter(|f| **f).count();
         (self.x.len() - frozen + self.room.len()) as f64
@@ -235,13 +241,13 @@ impl<P: Program> InteriorPoint<P> {
     /// $r_d = c + Qx - A^\top y - z + v$ and $r_p = b - Ax$.
     fn residuals(&mut self) {
         self.program.columns(&self.y, &mut self.dual_residual);
-        let inputs = [self.program.cost(), &self.z];
+        let inputs = [&self.data.cost[..], &self.z];
         map(&mut self.dual_residual, inputs, |r, [c, z]| c - r - z);
         self.linear = !self.program.curvature(&self.x, &mut self.dual_residual);
-        let bounded = &mut self.dual_residual[self.bounded.clone()];
+        let bounded = &mut self.dual_residual[self.data.bounded.clone()];
         map(bounded, [&self.v], |r, [v]| r + v);
         self.program.rows(&self.x, &mut self.primal_residual);
-        for (r, b) in self.primal_residual.iter_mut().zip(self.program.right()) {
+        for (r, b) in self.primal_residual.iter_mut().zip(&self.data.right) {
             *r = b - *r;
         }
     }
@@ -250,7 +256,7 @@ impl<P: Program> InteriorPoint<P> {
     pub(in crate::solve) fn step(&mut self) -> bool {
         self.residuals();
         self.weigh(0.0);
-        let bounded = self.bounded.clone();
+        let bounded = self.data.bounded.clone();
         let inputs = [&self.moves[bounded.clone()], &self.room, &self.v];
         map(
             &mut self.theta[bounded],
@@ -274,7 +280,7 @@ impl<P: Program> InteriorPoint<P> {
         // corrector: aim at the centre, less the second-order term of the predictor
         let changes = [&self.dx[..], &self.dz];
         map(&mut self.aim, changes, |_, [dx, dz]| centre - dx * dz);
-        let changes = [&self.dx[self.bounded.clone()], &self.dv];
+        let changes = [&self.dx[self.data.bounded.clone()], &self.dv];
         map(&mut self.aim_v, changes, |_, [dx, dv]| centre + dx * dv);
         if !self.direction(VIOLATED.max(VIOLATED_SHARE * mu)) {
             return false;
@@ -316,7 +322,7 @@ impl<P: Program> InteriorPoint<P> {
                 0.0
             }
         });
-        let bounded = self.bounded.clone();
+        let bounded = self.data.bounded.clone();
         let (moves, dx) = (&self.moves[bounded.clone()], &self.dx[bounded]);
         let inputs = [moves, &self.room, &self.v, dx, &self.aim_v];
         map(&mut self.dv, inputs, |_, [moves, room, v, dx, aim]| {
@@ -344,7 +350,7 @@ impl<P: Program> InteriorPoint<P> {
                 0.0
             }
         });
-        let bounded = self.bounded.clone();
+        let bounded = self.data.bounded.clone();
         let inputs = [
             &self.moves[bounded.clone()],
             &self.room,
@@ -448,7 +454,7 @@ impl<P: Program> InteriorPoint<P> {
                 f64::min,
             )
         };
-        let moved = &self.dx[self.bounded.clone()];
+        let moved = &self.dx[self.data.bounded.clone()];
         let mut primal = up_to(&self.x, &self.dx, 1.0).min(up_to(&self.room, moved, -1.0));
         let mut dual = up_to(&self.z, &self.dz, 1.0).min(up_to(&self.v, &self.dv, 1.0));
         if !self.linear {
@@ -465,14 +471,14 @@ impl<P: Program> InteriorPoint<P> {
                 |sum, [x, dx, z, dz]: [f64; 4]| sum + (x + sign * primal * dx) * (z + dual * dz);
             fold([x, dx, z, dz], 0.0, product, |sum, part| sum + part)
         };
-        let moved = &self.dx[self.bounded.clone()];
+        let moved = &self.dx[self.data.bounded.clone()];
         products(&self.x, &self.dx, 1.0, &self.z, &self.dz)
             + products(&self.room, moved, -1.0, &self.v, &self.dv)
     }
 
     fn advance(&mut self, primal: f64, dual: f64) {
         add(&mut self.v, dual, &self.dv);
-        add(&mut self.room, -primal, &self.dx[self.bounded.clone()]);
+        add(&mut self.room, -primal, &self.dx[self.data.bounded.clone()]);
         add(&mut self.x, primal, &self.dx);
         add(&mut self.z, dual, &self.dz);
         add(&mut self.y, dual, &self.dy);

@@ -26,8 +26,8 @@ pub(in crate::solve) struct Rows {
     /// Cells of state `s`, and their columns.
     pub(in crate::solve) offsets: Vec<usize>,
     pub(in crate::solve) columns: Vec<u32>,
-    /// The cells that some action of the state reaches.
-    reach_offsets: Vec<usize>,
+    /// The states that some action reaches, and the cells of these.
+    support: Support,
     reach: Vec<u32>,
     /// $m_s P_s$ on the cells reached, action by action.
     pub(super) values: Vec<f64>,
@@ -36,10 +36,9 @@ pub(in crate::solve) struct Rows {
     entry_offsets: Vec<usize>,
     entry_cells: Vec<u32>,
     entry_values: Vec<f64>,
-    /// Whether partly uniform rows have their share on the cells.
-    filled: bool,
     /// The policy of the states that do not move, zero elsewhere.
     still: Vec<f64>,
+    cells: Cells,
 }
 
 /// Which cells a row has.
@@ -72,29 +71,11 @@ fn run_of(ascending: &[u32]) -> Option<std::ops::Range<usize>> {
     (last - first + 1 == ascending.len()).then_some(first..last + 1)
 }
 
-/// Whether a sparse columns' matrix may be tried: all rows' squares together.
-fn reach_is_small(mdp: &Mdp) -> bool {
-    let kernel = mdp.kernel();
-    let mut last = vec![u32::MAX; mdp.n_states()];
-    let squares = (0..mdp.n_states()).map(|s| {
-        let pairs = mdp.pairs(s);
-        let entries = kernel.offsets()[pairs.start]..kernel.offsets()[pairs.end];
-        let mut width = 0;
-        for t in &kernel.indices()[entries] {
-            let last = &mut last[*t as usize];
-            width += usize::from(*last != s as u32);
-            *last = s as u32;
-        }
-        width * width
-    });
-    squares.sum::<usize>() <= MOST_CELLS
-}
-
 impl Rows {
     /// Nothing where the columns' system could not be held in any case: it is asked before anything of that size is made.
     pub(in crate::solve) fn new(mdp: &Mdp, xi: f64, cells: Cells) -> Option<Self> {
         let n = mdp.n_states();
-        if n > MOST_DENSE && !(cells.are_few(mdp) && reach_is_small(mdp)) {
+        if n > MOST_DENSE && !cells.are_few(mdp) {
             return None;
         }
         // each row with a cell in every column takes the square of these in a step
@@ -102,69 +83,67 @@ impl Rows {
         if every.count() as f64 * (n as f64).powi(2) > MOST_WORK {
             return None;
         }
-        let kernel = mdp.kernel();
+        let support = if cells == Cells::Reached {
+            Support::new(mdp)
+        } else {
+            Support::filled(mdp)
+        };
+        // a sparse columns' matrix holds all rows' squares together
+        let squares = support.offsets.windows(2).map(|w| (w[1] - w[0]).pow(2));
+        if n > MOST_DENSE && squares.sum::<usize>() > MOST_CELLS {
+            return None;
+        }
+        let (offsets, columns, reach) = if cells == Cells::All {
+            let offsets = (0..=n).map(|s| s * n).collect();
+            let columns = (0..n).flat_map(|_| 0..n as u32).collect();
+            let cells_of = |s| {
+                support.columns[support.row(s)]
+                    .iter()
+                    .map(move |t| (s * n) as u32 + t)
+            };
+            (offsets, columns, (0..n).flat_map(cells_of).collect())
+        } else {
+            let reach = (0..support.len() as u32).collect();
+            (support.offsets.clone(), support.columns.clone(), reach)
+        };
         let mut rows = Rows {
             xi,
             mass: Vec::with_capacity(n),
             first: vec![0],
             pairs: Vec::new(),
-            offsets: vec![0],
-            columns: Vec::new(),
-            reach_offsets: vec![0],
-            reach: Vec::new(),
+            offsets,
+            columns,
+            reach,
             values: Vec::new(),
             value_offsets: vec![0],
             entry_offsets: vec![0],
             entry_cells: Vec::new(),
             entry_values: Vec::new(),
-            filled: cells != Cells::Reached,
             still: vec![0.0; mdp.n_pairs()],
+            cells,
+            support,
         };
-        let mut union: Vec<u32> = Vec::new();
-        let mut place = vec![0u32; n];
+        let kernel = mdp.kernel();
         for s in 0..n {
             let pairs = mdp.pairs(s);
-            let entries = kernel.offsets()[pairs.start]..kernel.offsets()[pairs.end];
-            let filled = cells != Cells::Reached && is_shared(mdp, s);
-            union.clear();
-            if filled {
-                union.extend(0..n as u32);
-            } else {
-                union.extend_from_slice(&kernel.indices()[entries]);
-                union.sort_unstable();
-                union.dedup();
-            }
-            let base = rows.columns.len() as u32;
-            if cells == Cells::All {
-                rows.columns.extend(0..n as u32);
-                rows.reach.extend(union.iter().map(|t| base + t));
-            } else {
-                rows.columns.extend_from_slice(&union);
-                rows.reach.extend(base..base + union.len() as u32);
-            }
-            rows.offsets.push(rows.columns.len());
-            rows.reach_offsets.push(rows.reach.len());
-            let width = union.len();
-            for (k, t) in union.iter().enumerate() {
-                place[*t as usize] = k as u32;
-            }
+            let slots = rows.support.row(s);
             let mass = simplex::free_mass(pairs.len(), xi);
             rows.mass.push(mass);
             if pairs.len() > 1 && mass > LEAST_MASS {
                 for pair in pairs {
                     rows.pairs.push(pair);
                     let start = rows.values.len();
-                    let share = if filled {
-                        kernel.spread_of(pair) / n as f64
-                    } else {
+                    let share = if cells == Cells::Reached {
                         0.0
+                    } else {
+                        kernel.spread_of(pair) / n as f64
                     };
-                    rows.values.resize(start + width, mass * share);
-                    let row = mdp.row(pair);
-                    for (t, x) in row.entries() {
-                        rows.values[start + place[t] as usize] += mass * x;
+                    rows.values.resize(start + slots.len(), mass * share);
+                    for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
+                        let slot = rows.support.slots[e] as usize - slots.start;
+                        rows.values[start + slot] += mass * kernel.values()[e];
                     }
-                    let reach = &rows.reach[rows.reach_offsets[s]..];
+                    let reach = &rows.reach[slots.clone()];
                     for (cell, x) in reach.iter().zip(&rows.values[start..]) {
                         if *x != 0.0 {
                             rows.entry_cells.push(*cell);
@@ -185,7 +164,17 @@ impl Rows {
 
     /// The cells of state `s` that some action reaches.
     pub(super) fn reach(&self, s: usize) -> &[u32] {
-        &self.reach[self.reach_offsets[s]..self.reach_offsets[s + 1]]
+        &self.reach[self.support.row(s)]
+    }
+
+    /// The states that some action reaches; where not all states are cells, these are the cells.
+    pub(in crate::solve) fn support(&self) -> &Support {
+        &self.support
+    }
+
+    /// The cells of all of them.
+    pub(in crate::solve) fn all_reached(&self) -> &[u32] {
+        &self.reach
     }
 
     pub(in crate::solve) fn n_states(&self) -> usize {
@@ -213,30 +202,32 @@ impl Rows {
 
     /// $M$ on the cells for $p = 0$, without the uniform shares of rows that are not filled: what the floor $\xi$ and the states
     /// that do not move put there.
-    pub(in crate::solve) fn base(&self, mdp: &Mdp, support: &Support) -> Vec<f64> {
+    pub(in crate::solve) fn base(&self, mdp: &Mdp) -> Vec<f64> {
         let mut policy = self.still.clone();
         for &pair in &self.pairs {
             policy[pair] = self.xi;
         }
-        let mut out = vec![0.0; self.n_cells()];
-        let (mut on_slots, mut shares) = (vec![0.0; support.len()], vec![0.0; self.n_states()]);
+        let (n, support) = (self.n_states(), &self.support);
+        let (mut on_slots, mut shares) = (vec![0.0; support.len()], vec![0.0; n]);
         support.assemble(mdp, &policy, &mut on_slots, &mut shares);
-        let n = self.n_states();
+        let mut out = vec![0.0; self.n_cells()];
         for s in 0..n {
-            let cells = self.offsets[s]..self.offsets[s + 1];
-            let slots = support.offsets[s]..support.offsets[s + 1];
-            if self.filled {
-                out[cells.clone()].fill(shares[s] / n as f64);
-            }
-            let mut cell = cells.start;
-            for k in slots {
-                while self.columns[cell] != support.columns[k] {
-                    cell += 1;
-                }
-                out[cell] += on_slots[k];
+            let share = if self.cells == Cells::Reached {
+                0.0
+            } else {
+                shares[s] / n as f64
+            };
+            for (cell, m) in self.reach(s).iter().zip(&on_slots[support.row(s)]) {
+                out[*cell as usize] = share + m;
             }
         }
         out
+    }
+
+    /// What the moving actions of each state add up to: one, or nothing where none moves.
+    pub(in crate::solve) fn simplexes(&self) -> Vec<f64> {
+        let moves = |w: &[usize]| if w[0] < w[1] { 1.0 } else { 0.0 };
+        self.first.windows(2).map(moves).collect()
     }
 
     /// The cells that a moving action reaches, with its values there.
@@ -366,13 +357,6 @@ impl Rows {
             None => (v.iter().zip(columns))
                 .map(|(v, t)| v * b[*t as usize])
                 .sum(),
-        }
-    }
-
-    /// Calls `f(state, cell)` for all cells in order.
-    pub(in crate::solve) fn each_cell(&self, mut f: impl FnMut(usize, usize)) {
-        for (s, w) in self.offsets.windows(2).enumerate() {
-            (w[0]..w[1]).for_each(|cell| f(s, cell));
         }
     }
 }

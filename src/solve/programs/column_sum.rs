@@ -8,10 +8,9 @@
 //! of them hold together is one more variable, in each column by $\sigma / S$. What ties it to the policy is that the columns
 //! together lack nothing, $\sum_t (u_t - v_t) = 0$.
 
-use crate::formulation::support::Support;
 use crate::model::Mdp;
-use crate::solve::methods::elimination::{Elimination, Weights};
-use crate::solve::methods::interior_point::{InteriorPoint, Program};
+use crate::solve::methods::elimination::Elimination;
+use crate::solve::methods::interior_point::{Data, InteriorPoint, Program};
 use crate::solve::methods::rows::{Cells, Rows};
 
 use super::Pull;
@@ -22,10 +21,6 @@ pub(in crate::solve) struct ColumnSum {
     elimination: Elimination,
     /// One over the barriers of $u_t$ and $v_t$.
     parts: Vec<(f64, f64)>,
-    cost: Vec<f64>,
-    right: Vec<f64>,
-    weights: Weights,
-    cells: Vec<f64>,
     uniform: Option<Uniform>,
     /// The point that the method starts from.
     start: Vec<f64>,
@@ -65,10 +60,10 @@ impl ColumnSum {
         let rows = Rows::new(mdp, xi, Cells::Reached)?;
         let elimination = Elimination::new(&rows, false)?;
         let (n, moving) = (rows.n_states(), rows.n_moving());
-        let base = rows.base(mdp, &Support::new(mdp));
+        let base = rows.base(mdp);
         let mut filled = vec![0.0; n];
         rows.column_sums(&base, &mut filled);
-        let mut right = vec![1.0; n];
+        let mut right = rows.simplexes();
         right.extend(filled.iter().map(|c| 1.0 - c));
         let mut cost = vec![0.0; moving];
         cost.resize(moving + 2 * n, 1.0);
@@ -76,9 +71,6 @@ impl ColumnSum {
         if shared {
             cost.push(0.0);
             right.push(0.0);
-        }
-        for (s, w) in rows.first.windows(2).enumerate() {
-            right[s] = if w[0] < w[1] { 1.0 } else { 0.0 };
         }
         // what the uniform policy leaves missing, split with room on both sides
         let pull = Pull::new(&rows);
@@ -106,11 +98,6 @@ impl ColumnSum {
         y[..n].fill(-1.0);
         let z = vec![1.0; x.len()];
         let program = ColumnSum {
-            weights: Weights {
-                policy: vec![0.0; moving],
-                extra: vec![0.0; n],
-                ..Weights::default()
-            },
             uniform: shared.then(|| {
                 let mut reached = vec![0.0; moving];
                 rows.gather_columns(&vec![1.0; n], &mut reached);
@@ -121,16 +108,19 @@ impl ColumnSum {
                     sigma: Response::new(moving, n),
                 }
             }),
-            cells: vec![0.0; rows.n_cells()],
             start: x.clone(),
             parts: vec![(0.0, 0.0); n],
-            cost,
-            right,
             elimination,
             pull,
             rows,
         };
-        Some(InteriorPoint::new(program, x, z, y))
+        let data = Data {
+            cost,
+            right,
+            bounded: 0..0,
+            cap: f64::INFINITY,
+        };
+        Some(InteriorPoint::new(program, data, x, z, y))
     }
 
     /// The policy at a point, and the dual point of the [formulation](crate::formulation::column_sum).
@@ -147,26 +137,18 @@ impl ColumnSum {
         x[moving..moving + 2 * n].iter().sum()
     }
 
-    /// From here on the nearest point to a policy is looked for.
-    pub(in crate::solve) fn toward(&mut self, centre: &[f64]) {
-        self.cost.fill(0.0);
-        self.pull.begin(&self.rows, centre, &mut self.cost);
-    }
-
-    /// From here on what is missing counts again.
-    fn toward_optimum(&mut self) {
-        let (moving, n) = self.sizes();
-        self.pull.active = false;
-        self.cost.fill(0.0);
-        self.cost[moving..moving + 2 * n].fill(1.0);
-    }
-
     fn sizes(&self) -> (usize, usize) {
         (self.rows.n_moving(), self.rows.n_states())
     }
 }
 
 impl InteriorPoint<ColumnSum> {
+    /// From here on the nearest point to a policy is looked for.
+    pub(in crate::solve) fn toward(&mut self, centre: &[f64]) {
+        let ColumnSum { pull, rows, .. } = &mut self.program;
+        pull.begin(rows, centre, &mut self.data.cost);
+    }
+
     /// Looks from the uniform policy for the nearest one to `centre` of which no column lacks anything, by `search`, which gets what is frozen
     /// for it, and comes back to where it was.
     pub(in crate::solve) fn aside_to_even<T>(
@@ -176,28 +158,21 @@ impl InteriorPoint<ColumnSum> {
     ) -> T {
         let (moving, n) = self.program.sizes();
         let parts = moving..moving + 2 * n;
-        let kept = self.clone_iterate();
+        let kept = (self.iterate(), self.data.cost.clone());
         self.x.copy_from_slice(&self.program.start);
         self.x[parts.clone()].fill(0.0);
         let mut frozen = vec![false; self.x.len()];
         frozen[parts].fill(true);
-        self.program.toward(centre);
+        self.toward(centre);
         let found = search(self, frozen);
-        self.program.toward_optimum();
-        self.set_iterate(kept);
+        self.program.pull.active = false;
+        self.go_back(kept.0);
+        self.data.cost = kept.1;
         found
     }
 }
 
 impl Program for ColumnSum {
-    fn cost(&self) -> &[f64] {
-        &self.cost
-    }
-
-    fn right(&self) -> &[f64] {
-        &self.right
-    }
-
     fn curvature(&self, x: &[f64], out: &mut [f64]) -> bool {
         self.pull.curvature(x, out)
     }
@@ -237,14 +212,14 @@ impl Program for ColumnSum {
 
     fn factor(&mut self, theta: &[f64]) -> bool {
         let (moving, n) = self.sizes();
-        let weights = &mut self.weights;
+        let weights = &mut self.elimination.weights;
         self.pull.weights(&theta[..moving], &mut weights.policy);
         for t in 0..n {
             let (u, v) = (1.0 / theta[moving + t], 1.0 / theta[moving + n + t]);
             self.parts[t] = (u, v);
             weights.extra[t] = u + v;
         }
-        if self.elimination.factor(&self.rows, weights, None).is_none() {
+        if self.elimination.factor(&self.rows, None).is_none() {
             return false;
         }
         if let Some(uniform) = &mut self.uniform {
@@ -258,16 +233,8 @@ impl Program for ColumnSum {
             sigma.beta.fill(-1.0 / n as f64);
             for Response { dp, eta, beta } in [rho, sigma] {
                 eta.fill(0.0);
-                self.elimination.solve(
-                    &self.rows,
-                    &self.weights,
-                    &[],
-                    dp,
-                    eta,
-                    &mut [],
-                    beta,
-                    &mut self.cells,
-                );
+                self.elimination
+                    .solve(&self.rows, &[], dp, eta, &mut [], beta);
             }
         }
         true
@@ -283,22 +250,15 @@ impl Program for ColumnSum {
             let (u, v) = self.parts[t];
             beta[t] -= u * rx[moving + t] - v * rx[moving + n + t];
         }
-        self.elimination.solve(
-            &self.rows,
-            &self.weights,
-            &[],
-            &mut dx[..moving],
-            eta,
-            &mut [],
-            &mut beta[..n],
-            &mut self.cells,
-        );
+        let (dp, columns) = (&mut dx[..moving], &mut beta[..n]);
+        self.elimination
+            .solve(&self.rows, &[], dp, eta, &mut [], columns);
         let mut shift = 0.0;
         if let Some(uniform) = &self.uniform {
             let Uniform { rho, sigma, .. } = uniform;
             let mean = |b: &[f64]| b[..n].iter().sum::<f64>() / n as f64;
-            let parts =
-                |b: &[f64]| -> f64 { b.iter().zip(&self.weights.extra).map(|(b, e)| b * e).sum() };
+            let extra = &self.elimination.weights.extra;
+            let parts = |b: &[f64]| -> f64 { b.iter().zip(extra).map(|(b, e)| b * e).sum() };
             let own = |t: usize| {
                 let (u, v) = self.parts[t];
                 u * rx[moving + t] - v * rx[moving + n + t]

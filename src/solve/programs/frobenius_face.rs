@@ -9,52 +9,38 @@
 //! on the cells that some policy reaches; elsewhere nothing changes. The multipliers of $U \ge 0$ and $U \le \zeta$
 //! tell which entries stay at their bounds on the whole face.
 
-use std::ops::Range;
-
-use super::Pull;
-use super::frobenius::one_target;
+use super::{Pull, capped};
 use crate::formulation::Problem;
-use crate::formulation::support::Support;
 use crate::model::Mdp;
-use crate::solve::methods::elimination::{Elimination, Weights};
-use crate::solve::methods::interior_point::{InteriorPoint, Program};
+use crate::solve::methods::elimination::Elimination;
+use crate::solve::methods::interior_point::{Data, InteriorPoint, Program};
 use crate::solve::methods::rows::{Cells, Rows};
 
 pub(in crate::solve) struct FrobeniusFace {
     rows: Rows,
     pull: Pull,
     elimination: Elimination,
-    zeta: f64,
-    cost: Vec<f64>,
-    right: Vec<f64>,
-    weights: Weights,
-    cap: Vec<f64>,
-    mass: Vec<f64>,
     /// A column whose multiplier is held.
     held: usize,
 }
 
 /// An optimum to start from.
 pub(in crate::solve) struct Optimum<'a> {
-    /// Free parts $p$ of the policy and their multipliers.
+    /// Free parts $p$ of the policy, and $U$ on the cells.
     pub(in crate::solve) p: &'a [f64],
-    pub(in crate::solve) q: &'a [f64],
-    /// $U$ on the cells, and the multipliers of its two bounds.
     pub(in crate::solve) u: Vec<f64>,
-    pub(in crate::solve) at_zero: Vec<f64>,
-    pub(in crate::solve) at_cap: Vec<f64>,
+    /// Which of both stay at a bound on the whole face.
+    pub(in crate::solve) frozen: Vec<bool>,
 }
 
 impl FrobeniusFace {
-    /// The method at its start, with the variables that stay at their bounds frozen; nothing if the
-    /// columns' system is too large.
+    /// The method at its start; nothing if the columns' system is too large.
     pub(in crate::solve) fn start(
         mdp: &Mdp,
         problem: &Problem,
         optimum: &Optimum<'_>,
         centre: &[f64],
-    ) -> Option<(InteriorPoint<Self>, Vec<bool>)> {
-        let zeta = problem.zeta;
+    ) -> Option<InteriorPoint<Self>> {
         let rows = Rows::new(mdp, problem.xi, Cells::Filled)?;
         let (n, cells) = (rows.n_states(), rows.n_cells());
         let mut right = vec![0.0; 2 * n + cells];
@@ -65,20 +51,8 @@ impl FrobeniusFace {
             *right = optimum.u[cell] - mass[cell];
         }
         rows.column_sums(&mass, &mut right[n + cells..]);
-        let frozen = optimum
-            .p
-            .iter()
-            .zip(optimum.q)
-            .map(|(p, q)| q > p)
-            .chain(optimum.u.iter().enumerate().map(|(cell, u)| {
-                one_target(n, zeta)
-                    || optimum.at_zero[cell] > *u
-                    || optimum.at_cap.get(cell).is_some_and(|v| *v > zeta - u)
-            }))
-            .collect();
         let x = [optimum.p, &optimum.u].concat();
-        let point = Self::begin(rows, zeta, right, x, centre)?;
-        Some((point, frozen))
+        Self::begin(rows, problem.zeta, right, x, centre)
     }
 
     /// The same for $G = 0$, from the uniform policy: towards the nearest one whose matrix is doubly stochastic and has no entry
@@ -92,12 +66,8 @@ impl FrobeniusFace {
         let mut x = Pull::new(&rows).uniform;
         let mut mass = vec![0.0; rows.n_cells()];
         rows.spread(&x, &mut mass);
-        let base = rows.base(mdp, &Support::new(mdp));
-        let mut right: Vec<f64> = rows
-            .first
-            .windows(2)
-            .map(|w| if w[0] < w[1] { 1.0 } else { 0.0 })
-            .collect();
+        let base = rows.base(mdp);
+        let mut right = rows.simplexes();
         let mut columns = vec![0.0; rows.n_states()];
         rows.column_sums(&base, &mut columns);
         // the entries start within their bounds, whatever the uniform policy makes of them
@@ -114,7 +84,8 @@ impl FrobeniusFace {
         x: Vec<f64>,
         centre: &[f64],
     ) -> Option<InteriorPoint<Self>> {
-        let elimination = Elimination::new(&rows, false)?;
+        let mut elimination = Elimination::new(&rows, false)?;
+        elimination.weights.w = vec![0.0; rows.n_cells()];
         let (n, moving, cells) = (rows.n_states(), rows.n_moving(), rows.n_cells());
         let mut reached = vec![0.0; n];
         rows.column_sums_of(&vec![1.0; moving], &mut reached);
@@ -126,24 +97,19 @@ impl FrobeniusFace {
         let mut cost = vec![0.0; moving + cells];
         pull.begin(&rows, centre, &mut cost);
         let program = FrobeniusFace {
-            weights: Weights {
-                policy: vec![0.0; moving],
-                w: vec![0.0; cells],
-                extra: vec![0.0; n],
-                ..Weights::default()
-            },
-            cap: vec![0.0; cells],
-            mass: vec![0.0; cells],
-            zeta,
             held,
-            cost,
-            right,
             elimination,
             pull,
             rows,
         };
-        let (z, y) = (vec![1.0; x.len()], vec![0.0; program.right.len()]);
-        Some(InteriorPoint::new(program, x, z, y))
+        let (z, y) = (vec![1.0; x.len()], vec![0.0; right.len()]);
+        let data = Data {
+            cost,
+            right,
+            bounded: capped(moving..moving + cells, zeta),
+            cap: zeta,
+        };
+        Some(InteriorPoint::new(program, data, x, z, y))
     }
 
     pub(in crate::solve) fn policy(&self, x: &[f64]) -> Vec<f64> {
@@ -163,24 +129,6 @@ impl FrobeniusFace {
 }
 
 impl Program for FrobeniusFace {
-    fn cost(&self) -> &[f64] {
-        &self.cost
-    }
-
-    fn right(&self) -> &[f64] {
-        &self.right
-    }
-
-    fn bounded(&self) -> (Range<usize>, f64) {
-        let (moving, _, cells) = self.sizes();
-        let end = if self.zeta < 1.0 {
-            moving + cells
-        } else {
-            moving
-        };
-        (moving..end, self.zeta)
-    }
-
     fn curvature(&self, x: &[f64], out: &mut [f64]) -> bool {
         self.pull.curvature(x, out)
     }
@@ -214,40 +162,33 @@ impl Program for FrobeniusFace {
 
     fn factor(&mut self, theta: &[f64]) -> bool {
         let (moving, ..) = self.sizes();
-        self.pull
-            .weights(&theta[..moving], &mut self.weights.policy);
-        self.weights.w.copy_from_slice(&theta[moving..]);
-        self.cap.copy_from_slice(&theta[moving..]);
+        let weights = &mut self.elimination.weights;
+        self.pull.weights(&theta[..moving], &mut weights.policy);
+        weights.w.copy_from_slice(&theta[moving..]);
         // the columns' sums together say what the simplexes' say
         self.elimination
-            .factor(&self.rows, &self.weights, Some(self.held))
+            .factor(&self.rows, Some(self.held))
             .is_some()
     }
 
     fn solve(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]) {
         let (moving, n, cells) = self.sizes();
+        let Elimination { mass, weights, .. } = &mut self.elimination;
         for cell in 0..cells {
-            self.mass[cell] = rx[moving + cell] - self.cap[cell] * ry[n + cell];
+            mass[cell] = rx[moving + cell] - weights.w[cell] * ry[n + cell];
         }
         let (dp, dr) = dx.split_at_mut(moving);
-        self.rows.gather(&self.mass, dp);
+        self.rows.gather(mass, dp);
         dp.iter_mut().zip(rx).for_each(|(d, r)| *d += r);
         dy.copy_from_slice(ry);
         let (eta, rest) = dy.split_at_mut(n);
         let (gamma, beta) = rest.split_at_mut(cells);
-        self.elimination.solve(
-            &self.rows,
-            &self.weights,
-            &[],
-            dp,
-            eta,
-            &mut [],
-            beta,
-            &mut self.mass,
-        );
+        self.elimination
+            .solve(&self.rows, &[], dp, eta, &mut [], beta);
+        let Elimination { mass, weights, .. } = &self.elimination;
         for cell in 0..cells {
-            dr[cell] = ry[n + cell] + self.mass[cell];
-            gamma[cell] = self.cap[cell] * dr[cell] - rx[moving + cell];
+            dr[cell] = ry[n + cell] + mass[cell];
+            gamma[cell] = weights.w[cell] * dr[cell] - rx[moving + cell];
         }
     }
 }

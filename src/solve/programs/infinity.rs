@@ -10,31 +10,24 @@
 
 use std::ops::Range;
 
-use super::Pull;
+use super::{Pull, capped};
 use crate::formulation::infinity::Block;
-use crate::formulation::support::Support;
 use crate::linalg::gauss::gauss;
 use crate::linalg::parallel::{add, map};
 use crate::model::Mdp;
-use crate::solve::methods::elimination::{Elimination, Weights};
-use crate::solve::methods::interior_point::{InteriorPoint, Program};
+use crate::solve::methods::elimination::Elimination;
+use crate::solve::methods::interior_point::{Data, InteriorPoint, Program};
 use crate::solve::methods::rows::{Cells, Rows};
 
 pub(in crate::solve) struct Infinity {
     rows: Rows,
     pull: Pull,
     elimination: Elimination,
-    zeta: f64,
-    cost: Vec<f64>,
-    right: Vec<f64>,
     /// For each block its cells.
     blocks: Vec<Vec<u32>>,
-    weights: Weights,
-    /// Barriers of $r$, and one over those of $w$ and $c$.
+    /// Barriers of $r$.
     cap: Vec<f64>,
-    column: Vec<f64>,
     a: Vec<f64>,
-    mass: Vec<f64>,
     /// $h$, the column held, the blocks.
     borders: Vec<Border>,
     /// The right-hand side that a border is made of.
@@ -79,70 +72,54 @@ impl Infinity {
     ) -> Option<InteriorPoint<Self>> {
         let rows = Rows::new(mdp, xi, Cells::Filled)?;
         let elimination = Elimination::new(&rows, true)?;
-        let (n, moving, cells) = (rows.n_states(), rows.n_moving(), rows.n_cells());
-        let inside = blocks.iter().map(|block| {
-            let mut list = Vec::new();
-            rows.each_cell(|s, cell| {
-                if block.rows[s] && block.columns[rows.columns[cell] as usize] {
-                    list.push(cell as u32);
-                }
-            });
-            list
-        });
-        let inside: Vec<Vec<u32>> = inside.collect();
-        let pull = Pull::new(&rows);
+        let cells = rows.n_cells();
+        let inside = |block: &Block| block.slots(rows.support()).map(|k| k as u32).collect();
         let mut program = Infinity {
-            weights: Weights {
-                policy: vec![0.0; moving],
-                d: vec![0.0; cells],
-                f: vec![0.0; cells],
-                w: vec![0.0; cells],
-                slack: vec![0.0; n],
-                extra: vec![0.0; n],
-            },
+            blocks: blocks.iter().map(inside).collect(),
             cap: vec![0.0; cells],
-            column: vec![0.0; n],
             a: vec![0.0; cells],
-            mass: vec![0.0; cells],
-            cost: Vec::new(),
-            right: Vec::new(),
             borders: Vec::new(),
             given: Border::default(),
             held: (0, 0.0),
             level: 0.0,
             slack: vec![0.0; blocks.len()],
-            blocks: inside,
-            zeta,
             elimination,
-            pull,
+            pull: Pull::new(&rows),
             rows,
         };
         let at = program.places();
         let (size, height) = (at.b.end, at.block_rows.end);
-        program.cost = vec![0.0; size];
-        program.cost[at.h] = n as f64;
-        program.right = vec![1.0; height];
-        let base = program.rows.base(mdp, &Support::filled(mdp));
-        for (s, w) in program.rows.first.windows(2).enumerate() {
-            program.right[s] = if w[0] < w[1] { 1.0 } else { 0.0 };
-        }
-        program.right[at.caps.clone()].copy_from_slice(&base);
-        for (right, block) in program.right[at.block_rows.clone()].iter_mut().zip(blocks) {
-            *right = block.right;
-        }
+        let mut cost = vec![0.0; size];
+        cost[at.h] = mdp.n_states() as f64;
+        let base = program.rows.base(mdp);
+        let mut right = program.rows.simplexes();
+        right.extend(&base);
+        right.resize(at.block_rows.start, 1.0);
+        right.extend(blocks.iter().map(|block| block.right));
+        let data = Data {
+            cost,
+            right,
+            bounded: capped(at.k, zeta),
+            cap: zeta,
+        };
         let border = || Border {
             dx: vec![0.0; size],
             dy: vec![0.0; height],
         };
         program.borders = (0..blocks.len() + 2).map(|_| border()).collect();
         program.given = border();
-        let (x, z, y) = program.interior(&base, blocks);
-        Some(InteriorPoint::new(program, x, z, y))
+        let (x, z, y) = program.interior(&data, &base, blocks);
+        Some(InteriorPoint::new(program, data, x, z, y))
     }
 
     /// A point with room on all sides: of each cell's mass so much is kept that no column, cap or block
     /// is full; multipliers so that every slack is positive.
-    fn interior(&self, base: &[f64], blocks: &[Block]) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+    fn interior(
+        &self,
+        data: &Data,
+        base: &[f64],
+        blocks: &[Block],
+    ) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
         let at = self.places();
         let (n, rows) = (self.rows.n_states(), &self.rows);
         let mut x = vec![0.0; at.b.end];
@@ -152,18 +129,13 @@ impl Infinity {
         mass.iter_mut().zip(base).for_each(|(m, b)| *m += b);
         let mut sums = vec![0.0; n];
         rows.column_sums(&mass, &mut sums);
-        let blocked: Vec<f64> = self
-            .blocks
-            .iter()
-            .map(|list| list.iter().map(|c| mass[*c as usize]).sum::<f64>())
-            .collect();
         let mut scarce = 1.0f64;
-        for (block, sum) in blocks.iter().zip(&blocked) {
-            scarce = scarce.min(block.right.max(1e-9) / sum.max(1e-300));
+        for (block, cells) in blocks.iter().zip(&self.blocks) {
+            scarce = scarce.min(block.right.max(1e-9) / sum_within(cells, &mass).max(1e-300));
         }
         for (cell, m) in mass.iter().enumerate() {
             let column = sums[rows.columns[cell] as usize].max(1.0);
-            let kept = 0.5 * scarce * (m / column).min(self.zeta);
+            let kept = 0.5 * scarce * (m / column).min(data.cap);
             // cells that hold nothing under any policy still need an inside
             x[at.k.start + cell] = kept.max(1e-12);
             x[at.r.start + cell] = (m - kept).max(1e-12);
@@ -173,11 +145,8 @@ impl Infinity {
         let mut held = vec![0.0; n];
         rows.row_sums(kept, &mut held);
         let most = held.iter().fold(0.0, |most, k| f64::max(most, 1.0 - k));
-        let blocked: Vec<f64> = self
-            .blocks
-            .iter()
-            .map(|list| list.iter().map(|c| kept[*c as usize]).sum::<f64>())
-            .collect();
+        let blocked = self.blocks.iter().map(|cells| sum_within(cells, kept));
+        let blocked: Vec<f64> = blocked.collect();
         x[at.h] = most + 0.1;
         for s in 0..n {
             x[at.w.start + s] = held[s] + x[at.h] - 1.0;
@@ -199,7 +168,7 @@ impl Infinity {
         }
         let mut z = vec![0.0; x.len()];
         self.columns(&y, &mut z);
-        for (z, c) in z.iter_mut().zip(&self.cost) {
+        for (z, c) in z.iter_mut().zip(&data.cost) {
             *z = (c - *z).max(0.1);
         }
         (x, z, y)
@@ -226,12 +195,6 @@ impl Infinity {
             minus(at.caps),
             minus(at.block_rows),
         ]
-    }
-
-    /// From here on the nearest point to a policy is looked for.
-    pub(in crate::solve) fn toward(&mut self, centre: &[f64]) {
-        self.cost.fill(0.0);
-        self.pull.begin(&self.rows, centre, &mut self.cost);
     }
 
     fn places(&self) -> Places {
@@ -265,7 +228,8 @@ impl Infinity {
     /// Solves with the borders held still.
     fn solve_rows(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]) {
         let at = self.places();
-        let (rows, weights) = (&self.rows, &self.weights);
+        let rows = &self.rows;
+        let Elimination { weights, mass, .. } = &mut self.elimination;
         // the cells' own pull, and what it and the caps leave for the policy
         let (of_k, of_r, of_caps) = (&rx[at.k.clone()], &rx[at.r.clone()], &ry[at.caps.clone()]);
         let inputs = [of_k, of_r, &self.cap, of_caps];
@@ -273,46 +237,38 @@ impl Infinity {
             k - r + cap * lacks
         });
         let inputs = [of_r, &self.cap, of_caps, &weights.f, &self.a];
-        map(&mut self.mass, inputs, |_, [r, cap, lacks, f, a]| {
+        map(mass, inputs, |_, [r, cap, lacks, f, a]| {
             r - cap * lacks + f * a
         });
         let (dp, rest) = dx.split_at_mut(at.p.end);
-        rows.gather(&self.mass, dp);
+        rows.gather(mass, dp);
         dp.iter_mut().zip(rx).for_each(|(d, r)| *d += r);
         dy[at.simplex.clone()].copy_from_slice(&ry[at.simplex.clone()]);
         for s in 0..rows.n_states() {
             dy[at.sums.start + s] = ry[at.sums.start + s] + weights.slack[s] * rx[at.w.start + s];
             dy[at.columns.start + s] =
-                ry[at.columns.start + s] - self.column[s] * rx[at.c.start + s];
+                ry[at.columns.start + s] - weights.extra[s] * rx[at.c.start + s];
         }
         let (front, back) = dy.split_at_mut(at.sums.start);
         let (lambda, back) = back.split_at_mut(rows.n_states());
         let beta = &mut back[..rows.n_states()];
         let (eta, gamma) = front.split_at_mut(at.caps.start);
-        self.elimination.solve(
-            rows,
-            weights,
-            &self.a,
-            dp,
-            eta,
-            lambda,
-            beta,
-            &mut self.mass,
-        );
+        self.elimination.solve(rows, &self.a, dp, eta, lambda, beta);
+        let Elimination { weights, mass, .. } = &self.elimination;
         let base = at.p.end;
         let (dk, dr) = rest[..at.w.start - base].split_at_mut(rows.n_cells());
         rows.prices(lambda, beta, dk);
-        let inputs = [&self.a[..], &weights.d, &weights.f, &self.mass];
+        let inputs = [&self.a[..], &weights.d, &weights.f, mass];
         map(dk, inputs, |price, [a, d, f, mass]| {
             d * (a + price) + f * mass
         });
-        map(dr, [of_caps, dk, &self.mass], |_, [lacks, dk, mass]| {
+        map(dr, [of_caps, dk, mass], |_, [lacks, dk, mass]| {
             lacks - dk + mass
         });
         map(gamma, [&self.cap, dr, of_r], |_, [cap, dr, r]| cap * dr - r);
         for s in 0..rows.n_states() {
             rest[at.w.start - base + s] = weights.slack[s] * (rx[at.w.start + s] - lambda[s]);
-            rest[at.c.start - base + s] = self.column[s] * (rx[at.c.start + s] + beta[s]);
+            rest[at.c.start - base + s] = weights.extra[s] * (rx[at.c.start + s] + beta[s]);
         }
     }
 
@@ -321,31 +277,24 @@ impl Infinity {
         match j {
             0 => -dy[at.sums.clone()].iter().sum::<f64>(),
             1 => dy[at.columns.start + self.held.0],
-            _ => {
-                let cells = self.blocks[j - 2].iter();
-                cells.map(|c| dx[at.k.start + *c as usize]).sum()
-            }
+            _ => sum_within(&self.blocks[j - 2], &dx[at.k.clone()]),
         }
     }
 }
 
+impl InteriorPoint<Infinity> {
+    /// From here on the nearest point to a policy is looked for.
+    pub(in crate::solve) fn toward(&mut self, centre: &[f64]) {
+        let Infinity { pull, rows, .. } = &mut self.program;
+        pull.begin(rows, centre, &mut self.data.cost);
+    }
+}
+
+fn sum_within(cells: &[u32], of: &[f64]) -> f64 {
+    cells.iter().map(|cell| of[*cell as usize]).sum()
+}
+
 impl Program for Infinity {
-    fn cost(&self) -> &[f64] {
-        &self.cost
-    }
-
-    fn right(&self) -> &[f64] {
-        &self.right
-    }
-
-    fn bounded(&self) -> (Range<usize>, f64) {
-        if self.zeta < 1.0 {
-            (self.places().k, self.zeta)
-        } else {
-            (0..0, 1.0)
-        }
-    }
-
     fn curvature(&self, x: &[f64], out: &mut [f64]) -> bool {
         self.pull.curvature(x, out)
     }
@@ -367,8 +316,7 @@ impl Program for Infinity {
             back[n + s] += x[at.c.start + s];
         }
         for (b, cells) in self.blocks.iter().enumerate() {
-            let inside: f64 = cells.iter().map(|c| kept[*c as usize]).sum();
-            back[2 * n + b] = inside + x[at.b.start + b];
+            back[2 * n + b] = sum_within(cells, kept) + x[at.b.start + b];
         }
     }
 
@@ -404,7 +352,7 @@ impl Program for Infinity {
 
     fn factor(&mut self, theta: &[f64]) -> bool {
         let at = self.places();
-        let weights = &mut self.weights;
+        let weights = &mut self.elimination.weights;
         self.pull.weights(&theta[at.p.clone()], &mut weights.policy);
         for cell in 0..self.cap.len() {
             let (k, r) = (theta[at.k.start + cell], theta[at.r.start + cell]);
@@ -414,24 +362,19 @@ impl Program for Infinity {
             weights.w[cell] = k * (r * d);
             self.cap[cell] = r;
         }
-        for s in 0..self.column.len() {
+        for s in 0..self.rows.n_states() {
             weights.slack[s] = 1.0 / theta[at.w.start + s];
-            self.column[s] = 1.0 / theta[at.c.start + s];
+            weights.extra[s] = 1.0 / theta[at.c.start + s];
         }
-        weights.extra.copy_from_slice(&self.column);
         self.level = theta[at.h];
         for (slack, theta) in self.slack.iter_mut().zip(&theta[at.b.clone()]) {
             *slack = 1.0 / theta;
         }
         // a full column takes part in the dependence
-        let fullest = (0..self.column.len()).fold(0, |least, t| {
-            if self.column[t] < self.column[least] {
-                t
-            } else {
-                least
-            }
-        });
-        let Some(firm) = self.elimination.factor(&self.rows, weights, Some(fullest)) else {
+        let room = &weights.extra;
+        let fuller = |least: usize, t: usize| if room[t] < room[least] { t } else { least };
+        let fullest = (0..room.len()).fold(0, fuller);
+        let Some(firm) = self.elimination.factor(&self.rows, Some(fullest)) else {
             return false;
         };
         self.held = (fullest, firm);

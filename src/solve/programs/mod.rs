@@ -6,7 +6,14 @@ pub(super) mod frobenius;
 pub(super) mod frobenius_face;
 pub(super) mod infinity;
 
+use std::ops::Range;
+
 use super::methods::rows::Rows;
+
+/// The cells that have an upper bound of their own: none where $\zeta = 1$, as no probability exceeds one.
+fn capped(cells: Range<usize>, zeta: f64) -> Range<usize> {
+    if zeta < 1.0 { cells } else { 0..0 }
+}
 
 /// The objective $\tfrac12 \|\pi - c\|^2$ in the coordinates $\pi_s = \xi + m_s p_s$, once it is wanted.
 struct Pull {
@@ -31,10 +38,11 @@ impl Pull {
         }
     }
 
-    /// The linear part, into the costs of the policy. $c$ has an entry for each of the model's pairs and may lie
+    /// The linear part, into the costs, of which nothing else is left. $c$ has an entry for each of the model's pairs and may lie
     /// anywhere: the nearest point of a face to one far away is an extreme point of that face.
     fn begin(&mut self, rows: &Rows, centre: &[f64], cost: &mut [f64]) {
         self.active = true;
+        cost.fill(0.0);
         for ((cost, w), pair) in cost.iter_mut().zip(&self.weight).zip(&rows.pairs) {
             *cost = w.sqrt() * (rows.xi - centre[*pair]);
         }

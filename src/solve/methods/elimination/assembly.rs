@@ -1,7 +1,7 @@
 //! One row at a time: its policy is eliminated, and what that leaves is added to the columns' matrix.
 
 use super::squares::{add_squares, rests};
-use super::{Elimination, Rows, Weights};
+use super::{Elimination, Rows};
 use crate::linalg::clique_matrix::{CliqueMatrix, stack};
 use crate::linalg::parallel::dot;
 
@@ -25,7 +25,8 @@ pub(super) fn work_of_rows(rows: &Rows, matrix: &CliqueMatrix) -> f64 {
 
 impl Elimination {
     /// $L$, $C$ and $C 1$ of one state; false where they break down.
-    pub(super) fn eliminate_policy(&mut self, rows: &Rows, weights: &Weights, s: usize) -> bool {
+    pub(super) fn eliminate_policy(&mut self, rows: &Rows, s: usize) -> bool {
+        let weights = &self.weights;
         let reach = rows.reach(s);
         let width = reach.len();
         let own = rows.first[s]..rows.first[s + 1];
@@ -117,7 +118,8 @@ impl Elimination {
 
     /// Adds the row of one state to the columns' matrix: $C^\top C$, and with a sum to keep
     /// $D + C^\top C - g g^\top / h$.
-    pub(super) fn add_row(&mut self, rows: &Rows, weights: &Weights, s: usize) {
+    pub(super) fn add_row(&mut self, rows: &Rows, s: usize) {
+        let weights = &self.weights;
         let (n, reach) = (rows.n_states(), rows.reach(s));
         let cells = rows.offsets[s]..rows.offsets[s + 1];
         let width = reach.len();

@@ -1,6 +1,6 @@
 //! The columns' matrix as a sum of squares of rows, in which nothing cancels.
 
-use super::{Elimination, Weights};
+use super::Elimination;
 use crate::linalg::clique_matrix::{add_product, stack};
 use crate::solve::methods::rows::Rows;
 
@@ -10,7 +10,7 @@ const BY_PRODUCT: usize = 48;
 impl Elimination {
     /// Begins with $\sum_s D_s - D_s 1 1^\top D_s / 1^\top D_s 1$ of the wide rows. Off the diagonal every term is
     /// negative, so that their product adds up without cancelling; on it the differences are taken term by term.
-    pub(super) fn spread_wide(&mut self, rows: &Rows, weights: &Weights) {
+    pub(super) fn spread_wide(&mut self, rows: &Rows) {
         if !self.keeps_rows {
             return;
         }
@@ -20,7 +20,7 @@ impl Elimination {
                 continue;
             }
             let cells = rows.offsets[s]..rows.offsets[s + 1];
-            let d = &weights.d[cells.clone()];
+            let d = &self.weights.d[cells.clone()];
             let own: f64 = d.iter().sum();
             let columns = rows.columns[cells].iter().copied();
             for (t, rest) in columns.clone().zip(rests(d, own)) {

@@ -30,8 +30,7 @@ impl<P: Program> InteriorPoint<P> {
         mut alive: impl FnMut() -> bool,
     ) -> Option<usize> {
         let face = self.frozen.clone();
-        let before = (self.x.clone(), self.z.clone(), self.y.clone());
-        let (room, v) = (self.room.clone(), self.v.clone());
+        let before = self.iterate();
         for i in (0..held.len()).filter(|i| held[*i] && !face[*i]) {
             self.frozen[i] = true;
             self.put_on_bound(i);
@@ -54,7 +53,7 @@ impl<P: Program> InteriorPoint<P> {
             }
             add(&mut self.x, 1.0, &self.dx);
             add(&mut self.y, 1.0, &self.dy);
-            let moved = &self.dx[self.bounded.clone()];
+            let moved = &self.dx[self.data.bounded.clone()];
             add(&mut self.room, -1.0, moved);
             self.residuals();
             let exchanged = self.exchange(&face);
@@ -81,8 +80,7 @@ impl<P: Program> InteriorPoint<P> {
                 break;
             }
         }
-        (self.x, self.z, self.y) = before;
-        (self.room, self.v, self.frozen) = (room, v, face);
+        self.go_back(before);
         None
     }
 
@@ -98,13 +96,10 @@ impl<P: Program> InteriorPoint<P> {
 
     /// Holds what is beyond its bound, lets go what is pushed off it; says how many there were.
     fn exchange(&mut self, face: &[bool]) -> usize {
-        let (range, cap) = self.program.bounded();
         let mut count = 0;
         for i in (0..self.x.len()).filter(|i| !face[*i]) {
-            let j = range.contains(&i).then(|| i - range.start);
-            let full = j.is_some_and(|j| self.room[j] < self.x[i]);
-            let (place, force) = if full {
-                (cap - self.x[i], -self.dual_residual[i])
+            let (place, force) = if self.side(i).1 {
+                (self.data.cap - self.x[i], -self.dual_residual[i])
             } else {
                 (self.x[i], self.dual_residual[i])
             };
@@ -126,12 +121,10 @@ impl<P: Program> InteriorPoint<P> {
 
     /// Moves a variable to the bound it lies next to, but not quite: it is divided by.
     fn put_on_bound(&mut self, i: usize) {
-        let (range, cap) = self.program.bounded();
-        let (at, away) = (f64::MIN_POSITIVE, cap);
-        let j = range.contains(&i).then(|| i - range.start);
-        let full = j.is_some_and(|j| self.room[j] < self.x[i]);
+        let (at, away) = (f64::MIN_POSITIVE, self.data.cap);
+        let (room, full) = self.side(i);
         self.x[i] = if full { away } else { at };
-        if let Some(j) = j {
+        if let Some(j) = room {
             self.room[j] = if full { at } else { away };
         }
     }
