@@ -13,6 +13,7 @@ use faer::sparse::linalg::amd;
 
 use super::gth::normalise;
 use super::wide::{self, FAINT, Number, Wide};
+use crate::linalg::groups::transposed;
 
 /// Unnormalised weights beyond this are scaled down on the way.
 const LARGE: f64 = 1e200;
@@ -42,24 +43,8 @@ impl Rows {
     }
 
     fn transpose(&self) -> Rows {
-        let n = self.n();
-        let mut offsets = vec![0usize; n + 1];
-        for &j in &self.indices {
-            offsets[j as usize + 1] += 1;
-        }
-        for j in 0..n {
-            offsets[j + 1] += offsets[j];
-        }
-        let mut next = offsets.clone();
-        let mut indices = vec![0u32; self.nnz()];
-        let mut values = vec![0.0; self.nnz()];
-        for i in 0..n {
-            for (j, v) in self.row(i) {
-                indices[next[j]] = i as u32;
-                values[next[j]] = v;
-                next[j] += 1;
-            }
-        }
+        let stored = (&self.offsets[..], &self.indices[..], &self.values[..]);
+        let (offsets, indices, values) = transposed(self.n(), stored);
         Rows {
             offsets,
             indices,

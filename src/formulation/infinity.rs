@@ -54,10 +54,10 @@ pub struct DualPoint {
 }
 
 /// $M(\pi)$ on the slots, uniform shares included.
-pub fn full_mass(mdp: &Mdp, support: &Support, policy: &[f64], mass: &mut [f64]) {
+pub fn full_mass(mdp: &Mdp, support: &Support, policy: &[f64]) -> Vec<f64> {
     let n = mdp.n_states();
-    let mut spread = vec![0.0; n];
-    support.assemble(mdp, policy, mass, &mut spread);
+    let (mut mass, mut spread) = (vec![0.0; support.len()], vec![0.0; n]);
+    support.assemble(mdp, policy, &mut mass, &mut spread);
     if mdp.kernel().has_spread() {
         for (s, share) in spread.iter().enumerate() {
             for m in &mut mass[support.row(s)] {
@@ -65,6 +65,7 @@ pub fn full_mass(mdp: &Mdp, support: &Support, policy: &[f64], mass: &mut [f64])
             }
         }
     }
+    mass
 }
 
 /// Makes `kept` (one number per slot) feasible for the policy whose mass per slot is `mass`:

@@ -20,16 +20,21 @@ pub struct Support {
 impl Support {
     /// Builds the pattern in $O(\text{nnz} \log \text{row})$.
     pub fn new(mdp: &Mdp) -> Self {
-        Support::build(mdp, false)
+        Support::build(mdp, false, false)
+    }
+
+    /// The pattern in which every state has a slot of its own, too.
+    pub(crate) fn with_itself(mdp: &Mdp) -> Self {
+        Support::build(mdp, false, true)
     }
 
     /// The pattern in which a state with a uniform row has a slot in every column, so that
     /// all of $M(\pi)$ lies on slots.
     pub fn filled(mdp: &Mdp) -> Self {
-        Support::build(mdp, true)
+        Support::build(mdp, true, false)
     }
 
-    fn build(mdp: &Mdp, filled: bool) -> Self {
+    fn build(mdp: &Mdp, filled: bool, itself: bool) -> Self {
         let kernel = mdp.kernel();
         let n = mdp.n_states();
         let (mut offsets, mut columns) = (vec![0], Vec::new());
@@ -42,6 +47,7 @@ impl Support {
             if filled && pairs.clone().any(|pair| kernel.spread_of(pair) > 0.0) {
                 union.extend(0..n as u32);
             } else {
+                union.extend(itself.then_some(s as u32));
                 union.extend_from_slice(&kernel.indices()[entries.clone()]);
                 union.sort_unstable();
                 union.dedup();

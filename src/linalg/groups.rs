@@ -1,5 +1,25 @@
 //! Places of a list grouped by what stands there: the columns of a matrix that is stored by rows.
 
+/// The row that each entry of a matrix belongs to, whose rows begin at `offsets` (one more entry than rows).
+pub(crate) fn owners(offsets: &[usize]) -> Vec<u32> {
+    let rows = (0u32..).zip(offsets.windows(2));
+    let repeated = rows.flat_map(|(s, w)| std::iter::repeat_n(s, w[1] - w[0]));
+    repeated.collect()
+}
+
+/// Offsets, indices and values of the transpose of a matrix with so many columns that is stored by rows.
+pub(crate) fn transposed(
+    columns: usize,
+    (offsets, indices, values): (&[usize], &[u32], &[f64]),
+) -> (Vec<usize>, Vec<u32>, Vec<f64>) {
+    let Groups { starts, places } = Groups::new(columns, indices);
+    let rows = owners(offsets);
+    let of = |place: &u32| *place as usize;
+    let values = places.iter().map(|k| values[of(k)]).collect();
+    let indices = places.iter().map(|k| rows[of(k)]).collect();
+    (starts, indices, values)
+}
+
 /// The places `k` of a list of numbers below `n` at which number `t` stands, ascending, for every `t`.
 #[derive(Debug, Clone)]
 pub(crate) struct Groups {

@@ -1,5 +1,6 @@
 //! Sparse stochastic rows, some of them partly uniform.
 
+use crate::linalg::groups::transposed;
 use crate::linalg::parallel::share;
 
 /// Rows handed to one parallel task. Fixed, so that results never depend on thread count.
@@ -208,24 +209,8 @@ impl Kernel {
     /// left out (add $\frac1n \sum_i w_i\,\text{spread}_i$ to every entry of a product).
     #[must_use]
     pub fn transpose(&self) -> Kernel {
-        let mut offsets = vec![0usize; self.columns + 1];
-        for &j in &self.indices {
-            offsets[j as usize + 1] += 1;
-        }
-        for j in 0..self.columns {
-            offsets[j + 1] += offsets[j];
-        }
-        let mut next = offsets.clone();
-        let mut indices = vec![0u32; self.nnz()];
-        let mut values = vec![0.0; self.nnz()];
-        for i in 0..self.n_rows() {
-            for (j, p) in self.row(i).entries() {
-                let slot = next[j];
-                next[j] += 1;
-                indices[slot] = i as u32;
-                values[slot] = p;
-            }
-        }
+        let stored = (&self.offsets[..], &self.indices[..], &self.values[..]);
+        let (offsets, indices, values) = transposed(self.columns, stored);
         Kernel {
             columns: self.n_rows(),
             offsets,

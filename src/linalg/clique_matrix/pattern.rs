@@ -2,20 +2,13 @@
 
 use faer::sparse::SymbolicSparseColMat;
 
-use crate::linalg::groups::Groups;
-
-/// The clique that each place in the list of all members belongs to.
-fn clique_of(offsets: &[usize]) -> Vec<u32> {
-    let cliques = (0u32..).zip(offsets.windows(2));
-    let repeated = cliques.flat_map(|(s, w)| std::iter::repeat_n(s, w[1] - w[0]));
-    repeated.collect()
-}
+use crate::linalg::groups::{Groups, owners};
 
 /// The most unknowns at one distance from a first one, unknowns being next to each other where they share a clique. Grids
 /// and chains are narrow; where everything is a few steps from everything else, no order of elimination helps, and
 /// looking for one takes long. Those in very many cliques are passed over: eliminated last they do no harm.
 pub(super) fn widest_level(n: usize, members: &[u32], offsets: &[usize]) -> usize {
-    let (containing, clique) = (Groups::new(n, members), clique_of(offsets));
+    let (containing, clique) = (Groups::new(n, members), owners(offsets));
     let many = 10.0 * (n as f64).sqrt();
     let in_many = |t: usize| containing.of(t).len() as f64 > many;
     let mut seen: Vec<bool> = (0..n).map(in_many).collect();
@@ -55,7 +48,7 @@ pub(super) fn pattern(
     offsets: &[usize],
     place_offsets: &[usize],
 ) -> (SymbolicSparseColMat<u32>, Vec<u32>) {
-    let (containing, clique) = (Groups::new(n, members), clique_of(offsets));
+    let (containing, clique) = (Groups::new(n, members), owners(offsets));
     let mut places = vec![0u32; place_offsets[place_offsets.len() - 1]];
     let mut columns: Vec<u32> = vec![0];
     let mut rows: Vec<u32> = Vec::new();

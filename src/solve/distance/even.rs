@@ -68,20 +68,6 @@ pub(super) fn nearest_by(
     Some(policy)
 }
 
-/// The same where the best policy at hand is at distance zero already. All multipliers vanish there and tell nothing of the optimal
-/// face, so that the way of other optima does not lead to the nearest one.
-pub(super) fn if_at_zero(
-    mdp: &Mdp,
-    (xi, zeta): (f64, f64),
-    centre: &[f64],
-    driver: &mut Driver<'_>,
-) -> Option<Vec<f64>> {
-    let at_zero = driver.best().objective <= driver.wanted(0.0);
-    at_zero
-        .then(|| nearest(mdp, (xi, zeta), centre, driver))
-        .flatten()
-}
-
 /// Whether some column is too little filled by all policies, or too much: $\sum_s \max_{p \in \Delta_\xi} (p P_s)_t < 1$, or the sum of
 /// the least is above one. Uniform shares count as if each state gave its largest to the first, and none to the second.
 fn has_uneven_column(mdp: &Mdp, xi: f64) -> bool {

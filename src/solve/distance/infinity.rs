@@ -30,7 +30,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
     };
     if !task.is_conic() {
         let lacks_nothing = |policy: &[f64], driver: &mut Driver<'_>, name| {
-            let mass = mass_of(mdp, &support, policy);
+            let mass = full_mass(mdp, &support, policy);
             let mut kept = mass.clone();
             repair(&support, &[], problem.zeta, &mass, &mut kept);
             2.0 * shortfall(&support, &kept) <= driver.wanted(0.0) && {
@@ -96,7 +96,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         large::infinity::solve(mdp, problem, &support, task.warm, driver);
     }
     let value = |policy: &[f64]| {
-        let kept = mass_of(mdp, &support, policy);
+        let kept = full_mass(mdp, &support, policy);
         judge(&blocks, policy.to_vec(), kept, &DualPoint::default())
             .0
             .objective
@@ -147,11 +147,7 @@ fn check_size(mdp: &Mdp) -> Result<()> {
     let n = mdp.n_states();
     let kernel = mdp.kernel();
     let filled = (0..n).filter(|s| mdp.pairs(*s).any(|pair| kernel.spread_of(pair) > 0.0));
-    let rows = if kernel.has_spread() {
-        filled.count()
-    } else {
-        0
-    };
+    let rows = filled.count();
     if rows.saturating_mul(n) > MOST_FILLED {
         return Err(Error::Unsupported(format!(
             "infinity on {n} states of which {rows} have partly uniform rows (pairs never tried) would take {} numbers, \
@@ -174,7 +170,7 @@ fn certified(
     dual: &DualPoint,
 ) -> (Candidate, Option<Block>) {
     let policy = simplex::feasible(mdp, problem.xi, policy);
-    let mass = mass_of(mdp, support, &policy);
+    let mass = full_mass(mdp, support, &policy);
     repair(support, blocks, problem.zeta, &mass, &mut kept);
     let (value, block) = objective(support, problem.zeta, &kept);
     let proven = if dual.rows.is_empty() {
@@ -193,12 +189,6 @@ fn certified(
         dual: [&dual.rows[..], &dual.columns].concat(),
     };
     (candidate, block)
-}
-
-fn mass_of(mdp: &Mdp, support: &Support, policy: &[f64]) -> Vec<f64> {
-    let mut mass = vec![0.0; support.len()];
-    full_mass(mdp, support, policy, &mut mass);
-    mass
 }
 
 fn dual_point(point: &InteriorPoint<Infinity>, blocks: &[Block]) -> DualPoint {

@@ -70,8 +70,13 @@ impl Task<'_> {
         if replace(driver, nearest, objective) {
             return true;
         }
+        // at distance zero all multipliers vanish and tell nothing of the optimal face, so that the way of other optima does not lead
+        // to the nearest one
+        if driver.best().objective > driver.wanted(0.0) {
+            return false;
+        }
         let limits = (self.problem.xi, zeta);
-        even::if_at_zero(self.mdp, limits, self.centre, driver).is_some_and(|policy| {
+        even::nearest(self.mdp, limits, self.centre, driver).is_some_and(|policy| {
             let objective = value(&policy);
             replace(driver, policy, objective)
         })

@@ -10,9 +10,9 @@ use crate::formulation::Problem;
 use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
 use crate::formulation::support::Support;
 use crate::model::Mdp;
-use crate::solve::distance;
-use crate::solve::driver::{Candidate, Driver, Kind, Method, Step};
+use crate::solve::driver::{Candidate, Driver, Method, Step};
 use crate::solve::value::completion::objective;
+use crate::solve::{distance, kind};
 
 /// Steps between two certificates: a round.
 const STEPS: usize = 50;
@@ -72,11 +72,7 @@ impl<'a> EqualShares<'a> {
             bound: 0.0,
             dual: vec![0.0; n],
         };
-        let kind = Kind {
-            maximises: false,
-            dual_follows_policy: false,
-        };
-        let columns = driver.helping(kind, gaps, first, |inner| {
+        let columns = driver.helping(kind(problem), gaps, first, |inner| {
             let centre = inner.best().policy.clone();
             distance::column_sum::find(mdp, problem, &centre, None, inner);
             inner.best().clone()
@@ -109,7 +105,7 @@ impl<'a> EqualShares<'a> {
     /// The value of the policy at hand, dropping what is dropped.
     fn value(&mut self) -> f64 {
         let (support, zeta) = (self.support, self.problem.zeta);
-        full_mass(self.mdp, support, &self.balance.policy.now, &mut self.mass);
+        self.mass = full_mass(self.mdp, support, &self.balance.policy.now);
         let mut kept = self.mass.clone();
         for (k, w) in kept.iter_mut().zip(self.balance.dropped()) {
             *k -= w;

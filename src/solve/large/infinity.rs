@@ -40,8 +40,7 @@ impl Infinity<'_> {
     /// The iteration from a policy, of which as much is kept as can be, and `[rows, columns]` prices.
     fn begin(&self, policy: &[f64], dual: &[f64]) -> Iteration {
         let (support, n) = (self.support, self.mdp.n_states());
-        let mut mass = vec![0.0; support.len()];
-        full_mass(self.mdp, support, policy, &mut mass);
+        let mass = full_mass(self.mdp, support, policy);
         let mut kept = mass.clone();
         repair(support, &self.blocks, self.problem.zeta, &mass, &mut kept);
         let (columns, caps, first_block) = self.places();
@@ -163,8 +162,7 @@ impl Judged for Infinity<'_> {
         let (columns, caps, first_block) = self.places();
         let (policy, kept) = iteration.primal.point.split_at(mdp.n_pairs());
         let (policy, mut kept) = (policy.to_vec(), kept.to_vec());
-        let mut mass = vec![0.0; support.len()];
-        full_mass(mdp, support, &policy, &mut mass);
+        let mass = full_mass(mdp, support, &policy);
         repair(support, &self.blocks, problem.zeta, &mass, &mut kept);
         let (value, block) = objective(support, problem.zeta, &kept);
         let y = &iteration.dual.point;

@@ -87,29 +87,23 @@ pub(super) struct Certifier<'a> {
 }
 
 impl<'a> Certifier<'a> {
-    /// Of a utility that is to be maximised on a part of a model, whose policies nobody asks for.
+    /// Of a utility that is to be maximised on a part of a model, and reported with this sign; with policies of the `whole` model where
+    /// these are asked for.
     pub(super) fn new(
         part: &'a Occupancies,
         utility: &'a dyn Conjugate,
         limits: &'a [Limit],
+        whole: Option<&'a Mdp>,
+        sign: f64,
     ) -> Self {
         Certifier {
-            whole: None,
+            whole,
             part,
             utility,
             limits,
-            sign: 1.0,
+            sign,
             kept: None,
             prices: vec![0.0; limits.len()],
-        }
-    }
-
-    /// With policies of the whole model, and an objective that is reported as a minimum where `maximises` is false.
-    pub(super) fn reporting(self, whole: &'a Mdp, maximises: bool) -> Self {
-        Certifier {
-            whole: Some(whole),
-            sign: if maximises { 1.0 } else { -1.0 },
-            ..self
         }
     }
 

@@ -1,6 +1,7 @@
 //! For each state the clique of itself and its successors under any action: the pattern of all matrices $A K A^\top$ with $A$ the
 //! flow constraints and $K$ one block per state.
 
+use crate::formulation::support::Support;
 use crate::linalg::clique_matrix::{CliqueMatrix, ROUND_COST};
 use crate::model::Mdp;
 
@@ -15,29 +16,21 @@ pub(super) struct Cliques {
 
 impl Cliques {
     pub(super) fn new(mdp: &Mdp) -> Self {
-        let kernel = mdp.kernel();
-        let n = mdp.n_states();
-        let (mut members, mut offsets) = (Vec::new(), vec![0usize]);
-        let mut entry_places = vec![0u32; kernel.nnz()];
-        let mut own_places = vec![0u32; n];
-        let mut clique: Vec<u32> = Vec::new();
-        let mut largest = 0;
-        for s in 0..n {
-            let pairs = mdp.pairs(s);
-            let entries = kernel.offsets()[pairs.start]..kernel.offsets()[pairs.end];
-            clique.clear();
-            clique.push(s as u32);
-            clique.extend_from_slice(&kernel.indices()[entries.clone()]);
-            clique.sort_unstable();
-            clique.dedup();
-            let place = |t: u32| clique.partition_point(|x| *x < t) as u32;
-            own_places[s] = place(s as u32);
-            for e in entries {
-                entry_places[e] = place(kernel.indices()[e]);
-            }
+        let Support {
+            offsets,
+            columns: members,
+            slots: mut entry_places,
+        } = Support::with_itself(mdp);
+        let (mut own_places, mut largest) = (Vec::new(), 0);
+        for (s, w) in offsets.windows(2).enumerate() {
+            let clique = &members[w[0]..w[1]];
+            own_places.push(clique.partition_point(|t| *t < s as u32) as u32);
             largest = largest.max(clique.len());
-            members.extend_from_slice(&clique);
-            offsets.push(members.len());
+            let (first, end) = (mdp.pairs(s).start, mdp.pairs(s).end);
+            let entries = mdp.kernel().offsets()[first]..mdp.kernel().offsets()[end];
+            for place in &mut entry_places[entries] {
+                *place -= w[0] as u32;
+            }
         }
         Cliques {
             entry_places,

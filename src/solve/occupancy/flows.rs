@@ -11,7 +11,6 @@
 
 use super::certifier::{Certifier, Dual, Visited};
 use crate::formulation::occupancy::Occupancies;
-use crate::formulation::simplex;
 use crate::linalg::parallel;
 use crate::model::Kernel;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
@@ -145,27 +144,21 @@ impl<'a> Flows<'a> {
     /// What is at hand as a candidate.
     fn certified(&mut self) -> Candidate {
         let (part, w) = (self.program.part, &self.iteration.primal.point);
-        let mdp = part.mdp();
-        let mut policy = w.clone();
-        let mut d = vec![0.0; mdp.n_states()];
-        for s in 0..d.len() {
-            d[s] = w[mdp.pairs(s)].iter().sum();
-            policy[mdp.pairs(s)].iter_mut().for_each(|p| *p /= d[s]);
-        }
-        let policy = simplex::feasible(mdp, part.xi(), policy);
         let mut r = vec![0.0; w.len()];
         self.program
             .primal_gradient(&self.iteration.dual.point, &mut r);
         let least = r.iter().copied().fold(f64::INFINITY, f64::min);
         r.iter_mut().for_each(|r| *r -= least);
-        let v = self.iteration.dual.point[..d.len()].iter().map(|v| -v);
+        let v = self.iteration.dual.point[..part.mdp().n_states()]
+            .iter()
+            .map(|v| -v);
         let dual = Dual {
             r,
             v: v.collect(),
             prices: Vec::new(),
             price_scale: 1.0,
         };
-        let visited = Visited::by_policy(part, &[], policy, &d);
+        let visited = Visited::by_occupancy(part, &[], w);
         self.certifier.certify(visited, dual)
     }
 }

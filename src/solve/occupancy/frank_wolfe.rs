@@ -17,10 +17,10 @@ use super::limits::{not_met, part, reports};
 use super::linear::{Linear, within_limits};
 use super::{Report, partial};
 use crate::error::{Error, Result};
-use crate::formulation::Problem;
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::utility::Utility;
 use crate::formulation::visits::{Limit, Visits};
+use crate::formulation::{Problem, parameter};
 use crate::linalg::parallel::dot;
 use crate::model::{Mdp, Policy};
 use crate::solve::Status;
@@ -350,11 +350,7 @@ fn not_concave(found: String) -> Error {
 }
 
 fn wrong(value: String, problem: String) -> Error {
-    Error::Parameter {
-        name: "utility".into(),
-        value,
-        problem,
-    }
+    parameter("utility", value, problem)
 }
 
 fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {

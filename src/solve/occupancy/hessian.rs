@@ -61,9 +61,6 @@ impl Hessian {
     /// Analyses the pattern; nothing if the factor would be too large.
     pub(super) fn new(mdp: &Mdp) -> Option<Self> {
         let n = mdp.n_states();
-        if n == 0 {
-            return None;
-        }
         let cliques = Cliques::new(mdp);
         let matrix = cliques.matrix(MOST_DENSE)?;
         let largest = cliques.largest;

@@ -5,7 +5,7 @@ use super::linear::within_limits;
 use crate::error::{Error, Result};
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::visits::{Limit, Visits};
-use crate::formulation::{Formulation, Problem};
+use crate::formulation::{Formulation, Problem, parameter};
 use crate::model::Mdp;
 use crate::solve::LimitReport;
 use crate::solve::driver::Driver;
@@ -57,27 +57,24 @@ fn nothing_left(formulation: Formulation, visits: &Visits) -> Error {
             "leave nothing to visit: every policy uses a forbidden pair again and again; raise a budget, or lower xi",
         )
     };
-    Error::Parameter {
-        name: name.into(),
-        value: "given".into(),
-        problem: problem.into(),
-    }
+    parameter(name, "given", problem)
 }
 
 /// The error of a budget that cannot be met, alone or together with the limits before it.
 fn beyond(j: usize, budget: f64, least: f64, together: bool) -> Error {
     let attained = format!("the least attainable value is {least:.9}");
-    Error::Parameter {
-        name: format!("limit {}", j + 1),
-        value: format!("budget {budget}"),
-        problem: if together {
-            format!(
-                "cannot be met together with the limits before it: {attained}; raise that budget, or one of theirs"
-            )
-        } else {
-            format!("cannot be met: {attained}; raise the budget to that, or lower xi")
-        },
-    }
+    let problem = if together {
+        format!(
+            "cannot be met together with the limits before it: {attained}; raise that budget, or one of theirs"
+        )
+    } else {
+        format!("cannot be met: {attained}; raise the budget to that, or lower xi")
+    };
+    parameter(
+        &format!("limit {}", j + 1),
+        format!("budget {budget}"),
+        problem,
+    )
 }
 
 /// Why no policy within the limits was found: one cannot be met, or the time did not do.

@@ -151,7 +151,7 @@ pub(super) fn within_limits(
         dual_follows_policy: true,
     };
     driver.helping(kind, (gap, 0.0), nothing, |inner| {
-        let mut interior = Interior::new(Certifier::new(part, &reward, limits));
+        let mut interior = Interior::new(Certifier::new(part, &reward, limits, None, 1.0));
         interior.run(inner);
         let kept = interior.certifier.kept;
         Best {

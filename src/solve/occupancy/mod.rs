@@ -85,7 +85,11 @@ pub(super) fn solve(
         bound: entropy::log_sum_exp(bounds.iter().copied()),
         dual,
     };
-    driver.offer(whole, solver_name(options));
+    let name = match options.solver {
+        SolverChoice::Conic => "conic",
+        SolverChoice::Auto => "newton",
+    };
+    driver.offer(whole, name);
     let covered = parts.iter().map(|part| part.states.len()).sum();
     Ok(partial(mdp, parts.len(), covered))
 }
@@ -99,7 +103,6 @@ fn solve_component(
     start: Option<&[f64]>,
     driver: &mut Driver<'_>,
 ) -> Result<()> {
-    let name = solver_name(options);
     if options.solver == SolverChoice::Conic {
         let (omega, v) = reference::entropy(mdp, problem, target, driver)?;
         let policy = Policy::cleaned(mdp, omega).probabilities().to_vec();
@@ -110,7 +113,7 @@ fn solve_component(
             policy: policy.probabilities().to_vec(),
             dual: v,
         };
-        driver.offer(candidate, name);
+        driver.offer(candidate, "conic");
         return Ok(());
     }
     Potentials::new(mdp, problem, target, start, driver).run(driver);
@@ -121,13 +124,6 @@ fn solve_component(
         visits::solve(mdp, problem, &Visits::default(), options, driver).ok();
     }
     Ok(())
-}
-
-fn solver_name(options: &Options) -> &'static str {
-    match options.solver {
-        SolverChoice::Conic => "conic",
-        SolverChoice::Auto => "newton",
-    }
 }
 
 /// Solves Dual or State Entropy on a part of the model, under the clock and to the gaps of the whole.

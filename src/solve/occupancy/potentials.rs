@@ -90,11 +90,7 @@ impl<'a> Potentials<'a> {
                 newton.evaluate();
                 // V = 0 is worth ln S at tau = 0; a start above that has been overtaken by what
                 // was learnt since, and Newton's method takes long to come back from there
-                let whole = if target.log_weights.is_empty() {
-                    (n as f64).ln()
-                } else {
-                    entropy::log_sum_exp(target.log_weights.iter().copied())
-                };
+                let whole = entropy::log_sum_exp((0..n).map(|s| target.log_weight(s)));
                 newton.value < whole + newton.tau * (mdp.max_actions() as f64).ln()
             });
         if !warm {

@@ -6,14 +6,14 @@ use super::flows::Flows;
 use super::interior::Interior;
 use super::limits::{not_met, part, reports, unmet};
 use super::{Report, partial};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::formulation::entropy::Target;
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::utility::{
     Average, Conjugate, Coverage, Entropies, Form, ModelError, errors,
 };
 use crate::formulation::visits::Visits;
-use crate::formulation::{Formulation, Problem};
+use crate::formulation::{Formulation, Problem, parameter};
 use crate::model::{Mdp, Policy};
 use crate::solve::driver::{Candidate, Driver};
 use crate::solve::{Options, SolverChoice, reference};
@@ -45,8 +45,8 @@ pub(in crate::solve) fn solve(
     };
     let mut notes = partial(mdp, part.components(), part.states().len());
     notes.extend(missed);
-    let certifier = Certifier::new(&part, utility.as_ref(), &limits);
-    let mut certifier = certifier.reporting(mdp, formulation.maximises());
+    let sign = if formulation.maximises() { 1.0 } else { -1.0 };
+    let mut certifier = Certifier::new(&part, utility.as_ref(), &limits, Some(mdp), sign);
     if trivial && limits.is_empty() {
         let even = Policy::uniform(part.mdp());
         let candidate = Candidate {
@@ -186,11 +186,8 @@ fn missed(
              the process start over (parameter 'restart')"
         )));
     }
-    Err(Error::Parameter {
-        name: "formulation".into(),
-        value: "model-error".into(),
-        problem: format!(
-            "{which} the model error is infinite; let the process start over now and then (parameter 'restart'), or leave out such pairs"
-        ),
-    })
+    let infinite = format!(
+        "{which} the model error is infinite; let the process start over now and then (parameter 'restart'), or leave out such pairs"
+    );
+    Err(parameter("formulation", "model-error", infinite))
 }

@@ -56,12 +56,10 @@ impl Equations {
             (column.v, column.along) = normal.solve(&column.given, &column.flow, driver);
         }
         let at = &interior.at;
-        let mut residual = interior.priced();
+        let (mut residual, z) = (interior.priced(), interior.without_floor(&at.z));
         for (s, range) in interior.of_states().enumerate() {
-            let sum: f64 = at.z[range.clone()].iter().sum();
             for i in range {
-                let z = at.z[i] - interior.xi() * sum;
-                residual[i] = at.state_r[s] + at.r[i] - residual[i] - at.lambda + z;
+                residual[i] = at.state_r[s] + at.r[i] - residual[i] - at.lambda + z[i];
             }
         }
         Some(Equations {
@@ -79,7 +77,7 @@ impl Equations {
         aims: &Products,
         driver: &mut Driver<'_>,
     ) -> Point {
-        let (at, linear, xi) = (&interior.at, &interior.linear, interior.xi());
+        let (at, linear) = (&interior.at, &interior.linear);
         let [aims_x, aims_s, aims_u] = aims;
         // what z and the multipliers of u change by apart from x and u themselves
         let free_z = |i: usize| {
@@ -93,11 +91,10 @@ impl Equations {
         let from_u: Vec<f64> = aims_u.iter().zip(&at.u).map(|(a, u)| a / u).collect();
         // G: what the stationarity of each pair lacks, with links and products eliminated
         let mut right = self.residual.clone();
+        add(&mut right, 1.0, &interior.without_floor(&from_x));
         for (s, range) in interior.of_states().enumerate() {
-            let sum: f64 = from_x[range.clone()].iter().sum();
             let state = linear.state[s] - at.state_r[s];
             for i in range {
-                right[i] += from_x[i] - xi * sum;
                 right[i] += match from_u.get(i) {
                     Some(from_u) => *from_u,
                     None => state + linear.pair[i] - at.r[i],
@@ -147,14 +144,13 @@ impl Equations {
             step.u.clone_from(&step.omega);
             add(&mut step.omega, step.t, floor);
         }
-        step.x.clone_from(&step.omega);
+        step.x = interior.without_floor(&step.omega);
         for (s, range) in interior.of_states().enumerate() {
-            let d: f64 = step.omega[range.clone()].iter().sum();
             if step.u.is_empty() {
+                let d: f64 = step.omega[range.clone()].iter().sum();
                 step.state_r[s] = linear.state[s] - at.state_r[s] - linear.state_slope[s] * d;
             }
             for i in range {
-                step.x[i] -= xi * d;
                 step.z[i] = from_x[i] - at.z[i] / at.x[i] * step.x[i];
                 step.r[i] = match step.u.get(i) {
                     Some(u) => from_u[i] - at.r[i] / at.u[i] * u,
@@ -196,15 +192,9 @@ fn border(interior: &Interior<'_>, weight: &[f64]) -> Vec<Column> {
     }
     if let Some((floor, _)) = &interior.floor {
         // N diag(w) N b
-        let mut weighted = floor.clone();
-        for range in interior.of_states() {
-            let row = &mut weighted[range.clone()];
-            take_floor(row, interior.xi());
-            row.iter_mut()
-                .zip(&weight[range])
-                .for_each(|(x, w)| *x *= w);
-            take_floor(row, interior.xi());
-        }
+        let mut weighted = interior.without_floor(floor);
+        weighted.iter_mut().zip(weight).for_each(|(x, w)| *x *= w);
+        let weighted = interior.without_floor(&weighted);
         let mut flow = vec![0.0; states];
         interior.normal.rows(floor, &mut flow);
         push(weighted, flow);
@@ -239,10 +229,4 @@ fn matrix(interior: &Interior<'_>, columns: &[Column]) -> Vec<f64> {
         }
     }
     matrix
-}
-
-/// $N = N^\top$ of one state: takes off $\xi$ times the sum.
-fn take_floor(row: &mut [f64], xi: f64) {
-    let sum: f64 = row.iter().sum();
-    row.iter_mut().for_each(|x| *x -= xi * sum);
 }

@@ -264,6 +264,16 @@ impl<'a> Interior<'a> {
         out
     }
 
+    /// $N v = N^\top v$: takes off $\xi$ times each state's sum.
+    fn without_floor(&self, v: &[f64]) -> Vec<f64> {
+        let mut out = v.to_vec();
+        for pairs in self.of_states() {
+            let sum: f64 = v[pairs.clone()].iter().sum();
+            out[pairs].iter_mut().for_each(|x| *x -= self.xi() * sum);
+        }
+        out
+    }
+
     /// The occupancy at hand.
     fn occupancy(&self) -> Vec<f64> {
         self.at.omega.iter().map(|x| x / self.units).collect()
@@ -286,12 +296,10 @@ impl<'a> Interior<'a> {
         } else {
             // rewards follow from the other multipliers, so that no equation is left to be met
             let mut r = self.priced();
-            for pairs in self.of_states() {
-                let sum: f64 = at.z[pairs.clone()].iter().sum();
-                for pair in pairs {
-                    r[pair] = r[pair] + at.lambda - (at.z[pair] - self.xi() * sum);
-                }
-            }
+            let z = self.without_floor(&at.z);
+            r.iter_mut()
+                .zip(z)
+                .for_each(|(r, z)| *r = *r + at.lambda - z);
             r
         };
         r.iter_mut().for_each(|x| *x = (*x * scale).max(0.0));
