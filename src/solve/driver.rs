@@ -231,6 +231,18 @@ impl<'a> Driver<'a> {
         self.solver
     }
 
+    /// Solves with so many steps more at most; that these are used up stops nothing else.
+    pub(super) fn within_steps<T>(&mut self, most: usize, solve: impl FnOnce(&mut Self) -> T) -> T {
+        let limit = self.max_iterations;
+        self.max_iterations = limit.min(self.iterations.saturating_add(most));
+        let found = solve(self);
+        self.max_iterations = limit;
+        if self.stopped == Some(Status::IterationLimit) && self.iterations < limit {
+            self.stopped = None;
+        }
+        found
+    }
+
     /// Solves a helping problem under the same clock and observer, who goes on seeing the best of the
     /// problem at hand. What was said to the one is said to the other.
     pub(super) fn helping<T>(
@@ -260,6 +272,42 @@ impl<'a> Driver<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Ends never.
+    struct Endless;
+
+    impl Method for Endless {
+        fn name(&self) -> &'static str {
+            "endless"
+        }
+
+        fn step(&mut self, _: &mut Driver<'_>) -> Step {
+            Step::Going
+        }
+    }
+
+    /// A part that has used up its steps leaves the rest to others; one that has used up all there are does not.
+    #[test]
+    fn a_part_may_run_out_of_steps() {
+        let kind = Kind {
+            maximises: false,
+            dual_follows_policy: false,
+        };
+        let options = Options {
+            max_iterations: 25,
+            ..Options::default()
+        };
+        let mut nobody = ();
+        let mut driver = Driver::new(kind, &options, candidate(9.0, 0.0), &mut nobody);
+        for (steps, status) in [
+            (10, Status::Stalled),
+            (20, Status::Stalled),
+            (25, Status::IterationLimit),
+        ] {
+            driver.within_steps(10, |driver| driver.run(&mut Endless));
+            assert_eq!((driver.iterations, driver.status()), (steps, status));
+        }
+    }
 
     fn candidate(objective: f64, bound: f64) -> Candidate {
         Candidate {

@@ -224,3 +224,57 @@ fn state_entropy_of_an_elevator() {
     assert_eq!(found.certificate.status, Status::Optimal);
     assert!(found.notes.is_empty(), "{:?}", found.notes);
 }
+
+/// A random graph beyond the sizes of the interior-point method, with one to seven actions per state and one to three successors each. Column
+/// Sum, which helps Infinity, is hard there; Infinity is not.
+fn uneven_graph() -> Mdp {
+    let states = 4_000;
+    // the mixing function of splitmix64
+    let random = |k: usize| {
+        let mut x = (k as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (x ^ (x >> 31)) as usize
+    };
+    Mdp::from_fn(states, 7, |s, a, next| {
+        let first = 4 * (7 * s + a);
+        let count = 1 + random(first) % 3;
+        let mut successors: Vec<usize> = (1..=count).map(|k| random(first + k) % states).collect();
+        successors.sort_unstable();
+        successors.dedup();
+        let share = 1.0 / successors.len() as f64;
+        next.extend(successors.into_iter().map(|t| (t, share)));
+        a <= random(s) % 7
+    })
+    .unwrap()
+}
+
+/// Help takes no more steps than what it helps.
+#[test]
+fn infinity_does_not_wait_for_column_sum() {
+    let problem = Problem::new(Formulation::Infinity);
+    let options = Options {
+        tie_break: TieBreak::None,
+        ..Options::default()
+    };
+    let graph = uneven_graph();
+    let found = solve(&graph, &problem, &options, None, &mut ()).unwrap();
+    assert_eq!(found.certificate.status, Status::Optimal);
+    assert!(found.certificate.iterations < 12_000);
+}
+
+/// Where the steps are used up by then, its policy is the answer.
+#[test]
+fn infinity_has_the_policy_of_column_sum_at_least() {
+    let problem = Problem::new(Formulation::Infinity);
+    let options = Options {
+        max_iterations: 100,
+        ..Options::default()
+    };
+    let found = solve(&uneven_graph(), &problem, &options, None, &mut ()).unwrap();
+    let certificate = found.certificate;
+    assert_eq!(certificate.status, Status::IterationLimit);
+    assert_eq!(found.solver, "equal shares");
+    assert!(certificate.objective < 1.9, "{certificate:?}");
+    assert!(certificate.iterations < 200, "{certificate:?}");
+}

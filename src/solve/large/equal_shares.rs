@@ -20,6 +20,8 @@ const STEPS: usize = 50;
 const EVEN_ROUNDS: usize = 20;
 /// and at levels after that: a safeguard, patience ends first.
 const LEVEL_ROUNDS: usize = 60;
+/// Steps for Column Sum: it is a start, and worth as many as all that follows.
+const MOST_STEPS: usize = (EVEN_ROUNDS + LEVEL_ROUNDS) * STEPS;
 /// Rounds without a smaller gap before going on to the next stage, or giving up: rows cannot share alike.
 const PATIENCE: usize = 3;
 /// The part of the wanted gap that Column Sum, and a level, may use up; the rest is for what follows.
@@ -57,7 +59,7 @@ pub(super) struct EqualShares<'a> {
 }
 
 impl<'a> EqualShares<'a> {
-    /// Solves Column Sum, whose dual point with all rows priced alike is the first bound.
+    /// Solves Column Sum, whose dual point with all rows priced alike is the first bound, and offers its policy.
     pub(super) fn new(
         mdp: &'a Mdp,
         problem: &Problem,
@@ -74,7 +76,9 @@ impl<'a> EqualShares<'a> {
         };
         let columns = driver.helping(kind(problem), gaps, first, |inner| {
             let centre = inner.best().policy.clone();
-            distance::column_sum::find(mdp, problem, &centre, None, inner);
+            inner.within_steps(MOST_STEPS, |inner| {
+                distance::column_sum::find(mdp, problem, &centre, None, inner)
+            });
             inner.best().clone()
         });
         let prices = columns.dual.iter().map(|y| 0.5 * (1.0 - y) / n as f64);
@@ -85,7 +89,7 @@ impl<'a> EqualShares<'a> {
         let sums = balance.columns.now.iter();
         let target = sums.map(|c| if *c < 1.0 { *c } else { equal });
         balance.aim_at(target.collect());
-        EqualShares {
+        let mut method = EqualShares {
             mdp,
             problem: *problem,
             support,
@@ -99,6 +103,20 @@ impl<'a> EqualShares<'a> {
                 .chain(prices)
                 .collect(),
             bound: columns.bound / n as f64,
+        };
+        // where Column Sum took all the time there was, its policy is worth having
+        let first = method.at_hand();
+        driver.offer(first, method.name());
+        method
+    }
+
+    /// The policy at hand with its value, and the best bound so far.
+    fn at_hand(&mut self) -> Candidate {
+        Candidate {
+            objective: self.value(),
+            policy: self.balance.policy.now.clone(),
+            bound: self.bound,
+            dual: self.dual.clone(),
         }
     }
 
@@ -126,7 +144,7 @@ impl Method for EqualShares<'_> {
         }
         self.round += 1;
         let moved = self.balance.advance(STEPS, driver);
-        let objective = self.value();
+        let mut found = self.at_hand();
         let (mdp, support, problem) = (self.mdp, self.support, self.problem);
         if !matches!(self.stage, Stage::Even) {
             let (rows, columns) = self.balance.prices();
@@ -139,17 +157,10 @@ impl Method for EqualShares<'_> {
             if proven > self.bound {
                 self.bound = proven;
                 self.dual = [point.rows, point.columns].concat();
+                (found.bound, found.dual) = (self.bound, self.dual.clone());
             }
         }
-        driver.offer(
-            Candidate {
-                policy: self.balance.policy.now.clone(),
-                objective,
-                bound: self.bound,
-                dual: self.dual.clone(),
-            },
-            self.name(),
-        );
+        driver.offer(found, self.name());
         let (best, proven) = (driver.best().objective, driver.best().bound);
         let gap = best - proven;
         self.waited = if gap < 0.95 * self.least {

@@ -247,7 +247,7 @@ impl<'a> Balance<'a> {
     pub(super) fn advance(&mut self, steps: usize, driver: &mut Driver<'_>) -> f64 {
         let mut moved = 0.0;
         for _ in 0..steps {
-            if !driver.alive() {
+            if driver.steps_left() == 0 || !driver.alive() {
                 break;
             }
             driver.count(1);
