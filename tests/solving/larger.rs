@@ -199,6 +199,25 @@ fn frobenius_reaches_the_optimum_of_a_long_chain() {
     assert_eq!(found.solver, "proximal Newton");
 }
 
+/// With a tight cap on such a chain a proximal step takes hundreds of Newton steps, which it is given once fewer came to nothing.
+#[test]
+fn frobenius_of_a_long_chain_with_a_tight_cap() {
+    let problem = Problem {
+        xi: 0.05,
+        zeta: 0.45,
+        ..Problem::new(Formulation::Frobenius)
+    };
+    let found = by(
+        "river-swim:states=1600",
+        &problem,
+        SolverChoice::Auto,
+        2e-5,
+        None,
+    );
+    let certificate = found.certificate;
+    assert_eq!(certificate.status, Status::Optimal, "{certificate:?}");
+}
+
 /// An elevator: one floor up or down, on the way to the ground, and from every tenth floor to the top. Newton's method on the potentials
 /// does not get along at low temperatures; the interior-point method follows beyond the size up to which its system may be dense, too.
 #[test]

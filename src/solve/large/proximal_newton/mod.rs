@@ -41,7 +41,8 @@ const LEAST_WEIGHT: f64 = 1e-10;
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
 /// Proximal steps: a safeguard, patience ends first.
 const MOST_PROXIMAL: usize = 500;
-/// Proximal steps without a better gap before giving up.
+/// Proximal steps without a better gap before each is given more Newton steps, and before giving up.
+const SOME_PATIENCE: usize = 3;
 const PATIENCE: usize = 12;
 /// Newton steps of the projection that a policy's value is read from, as in `solve/distance/frobenius.rs`.
 const MOST_PROJECTION: usize = 300;
@@ -156,6 +157,10 @@ impl Method for ProximalNewton<'_> {
             self.system.dual.set_multipliers(&best.dual);
             self.system.rows.policy.clone_from(&best.policy);
             self.sigma *= 0.1;
+            if self.waited >= SOME_PATIENCE {
+                // smaller steps came to nothing, either: on long chains Newton's method takes hundreds of steps, and gets there
+                self.system.most_newton *= 2;
+            }
         } else {
             self.sigma = (GROWTH * self.sigma).min(LARGEST);
             if self.waited > 0 {

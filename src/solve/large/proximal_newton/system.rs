@@ -19,7 +19,7 @@ use crate::model::Mdp;
 use crate::solve::driver::Driver;
 use crate::solve::value::projection::Projection;
 
-/// Newton steps for one proximal step: beyond them another centre is worth more than this one's optimum.
+/// Newton steps for one proximal step: beyond them another centre is worth more than this one's optimum, at first.
 const MOST_NEWTON: usize = 60;
 /// How far conjugate gradients reduce a Newton step's residual, and so much further for each full step that did not get on. While entries become
 /// free and cut from one step to the next a better direction is not a better step.
@@ -99,6 +99,8 @@ pub(super) struct System<'a> {
     pub(super) dual: Projection<'a>,
     newton: Newton,
     damping: f64,
+    /// Newton steps for one proximal step.
+    pub(super) most_newton: usize,
     /// Full steps one after the other that hardly reduced the violation.
     stuck: usize,
 }
@@ -127,6 +129,7 @@ impl<'a> System<'a> {
             },
             dual: Projection::new(support, problem.zeta),
             damping: 1e-3,
+            most_newton: MOST_NEWTON,
             stuck: 0,
         }
     }
@@ -137,7 +140,7 @@ impl<'a> System<'a> {
         self.rows.solve(&mut self.dual);
         let mut settled = self.dual.clipped.violation() <= accuracy;
         self.stuck = 0;
-        for _ in 0..MOST_NEWTON {
+        for _ in 0..self.most_newton {
             if settled || self.stuck >= MOST_STUCK || !driver.alive() {
                 break;
             }
