@@ -12,12 +12,29 @@ pub(crate) fn transposed(
     columns: usize,
     (offsets, indices, values): (&[usize], &[u32], &[f64]),
 ) -> (Vec<usize>, Vec<u32>, Vec<f64>) {
-    let Groups { starts, places } = Groups::new(columns, indices);
-    let rows = owners(offsets);
-    let of = |place: &u32| *place as usize;
-    let values = places.iter().map(|k| values[of(k)]).collect();
-    let indices = places.iter().map(|k| rows[of(k)]).collect();
-    (starts, indices, values)
+    let starts = starts(columns, indices);
+    let mut next = starts.clone();
+    let (mut rows, mut moved) = (vec![0u32; indices.len()], vec![0.0; indices.len()]);
+    for (s, w) in offsets.windows(2).enumerate() {
+        for k in w[0]..w[1] {
+            let place = &mut next[indices[k] as usize];
+            (rows[*place], moved[*place]) = (s as u32, values[k]);
+            *place += 1;
+        }
+    }
+    (starts, rows, moved)
+}
+
+/// Where the places of each number below `n` begin if a list is sorted by what stands there (one more entry than numbers).
+fn starts(n: usize, list: &[u32]) -> Vec<usize> {
+    let mut starts = vec![0usize; n + 1];
+    for t in list {
+        starts[*t as usize + 1] += 1;
+    }
+    for t in 0..n {
+        starts[t + 1] += starts[t];
+    }
+    starts
 }
 
 /// The places `k` of a list of numbers below `n` at which number `t` stands, ascending, for every `t`.
@@ -29,13 +46,7 @@ pub(crate) struct Groups {
 
 impl Groups {
     pub(crate) fn new(n: usize, list: &[u32]) -> Self {
-        let mut starts = vec![0usize; n + 1];
-        for t in list {
-            starts[*t as usize + 1] += 1;
-        }
-        for t in 0..n {
-            starts[t + 1] += starts[t];
-        }
+        let starts = starts(n, list);
         let mut next = starts.clone();
         let mut places = vec![0u32; list.len()];
         for (k, t) in list.iter().enumerate() {

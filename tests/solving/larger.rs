@@ -199,7 +199,7 @@ fn frobenius_reaches_the_optimum_of_a_long_chain() {
     assert_eq!(found.solver, "proximal Newton");
 }
 
-/// With a tight cap on such a chain a proximal step takes hundreds of Newton steps, which it is given once fewer came to nothing.
+/// With a tight cap on such a chain a proximal step may take hundreds of Newton steps, which it is given once fewer came to nothing.
 #[test]
 fn frobenius_of_a_long_chain_with_a_tight_cap() {
     let problem = Problem {
@@ -208,10 +208,10 @@ fn frobenius_of_a_long_chain_with_a_tight_cap() {
         ..Problem::new(Formulation::Frobenius)
     };
     let found = by(
-        "river-swim:states=1600",
+        "river-swim:states=1510",
         &problem,
         SolverChoice::Auto,
-        2e-5,
+        1e-5,
         None,
     );
     let certificate = found.certificate;

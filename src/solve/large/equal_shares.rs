@@ -98,7 +98,7 @@ impl<'a> EqualShares<'a> {
             round: 0,
             least: f64::INFINITY,
             waited: 0,
-            mass: vec![0.0; support.len()],
+            mass: Vec::new(),
             dual: std::iter::repeat_n(1.0 / n as f64, n)
                 .chain(prices)
                 .collect(),

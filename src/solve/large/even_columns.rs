@@ -243,7 +243,7 @@ impl<'a> Balance<'a> {
     }
 
     /// Makes so many steps, fewer if the solve is to stop; returns the last one's largest change of a
-    /// probability.
+    /// probability, zero where there was none.
     pub(super) fn advance(&mut self, steps: usize, driver: &mut Driver<'_>) -> f64 {
         let mut moved = 0.0;
         for _ in 0..steps {

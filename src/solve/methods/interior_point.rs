@@ -69,7 +69,7 @@ pub(in crate::solve) struct InteriorPoint<P> {
     pub(in crate::solve) data: Data,
     pub(in crate::solve) x: Vec<f64>,
     /// Multipliers of $x \ge 0$.
-    pub(in crate::solve) z: Vec<f64>,
+    z: Vec<f64>,
     /// Multipliers of the rows.
     pub(in crate::solve) y: Vec<f64>,
     /// $u - x$ of the bounded variables, a variable of its own: near the bound the difference would
@@ -151,8 +151,9 @@ impl<P: Program> InteriorPoint<P> {
         self.frozen = frozen;
     }
 
-    /// Holds these variables where they are, all bounded ones among them.
+    /// Holds these variables where they are. No other one may have an upper bound.
     pub(in crate::solve) fn freeze(&mut self, range: Range<usize>) {
+        debug_assert!(self.data.bounded.is_empty() || self.data.bounded == range);
         self.frozen[range.clone()].fill(true);
         self.z[range].fill(0.0);
         self.v.fill(0.0);

@@ -172,7 +172,7 @@ impl Rows {
         &self.support
     }
 
-    /// The cells of all of them.
+    /// The cells that some action reaches, of all states.
     pub(in crate::solve) fn all_reached(&self) -> &[u32] {
         &self.reach
     }

@@ -159,13 +159,14 @@ impl InteriorPoint<ColumnSum> {
         let (moving, n) = self.program.sizes();
         let parts = moving..moving + 2 * n;
         let kept = (self.iterate(), self.data.cost.clone());
+        let pulled = self.program.pull.active;
         self.x.copy_from_slice(&self.program.start);
         self.x[parts.clone()].fill(0.0);
         let mut frozen = vec![false; self.x.len()];
         frozen[parts].fill(true);
         self.toward(centre);
         let found = search(self, frozen);
-        self.program.pull.active = false;
+        self.program.pull.active = pulled;
         self.go_back(kept.0);
         self.data.cost = kept.1;
         found

@@ -153,13 +153,12 @@ impl Method for ProximalNewton<'_> {
             self.waited + 1
         };
         if !settled && self.waited > 0 && self.sigma > FIRST {
-            // too far for so small a weight: back to where the multipliers were good
+            // back to where the multipliers were good. It was too far for so small a weight; but where larger ones came to nothing,
+            // too, more Newton steps are wanting, as on long chains
             self.system.dual.set_multipliers(&best.dual);
             self.system.rows.policy.clone_from(&best.policy);
-            self.sigma *= 0.1;
-            if self.waited >= SOME_PATIENCE {
-                // smaller steps came to nothing, either: on long chains Newton's method takes hundreds of steps, and gets there
-                self.system.most_newton *= 2;
+            if self.waited < SOME_PATIENCE || !self.system.allow_more() {
+                self.sigma *= 0.1;
             }
         } else {
             self.sigma = (GROWTH * self.sigma).min(LARGEST);

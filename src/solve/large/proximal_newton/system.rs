@@ -19,8 +19,10 @@ use crate::model::Mdp;
 use crate::solve::driver::Driver;
 use crate::solve::value::projection::Projection;
 
-/// Newton steps for one proximal step: beyond them another centre is worth more than this one's optimum, at first.
+/// Newton steps for one proximal step: beyond them another centre is worth more than this one's optimum, at first; and where it is not, up to
+/// so many.
 const MOST_NEWTON: usize = 60;
+const MANY_NEWTON: usize = 16 * MOST_NEWTON;
 /// How far conjugate gradients reduce a Newton step's residual, and so much further for each full step that did not get on. While entries become
 /// free and cut from one step to the next a better direction is not a better step.
 const LOOSE: f64 = 0.1;
@@ -99,8 +101,9 @@ pub(super) struct System<'a> {
     pub(super) dual: Projection<'a>,
     newton: Newton,
     damping: f64,
-    /// Newton steps for one proximal step.
-    pub(super) most_newton: usize,
+    /// Newton steps for one proximal step, and whether the last one used them up.
+    most_newton: usize,
+    used_up: bool,
     /// Full steps one after the other that hardly reduced the violation.
     stuck: usize,
 }
@@ -130,6 +133,7 @@ impl<'a> System<'a> {
             dual: Projection::new(support, problem.zeta),
             damping: 1e-3,
             most_newton: MOST_NEWTON,
+            used_up: false,
             stuck: 0,
         }
     }
@@ -140,19 +144,28 @@ impl<'a> System<'a> {
         self.rows.solve(&mut self.dual);
         let mut settled = self.dual.clipped.violation() <= accuracy;
         self.stuck = 0;
-        for _ in 0..self.most_newton {
-            if settled || self.stuck >= MOST_STUCK || !driver.alive() {
-                break;
-            }
+        let mut left = self.most_newton.min(driver.steps_left());
+        while left > 0 && !settled && self.stuck < MOST_STUCK && driver.alive() {
             driver.count(1);
+            left -= 1;
             if !self.step(driver) {
                 break;
             }
             settled = self.dual.clipped.violation() <= accuracy;
         }
+        self.used_up = left == 0 && !settled;
         let (setting, policy) = (&self.rows.setting, &mut self.rows.policy);
         *policy = simplex::feasible(setting.mdp, setting.problem.xi, std::mem::take(policy));
         settled
+    }
+
+    /// Allows more Newton steps where the last proximal step used up all there were; says whether it did.
+    pub(super) fn allow_more(&mut self) -> bool {
+        let more = self.used_up && self.most_newton < MANY_NEWTON;
+        if more {
+            self.most_newton *= 2;
+        }
+        more
     }
 
     /// One damped Newton step; returns whether it moved.
