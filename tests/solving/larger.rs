@@ -7,6 +7,8 @@ use ide3al::domains;
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::{Mdp, Policy};
 use ide3al::solve::{Options, Solution, SolverChoice, Status, TieBreak, solve};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 fn by(
     spec: &str,
@@ -248,22 +250,19 @@ fn state_entropy_of_an_elevator() {
 /// Sum, which helps Infinity, is hard there; Infinity is not.
 fn uneven_graph() -> Mdp {
     let states = 4_000;
-    // the mixing function of splitmix64
-    let random = |k: usize| {
-        let mut x = (k as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (x ^ (x >> 31)) as usize
-    };
-    Mdp::from_fn(states, 7, |s, a, next| {
-        let first = 4 * (7 * s + a);
-        let count = 1 + random(first) % 3;
-        let mut successors: Vec<usize> = (1..=count).map(|k| random(first + k) % states).collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut actions = 0;
+    Mdp::from_fn(states, 7, |_, a, next| {
+        if a == 0 {
+            actions = rng.random_range(1..=7);
+        }
+        let count = rng.random_range(1..=3);
+        let mut successors: Vec<usize> = (0..count).map(|_| rng.random_range(0..states)).collect();
         successors.sort_unstable();
         successors.dedup();
         let share = 1.0 / successors.len() as f64;
         next.extend(successors.into_iter().map(|t| (t, share)));
-        a <= random(s) % 7
+        a < actions
     })
     .unwrap()
 }

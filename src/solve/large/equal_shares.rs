@@ -74,6 +74,7 @@ impl<'a> EqualShares<'a> {
             bound: 0.0,
             dual: vec![0.0; n],
         };
+        // Column Sum is of the same kind: a minimum whose dual point is that of the best bound
         let columns = driver.helping(kind(problem), gaps, first, |inner| {
             let centre = inner.best().policy.clone();
             inner.within_steps(MOST_STEPS, |inner| {

@@ -159,6 +159,7 @@ impl<P: Program> InteriorPoint<P> {
         self.v.fill(0.0);
     }
 
+    /// Whether a variable is held where it is.
     pub(in crate::solve) fn is_frozen(&self, i: usize) -> bool {
         self.frozen[i]
     }

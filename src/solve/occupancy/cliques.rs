@@ -26,8 +26,8 @@ impl Cliques {
             let clique = &members[w[0]..w[1]];
             own_places.push(clique.partition_point(|t| *t < s as u32) as u32);
             largest = largest.max(clique.len());
-            let (first, end) = (mdp.pairs(s).start, mdp.pairs(s).end);
-            let entries = mdp.kernel().offsets()[first]..mdp.kernel().offsets()[end];
+            let (pairs, first) = (mdp.pairs(s), mdp.kernel().offsets());
+            let entries = first[pairs.start]..first[pairs.end];
             for place in &mut entry_places[entries] {
                 *place -= w[0] as u32;
             }

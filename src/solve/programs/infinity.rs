@@ -290,6 +290,7 @@ impl InteriorPoint<Infinity> {
     }
 }
 
+/// The sum of a vector over the cells of a block.
 fn sum_within(cells: &[u32], of: &[f64]) -> f64 {
     cells.iter().map(|cell| of[*cell as usize]).sum()
 }
