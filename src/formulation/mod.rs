@@ -5,6 +5,7 @@
 
 pub mod column_sum;
 pub mod components;
+pub mod distinct;
 pub mod entropy;
 pub mod episode;
 pub mod frobenius;

@@ -77,36 +77,46 @@ pub fn soft_maximum(q: &[f64], xi: f64, tau: f64, p: &mut [f64]) -> f64 {
         }
         return support(q.iter().copied(), xi);
     }
+    smooth_maximum(q, |_| 1.0, xi, tau, p)
+}
+
+/// [`soft_maximum`] for $\tau > 0$ over actions of which each stands for so many copies, as one: `p` is the share of all of them.
+pub fn smooth_maximum(
+    q: &[f64],
+    copies: impl Fn(usize) -> f64,
+    xi: f64,
+    tau: f64,
+    p: &mut [f64],
+) -> f64 {
     let largest = q.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    for (p, x) in p.iter_mut().zip(q) {
-        *p = ((x - largest) / tau).exp();
+    for (i, (p, x)) in p.iter_mut().zip(q).enumerate() {
+        *p = copies(i) * ((x - largest) / tau).exp();
     }
-    // weights of the free actions; -1 marks those that are held at xi
-    let mut held = 0;
-    loop {
+    // the best action is free; what others gain over it, and the entropy of their shares
+    let (mut free, mut gained) = (1.0, 0.0);
+    // of the free actions their weights; those held at xi have minus their share
+    let factor = loop {
         let total: f64 = p.iter().filter(|p| **p >= 0.0).sum();
-        let factor = (1.0 - xi * held as f64) / total;
-        let before = held;
-        for p in p.iter_mut().filter(|p| **p >= 0.0) {
-            if *p * factor < xi && held + 1 < n {
-                *p = -1.0;
-                held += 1;
+        let factor = free / total;
+        let mut held = false;
+        for (i, p) in p.iter_mut().enumerate().filter(|x| *x.1 >= 0.0) {
+            let floor = xi * copies(i);
+            if *p * factor < floor && q[i] < largest {
+                held = true;
+                *p = -floor;
+                free -= floor;
+                gained += floor * (q[i] - largest - tau * xi.ln());
             }
         }
-        if held == before {
-            for p in p.iter_mut() {
-                *p = if *p < 0.0 { xi } else { *p * factor };
-            }
-            break;
+        if !held {
+            break factor;
         }
+    };
+    for p in p.iter_mut() {
+        *p = if *p < 0.0 { -*p } else { *p * factor };
     }
-    let mut value = largest;
-    for (x, &p) in q.iter().zip(p.iter()) {
-        if p > 0.0 {
-            value += p * (x - largest) - tau * p * p.ln();
-        }
-    }
-    value
+    // a free action's share is factor exp((q - largest) / tau) for each copy, so that its part of both sums is -tau ln(factor) of it
+    largest + gained - tau * free * factor.ln()
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub struct Kernel {
 }
 
 /// One row of a [`Kernel`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row<'a> {
     /// Columns of the stored entries, ascending.
     pub indices: &'a [u32],

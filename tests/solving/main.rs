@@ -6,6 +6,7 @@ mod common;
 mod trust;
 
 mod bounds;
+mod copies;
 mod differential;
 mod episode;
 mod estimated;

@@ -39,7 +39,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
     if task.is_settled(1.0, driver, |policy| column_sum::value(mdp, policy)) {
         return Ok(Vec::new());
     }
-    let point = interior.or_else(|| ColumnSum::start(mdp, problem.xi));
+    let point = interior.or_else(|| ColumnSum::start(mdp, problem.xi, centre));
     let nearest = point.and_then(|mut point| {
         if !sharpen(&mut point, driver, InteriorPoint::is_told_apart) {
             return None;
@@ -72,7 +72,7 @@ pub(in crate::solve) fn find(
         interior: None,
         nearest: false,
     };
-    if let Some(point) = ColumnSum::start(mdp, problem.xi) {
+    if let Some(point) = ColumnSum::start(mdp, problem.xi, centre) {
         let mut method = EvenOrNot {
             little: LITTLE * point.program.missing(&point.x),
             interior: Interior {

@@ -35,7 +35,7 @@ pub(super) fn nearest(
     if !driver.alive() || has_uneven_column(mdp, xi) {
         return None;
     }
-    let mut point = ColumnSum::start(mdp, xi)?;
+    let mut point = ColumnSum::start(mdp, xi, centre)?;
     nearest_by(&mut point, mdp, (xi, zeta), centre, driver)
 }
 

@@ -39,7 +39,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
     if task.is_settled(problem.zeta, driver, value) {
         return Ok(Vec::new());
     }
-    let point = interior.or_else(|| Frobenius::start(mdp, problem));
+    let point = interior.or_else(|| Frobenius::start(mdp, problem, centre));
     let nearest = point.and_then(|mut point| {
         if !sharpen(&mut point, driver, |_| false) {
             return None;
@@ -106,7 +106,7 @@ fn find(
             let support = Support::new(mdp);
             let mut method = ProximalNewton::new(mdp, problem, &support, !warm, driver);
             driver.run(&mut method);
-        } else if let Some(point) = Frobenius::start(mdp, problem) {
+        } else if let Some(point) = Frobenius::start(mdp, problem, centre) {
             let mut method = Interior {
                 point,
                 read: |point: &InteriorPoint<Frobenius>| read(mdp, problem, point),

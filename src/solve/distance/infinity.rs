@@ -21,7 +21,7 @@ const MOST_FILLED: usize = 20_000_000;
 /// doubly stochastic matrix.
 pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {
     let (mdp, problem, centre) = (task.mdp, task.problem, task.centre);
-    let start = |blocks: &[Block]| Infinity::start(mdp, problem.xi, problem.zeta, blocks);
+    let start = |blocks: &[Block]| Infinity::start(mdp, problem, centre, blocks);
     check_size(mdp)?;
     let support = Support::filled(mdp);
     let mut blocks: Vec<Block> = Vec::new();

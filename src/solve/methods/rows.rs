@@ -3,8 +3,14 @@
 //! The three distances are quadratic programs of one shape. State $s$ has its policy, $\pi_s = \xi + m_s p_s$
 //! with $p_s$ in the simplex, and numbers on the *cells* of its row; states meet only in the sums of the
 //! columns. This is the common data: the cells, and the matrix $m_s P_s$ on them.
+//!
+//! Actions of a state with the same row do the same: moves against walls, pairs never tried. They are one action here, whose $p$ its
+//! copies share evenly, as they do in the policy nearest to a point that does not tell them apart.
+
+use std::ops::Range;
 
 use super::elimination::{MOST_DENSE, MOST_WORK};
+use crate::formulation::distinct::Distinct;
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
 use crate::linalg::clique_matrix::MOST_CELLS;
@@ -21,8 +27,9 @@ pub(in crate::solve) struct Rows {
     mass: Vec<f64>,
     /// Actions of state `s` that can move are `first[s]..first[s + 1]`,
     pub(in crate::solve) first: Vec<usize>,
-    /// and their numbers among the model's pairs.
-    pub(in crate::solve) pairs: Vec<usize>,
+    /// and each stands for copies among the model's pairs: the distinct action `moving[i]`.
+    moving: Vec<usize>,
+    distinct: Distinct,
     /// Cells of state `s`, and their columns.
     pub(in crate::solve) offsets: Vec<usize>,
     pub(in crate::solve) columns: Vec<u32>,
@@ -66,14 +73,15 @@ fn is_shared(mdp: &Mdp, s: usize) -> bool {
 }
 
 /// Cells or columns that follow each other without a gap, as those of a row that reaches every state do, are a slice of any vector over them.
-fn run_of(ascending: &[u32]) -> Option<std::ops::Range<usize>> {
+fn run_of(ascending: &[u32]) -> Option<Range<usize>> {
     let (first, last) = (*ascending.first()? as usize, *ascending.last()? as usize);
     (last - first + 1 == ascending.len()).then_some(first..last + 1)
 }
 
 impl Rows {
     /// Nothing where the columns' system could not be held in any case: it is asked before anything of that size is made.
-    pub(in crate::solve) fn new(mdp: &Mdp, xi: f64, cells: Cells) -> Option<Self> {
+    /// `centre` is the point to which the nearest policy may be wanted.
+    pub(in crate::solve) fn new(mdp: &Mdp, xi: f64, centre: &[f64], cells: Cells) -> Option<Self> {
         let n = mdp.n_states();
         if n > MOST_DENSE && !cells.are_few(mdp) {
             return None;
@@ -110,7 +118,8 @@ impl Rows {
             xi,
             mass: Vec::with_capacity(n),
             first: vec![0],
-            pairs: Vec::new(),
+            moving: Vec::new(),
+            distinct: Distinct::new(mdp, |a, b| centre[a].to_bits() == centre[b].to_bits()),
             offsets,
             columns,
             reach,
@@ -123,43 +132,48 @@ impl Rows {
             cells,
             support,
         };
-        let kernel = mdp.kernel();
         for s in 0..n {
             let pairs = mdp.pairs(s);
             let slots = rows.support.row(s);
             let mass = simplex::free_mass(pairs.len(), xi);
             rows.mass.push(mass);
-            if pairs.len() > 1 && mass > LEAST_MASS {
-                for pair in pairs {
-                    rows.pairs.push(pair);
-                    let start = rows.values.len();
-                    let share = if cells == Cells::Reached {
-                        0.0
-                    } else {
-                        kernel.spread_of(pair) / n as f64
-                    };
-                    rows.values.resize(start + slots.len(), mass * share);
-                    for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
-                        let slot = rows.support.slots[e] as usize - slots.start;
-                        rows.values[start + slot] += mass * kernel.values()[e];
-                    }
-                    let reach = &rows.reach[slots.clone()];
-                    for (cell, x) in reach.iter().zip(&rows.values[start..]) {
-                        if *x != 0.0 {
-                            rows.entry_cells.push(*cell);
-                            rows.entry_values.push(*x);
-                        }
-                    }
-                    rows.entry_offsets.push(rows.entry_cells.len());
+            let actions = rows.distinct.first[s]..rows.distinct.first[s + 1];
+            if actions.len() > 1 && mass > LEAST_MASS {
+                for action in actions {
+                    rows.moving.push(action);
+                    rows.push_action(mdp, rows.distinct.copies(action)[0], mass, slots.clone());
                 }
             } else {
                 let uniform = 1.0 / pairs.len() as f64;
                 rows.still[pairs].fill(uniform);
             }
-            rows.first.push(rows.pairs.len());
+            rows.first.push(rows.moving.len());
             rows.value_offsets.push(rows.values.len());
         }
         Some(rows)
+    }
+
+    /// Appends an action that can move, with the row of `pair`, to a state whose reached cells are `slots`.
+    fn push_action(&mut self, mdp: &Mdp, pair: usize, mass: f64, slots: Range<usize>) {
+        let kernel = mdp.kernel();
+        let start = self.values.len();
+        let share = if self.cells == Cells::Reached {
+            0.0
+        } else {
+            kernel.spread_of(pair) / mdp.n_states() as f64
+        };
+        self.values.resize(start + slots.len(), mass * share);
+        for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
+            let slot = self.support.slots[e] as usize - slots.start;
+            self.values[start + slot] += mass * kernel.values()[e];
+        }
+        for (cell, x) in self.reach[slots].iter().zip(&self.values[start..]) {
+            if *x != 0.0 {
+                self.entry_cells.push(*cell);
+                self.entry_values.push(*x);
+            }
+        }
+        self.entry_offsets.push(self.entry_cells.len());
     }
 
     /// The cells of state `s` that some action reaches.
@@ -186,7 +200,12 @@ impl Rows {
     }
 
     pub(in crate::solve) fn n_moving(&self) -> usize {
-        self.pairs.len()
+        self.moving.len()
+    }
+
+    /// The pairs that an action which can move stands for.
+    pub(in crate::solve) fn pairs_of(&self, i: usize) -> &[usize] {
+        self.distinct.copies(self.moving[i])
     }
 
     /// The policy that $p$ stands for.
@@ -194,7 +213,9 @@ impl Rows {
         let mut policy = self.still.clone();
         for s in 0..self.n_states() {
             for i in self.first[s]..self.first[s + 1] {
-                policy[self.pairs[i]] = self.xi + self.mass[s] * p[i];
+                let pairs = self.pairs_of(i);
+                let own = self.xi + self.mass[s] * p[i] / pairs.len() as f64;
+                pairs.iter().for_each(|pair| policy[*pair] = own);
             }
         }
         policy
@@ -204,8 +225,10 @@ impl Rows {
     /// that do not move put there.
     pub(in crate::solve) fn base(&self, mdp: &Mdp) -> Vec<f64> {
         let mut policy = self.still.clone();
-        for &pair in &self.pairs {
-            policy[pair] = self.xi;
+        for i in 0..self.n_moving() {
+            self.pairs_of(i)
+                .iter()
+                .for_each(|pair| policy[*pair] = self.xi);
         }
         let (n, support) = (self.n_states(), &self.support);
         let (mut on_slots, mut shares) = (vec![0.0; support.len()], vec![0.0; n]);

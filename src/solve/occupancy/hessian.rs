@@ -51,10 +51,19 @@ struct Hub {
 
 /// The point at which the Hessian is wanted.
 pub(super) struct Point<'a> {
+    /// Copies of each action; empty where there are none but itself.
+    pub(super) copies: &'a [f64],
     pub(super) p: &'a [f64],
     pub(super) d: &'a [f64],
     pub(super) xi: f64,
     pub(super) tau: f64,
+}
+
+impl Point<'_> {
+    /// Whether an action has more than its floor.
+    fn moves(&self, pair: usize) -> bool {
+        self.p[pair] > self.copies.get(pair).map_or(self.xi, |c| self.xi * c)
+    }
 }
 
 impl Hessian {
@@ -179,7 +188,7 @@ impl Hessian {
                 let p = point.p[pair];
                 let share = kernel.spread_of(pair);
                 hub_flow += p * share;
-                let moves = p > point.xi;
+                let moves = point.moves(pair);
                 let entries = kernel.offsets()[pair]..kernel.offsets()[pair + 1];
                 for e in entries.clone() {
                     flow[self.entry_places[e] as usize] += p * kernel.values()[e];
@@ -228,7 +237,7 @@ impl Hessian {
                 let members = || self.matrix.members(s).iter().copied();
                 stack(&mut self.rows, n, members(), flow, d.sqrt());
                 // the same covariance as squares of differences from the mean
-                for pair in mdp.pairs(s).filter(|i| free > 1 && point.p[*i] > point.xi) {
+                for pair in mdp.pairs(s).filter(|i| free > 1 && point.moves(*i)) {
                     let row = &mut self.row[..width];
                     for (x, mean) in row.iter_mut().zip(mean.iter()) {
                         *x = -mean / mass;

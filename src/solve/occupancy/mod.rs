@@ -20,6 +20,7 @@ use super::driver::{Candidate, Driver};
 use super::{LimitReport, Options, Solution, SolverChoice, reference};
 use crate::error::Result;
 use crate::formulation::components::components;
+use crate::formulation::distinct::WithoutCopies;
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::visits::Visits;
 use crate::formulation::{Problem, simplex};
@@ -116,7 +117,9 @@ fn solve_component(
         driver.offer(candidate, "conic");
         return Ok(());
     }
-    Potentials::new(mdp, problem, target, start, driver).run(driver);
+    let without_copies = WithoutCopies::new(mdp);
+    let smaller = without_copies.as_ref();
+    Potentials::new(mdp, smaller, problem, target, start, driver).run(driver);
     let stalled = !driver.done() && driver.alive();
     if stalled && target.is_plain() {
         // an optimal policy may hardly hold the model together, which the interior-point method minds less (with weights it would be asked

@@ -28,6 +28,8 @@ pub(super) type Expired<'e> = &'e mut dyn FnMut() -> bool;
 
 pub(super) struct Newton<'a> {
     pub(super) mdp: &'a Mdp,
+    /// Copies of each action; empty where there are none but itself.
+    copies: &'a [f64],
     target: &'a Target,
     transposed: Kernel,
     xi: f64,
@@ -52,7 +54,13 @@ pub(super) struct Newton<'a> {
 impl<'a> Newton<'a> {
     /// `rough`: a rough answer will do, at least in the beginning, so that a few products with $P$ may be all it takes; the
     /// Hessian's pattern is analysed only where they are not.
-    pub(super) fn new(mdp: &'a Mdp, xi: f64, target: &'a Target, rough: bool) -> Self {
+    pub(super) fn new(
+        mdp: &'a Mdp,
+        copies: &'a [f64],
+        xi: f64,
+        target: &'a Target,
+        rough: bool,
+    ) -> Self {
         let n = mdp.n_states();
         let factor_later = rough && n >= FACTOR_FIRST;
         let factored = if factor_later {
@@ -62,6 +70,7 @@ impl<'a> Newton<'a> {
         };
         Newton {
             mdp,
+            copies,
             target,
             factor_later,
             transposed: mdp.kernel().transpose(),
@@ -92,12 +101,9 @@ impl<'a> Newton<'a> {
         mdp.kernel().times(&self.v, &mut self.q);
         for s in 0..mdp.n_states() {
             let pairs = mdp.pairs(s);
-            let psi = simplex::soft_maximum(
-                &self.q[pairs.clone()],
-                self.xi,
-                self.tau,
-                &mut self.p[pairs],
-            );
+            let copies = |i: usize| self.copies.get(pairs.start + i).map_or(1.0, |c| *c);
+            let (q, p) = (&self.q[pairs.clone()], &mut self.p[pairs.clone()]);
+            let psi = simplex::smooth_maximum(q, copies, self.xi, self.tau, p);
             self.d[s] = psi - self.v[s] + self.target.log_weight(s);
         }
         self.value = entropy::log_sum_exp(self.d.iter().copied());
@@ -112,6 +118,11 @@ impl<'a> Newton<'a> {
         for (g, d) in self.gradient.iter_mut().zip(&self.d) {
             *g -= d;
         }
+    }
+
+    /// The least share of an action and its copies.
+    fn floor(&self, pair: usize) -> f64 {
+        self.copies.get(pair).map_or(self.xi, |c| self.xi * c)
     }
 
     /// $\sum_t |\nabla F_t|$: how far $\omega$ is from being stationary.
@@ -132,6 +143,7 @@ impl<'a> Newton<'a> {
                 return self.descend();
             };
             let point = Point {
+                copies: self.copies,
                 p: &self.p,
                 d: &self.d,
                 xi: self.xi,
@@ -275,7 +287,7 @@ impl<'a> Newton<'a> {
             for pair in pairs.clone() {
                 let p = self.p[pair];
                 mean += p * self.q[pair];
-                if p > self.xi {
+                if p > self.floor(pair) {
                     free_mass += p;
                     free_mean += p * self.q[pair];
                 }
@@ -287,7 +299,7 @@ impl<'a> Newton<'a> {
             for pair in pairs {
                 let p = self.p[pair];
                 let mut weight = p * change;
-                if p > self.xi {
+                if p > self.floor(pair) {
                     weight += p * (self.q[pair] - free_mean) / self.tau;
                 }
                 self.weights[pair] = self.d[s] * weight;

@@ -22,6 +22,7 @@
 
 use super::newton::Newton;
 use crate::formulation::Problem;
+use crate::formulation::distinct::WithoutCopies;
 use crate::formulation::entropy::{self, Target};
 use crate::model::{Mdp, Policy};
 use crate::solve::driver::{Candidate, Driver, Method, Step};
@@ -44,6 +45,9 @@ const MOST_INNER: usize = 60;
 
 /// The steps on a model that is one component. The dual point is $V$.
 pub(super) struct Potentials<'a> {
+    mdp: &'a Mdp,
+    /// Stands for the model where that has many actions with copies.
+    without_copies: Option<&'a WithoutCopies>,
     problem: &'a Problem,
     target: &'a Target,
     newton: Newton<'a>,
@@ -63,6 +67,7 @@ pub(super) struct Potentials<'a> {
 impl<'a> Potentials<'a> {
     pub(super) fn new(
         mdp: &'a Mdp,
+        without_copies: Option<&'a WithoutCopies>,
         problem: &'a Problem,
         target: &'a Target,
         start: Option<&[f64]>,
@@ -73,7 +78,9 @@ impl<'a> Potentials<'a> {
         let temperature = target.temperature(problem.formulation);
         let smooth = temperature > 0.0;
         // at the first tau, too, a rough answer will do
-        let mut newton = Newton::new(mdp, problem.xi, target, loose || !smooth);
+        let (smaller, copies) =
+            without_copies.map_or((mdp, &[][..]), |small| (&small.mdp, &small.copies[..]));
+        let mut newton = Newton::new(smaller, copies, problem.xi, target, loose || !smooth);
         // what the smoothing may cost: tau H(actions) <= tau ln A
         let most_actions = (mdp.max_actions() as f64).ln().max(0.1);
         let rough = 0.3 * driver.wanted((n as f64).ln()) / most_actions;
@@ -109,6 +116,8 @@ impl<'a> Potentials<'a> {
             1e-2
         };
         Potentials {
+            mdp,
+            without_copies,
             problem,
             target,
             newton,
@@ -122,12 +131,19 @@ impl<'a> Potentials<'a> {
         }
     }
 
+    /// The policy at hand.
+    fn policy(&self) -> Policy {
+        let p = &self.newton.p;
+        let whole = self.without_copies.map(|small| small.shared(p));
+        Policy::cleaned(self.mdp, whole.unwrap_or_else(|| p.clone()))
+    }
+
     /// The policy at hand, valued, and what the potentials prove.
     fn certified(&mut self, driver: &Driver<'_>) -> Candidate {
         self.offered = true;
+        let policy = self.policy();
         let newton = &mut self.newton;
-        let (mdp, formulation) = (newton.mdp, self.problem.formulation);
-        let policy = Policy::cleaned(mdp, newton.p.clone());
+        let (mdp, formulation) = (self.mdp, self.problem.formulation);
         let settled = if self.loose {
             newton.settle(SETTLE, 1e-3 * driver.relative)
         } else {
@@ -153,7 +169,7 @@ impl<'a> Potentials<'a> {
         let newton = &self.newton;
         let bound = |v: &[f64]| {
             let (formulation, xi) = (self.problem.formulation, self.problem.xi);
-            entropy::bound_towards(newton.mdp, formulation, self.target, xi, v)
+            entropy::bound_towards(self.mdp, formulation, self.target, xi, v)
         };
         let mut best = (bound(&newton.v), newton.v.clone());
         if let Some((tau, before)) = &self.previous {
@@ -169,10 +185,8 @@ impl<'a> Potentials<'a> {
 
     /// Whether the policy at hand can be expected to be close enough.
     fn is_promising(&self, driver: &Driver<'_>) -> bool {
-        let newton = &self.newton;
-        let policy = Policy::cleaned(newton.mdp, newton.p.clone());
-        let formulation = self.problem.formulation;
-        let worth = entropy::worth(newton.mdp, formulation, self.target, &policy, &newton.d);
+        let (policy, formulation) = (self.policy(), self.problem.formulation);
+        let worth = entropy::worth(self.mdp, formulation, self.target, &policy, &self.newton.d);
         self.proven().0 - worth <= EXPECTED * driver.wanted(worth)
     }
 

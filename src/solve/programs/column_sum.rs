@@ -56,8 +56,12 @@ impl Response {
 
 impl ColumnSum {
     /// The method at its start; nothing if the columns' system is too large.
-    pub(in crate::solve) fn start(mdp: &Mdp, xi: f64) -> Option<InteriorPoint<Self>> {
-        let rows = Rows::new(mdp, xi, Cells::Reached)?;
+    pub(in crate::solve) fn start(
+        mdp: &Mdp,
+        xi: f64,
+        centre: &[f64],
+    ) -> Option<InteriorPoint<Self>> {
+        let rows = Rows::new(mdp, xi, centre, Cells::Reached)?;
         let elimination = Elimination::new(&rows, false)?;
         let (n, moving) = (rows.n_states(), rows.n_moving());
         let base = rows.base(mdp);

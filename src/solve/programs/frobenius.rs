@@ -33,12 +33,16 @@ pub(in crate::solve) struct Frobenius {
 
 impl Frobenius {
     /// The method at its start; nothing where there are too many states.
-    pub(in crate::solve) fn start(mdp: &Mdp, problem: &Problem) -> Option<InteriorPoint<Self>> {
+    pub(in crate::solve) fn start(
+        mdp: &Mdp,
+        problem: &Problem,
+        centre: &[f64],
+    ) -> Option<InteriorPoint<Self>> {
         let n = mdp.n_states();
         if n > MOST_STATES {
             return None;
         }
-        let rows = Rows::new(mdp, problem.xi, Cells::All)?;
+        let rows = Rows::new(mdp, problem.xi, centre, Cells::All)?;
         let elimination = Elimination::new(&rows, true)?;
         let (moving, cells) = (rows.n_moving(), rows.n_cells());
         let base = rows.base(mdp);

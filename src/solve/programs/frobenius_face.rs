@@ -41,7 +41,7 @@ impl FrobeniusFace {
         optimum: &Optimum<'_>,
         centre: &[f64],
     ) -> Option<InteriorPoint<Self>> {
-        let rows = Rows::new(mdp, problem.xi, Cells::Filled)?;
+        let rows = Rows::new(mdp, problem.xi, centre, Cells::Filled)?;
         let (n, cells) = (rows.n_states(), rows.n_cells());
         let mut right = vec![0.0; 2 * n + cells];
         rows.sums(optimum.p, &mut right[..n]);
@@ -62,7 +62,7 @@ impl FrobeniusFace {
         (xi, zeta): (f64, f64),
         centre: &[f64],
     ) -> Option<InteriorPoint<Self>> {
-        let rows = Rows::new(mdp, xi, Cells::Filled)?;
+        let rows = Rows::new(mdp, xi, centre, Cells::Filled)?;
         let mut x = Pull::new(&rows).uniform;
         let mut mass = vec![0.0; rows.n_cells()];
         rows.spread(&x, &mut mass);

@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use super::{Pull, capped};
+use crate::formulation::Problem;
 use crate::formulation::infinity::Block;
 use crate::linalg::gauss::gauss;
 use crate::linalg::parallel::{add, map};
@@ -66,11 +67,11 @@ impl Infinity {
     /// The method at its start; nothing if the columns' system is too large.
     pub(in crate::solve) fn start(
         mdp: &Mdp,
-        xi: f64,
-        zeta: f64,
+        problem: &Problem,
+        centre: &[f64],
         blocks: &[Block],
     ) -> Option<InteriorPoint<Self>> {
-        let rows = Rows::new(mdp, xi, Cells::Filled)?;
+        let rows = Rows::new(mdp, problem.xi, centre, Cells::Filled)?;
         let elimination = Elimination::new(&rows, true)?;
         let cells = rows.n_cells();
         let inside = |block: &Block| block.slots(rows.support()).map(|k| k as u32).collect();
@@ -99,8 +100,8 @@ impl Infinity {
         let data = Data {
             cost,
             right,
-            bounded: capped(at.k, zeta),
-            cap: zeta,
+            bounded: capped(at.k, problem.zeta),
+            cap: problem.zeta,
         };
         let border = || Border {
             dx: vec![0.0; size],

@@ -18,7 +18,7 @@ fn capped(cells: Range<usize>, zeta: f64) -> Range<usize> {
 /// The objective $\tfrac12 \|\pi - c\|^2$ in the coordinates $\pi_s = \xi + m_s p_s$, once it is wanted.
 struct Pull {
     active: bool,
-    /// $m_s^2$ and $1 / A_s$ for each action that can move.
+    /// For each action that can move, of $c$ copies: $m_s^2 / c$, and its $p$ under the uniform policy.
     weight: Vec<f64>,
     uniform: Vec<f64>,
 }
@@ -27,9 +27,10 @@ impl Pull {
     fn new(rows: &Rows) -> Self {
         let (mut weight, mut uniform) = (Vec::new(), Vec::new());
         for (s, w) in rows.first.windows(2).enumerate() {
-            let count = w[1] - w[0];
-            weight.resize(w[1], rows.mass(s).powi(2));
-            uniform.resize(w[1], 1.0 / count as f64);
+            let copies = |i: usize| rows.pairs_of(i).len() as f64;
+            let count: f64 = (w[0]..w[1]).map(copies).sum();
+            weight.extend((w[0]..w[1]).map(|i| rows.mass(s).powi(2) / copies(i)));
+            uniform.extend((w[0]..w[1]).map(|i| copies(i) / count));
         }
         Pull {
             active: false,
@@ -43,8 +44,10 @@ impl Pull {
     fn begin(&mut self, rows: &Rows, centre: &[f64], cost: &mut [f64]) {
         self.active = true;
         cost.fill(0.0);
-        for ((cost, w), pair) in cost.iter_mut().zip(&self.weight).zip(&rows.pairs) {
-            *cost = w.sqrt() * (rows.xi - centre[*pair]);
+        for (s, w) in rows.first.windows(2).enumerate() {
+            for i in w[0]..w[1] {
+                cost[i] = rows.mass(s) * (rows.xi - centre[rows.pairs_of(i)[0]]);
+            }
         }
     }
 

@@ -1,0 +1,157 @@
+//! Actions that do the same.
+//!
+//! Moves against a wall, orders that cannot be carried out, pairs of an estimate that were never tried: in many models several actions of a
+//! state have the same row. No formulation tells them apart but by the floor $\xi$ that each has, and by how their joint probability is
+//! shared among them, which is evenly. A solver may take them for one action with a number of *copies*.
+
+use crate::model::{Kernel, Mdp};
+
+/// A smaller model is worth making where at least this share of the pairs goes.
+const WORTHWHILE: f64 = 0.1;
+
+/// The distinct actions of each state, in the order in which they first come, with all their copies.
+#[derive(Debug, Clone)]
+pub struct Distinct {
+    /// Those of state `s` are `first[s]..first[s + 1]`.
+    pub first: Vec<usize>,
+    /// The model's pairs, distinct action by distinct action, and where each of these begins.
+    pairs: Vec<usize>,
+    offsets: Vec<usize>,
+}
+
+impl Distinct {
+    /// Pairs of a state are copies of each other where their rows are equal and they are the `same` in whatever else matters.
+    pub fn new(mdp: &Mdp, same: impl Fn(usize, usize) -> bool) -> Self {
+        let mut distinct = Distinct {
+            first: vec![0],
+            pairs: Vec::with_capacity(mdp.n_pairs()),
+            offsets: vec![0],
+        };
+        for s in 0..mdp.n_states() {
+            let start = distinct.pairs.len();
+            for pair in mdp.pairs(s) {
+                if distinct.pairs[start..].contains(&pair) {
+                    continue;
+                }
+                distinct.pairs.push(pair);
+                let later = pair + 1..mdp.pairs(s).end;
+                let copies = later.filter(|b| mdp.row(pair) == mdp.row(*b) && same(pair, *b));
+                distinct.pairs.extend(copies);
+                distinct.offsets.push(distinct.pairs.len());
+            }
+            distinct.first.push(distinct.offsets.len() - 1);
+        }
+        distinct
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// The copies of one among the model's pairs.
+    pub fn copies(&self, i: usize) -> &[usize] {
+        &self.pairs[self.offsets[i]..self.offsets[i + 1]]
+    }
+}
+
+/// A model without copies, for one that has many.
+#[derive(Debug, Clone)]
+pub struct WithoutCopies {
+    /// The model, with the states of the one that it stands for.
+    pub mdp: Mdp,
+    /// How many copies each of its pairs has.
+    pub copies: Vec<f64>,
+    distinct: Distinct,
+}
+
+impl WithoutCopies {
+    /// Nothing where it would hardly be smaller.
+    pub fn new(mdp: &Mdp) -> Option<Self> {
+        let repeated = |s: usize| {
+            let pairs = mdp.pairs(s);
+            let before = |pair: &usize| (pairs.start..*pair).any(|a| mdp.row(a) == mdp.row(*pair));
+            pairs.clone().filter(before).count()
+        };
+        let repeated: usize = (0..mdp.n_states()).map(repeated).sum();
+        if (repeated as f64) < WORTHWHILE * mdp.n_pairs() as f64 {
+            return None;
+        }
+        let distinct = Distinct::new(mdp, |_, _| true);
+        let originals = || (0..distinct.count()).map(|i| distinct.copies(i)[0]);
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for pair in originals() {
+            let row = mdp.row(pair);
+            indices.extend_from_slice(row.indices);
+            values.extend_from_slice(row.values);
+            offsets.push(indices.len());
+        }
+        let mut spread = Vec::new();
+        if mdp.kernel().has_spread() {
+            spread.extend(originals().map(|pair| mdp.kernel().spread_of(pair)));
+        }
+        let actions = originals().map(|pair| mdp.actions()[pair]).collect();
+        let kernel = Kernel::from_raw(mdp.n_states(), offsets, indices, values, spread);
+        let count = |i: usize| distinct.copies(i).len() as f64;
+        Some(WithoutCopies {
+            mdp: Mdp::from_parts(
+                distinct.first.clone(),
+                actions,
+                kernel,
+                mdp.start().to_vec(),
+            ),
+            copies: (0..distinct.count()).map(count).collect(),
+            distinct,
+        })
+    }
+
+    /// Probabilities of the model's pairs as those of all pairs: copies share evenly.
+    pub fn shared(&self, probabilities: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; self.distinct.pairs.len()];
+        for (i, p) in probabilities.iter().enumerate() {
+            let copies = self.distinct.copies(i);
+            let each = p / copies.len() as f64;
+            copies.iter().for_each(|pair| out[*pair] = each);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two states; of four actions the first and the last stay, the second and the third swap.
+    fn model() -> Mdp {
+        Mdp::from_fn(2, 4, |s, a, next| {
+            next.push((if a % 3 == 0 { s } else { 1 - s }, 1.0));
+            true
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn copies_are_found_in_order() {
+        let mdp = model();
+        let distinct = Distinct::new(&mdp, |_, _| true);
+        assert_eq!(distinct.first, [0, 2, 4]);
+        let copies: Vec<&[usize]> = (0..4).map(|i| distinct.copies(i)).collect();
+        assert_eq!(copies, [[0, 3], [1, 2], [4, 7], [5, 6]]);
+        // what is not the same in other respects stays apart
+        let apart = Distinct::new(&mdp, |a, b| (a, b) != (0, 3));
+        assert_eq!((apart.count(), apart.copies(2)), (5, &[3][..]));
+    }
+
+    #[test]
+    fn a_smaller_model_stands_for_the_whole() {
+        let small = WithoutCopies::new(&model()).unwrap();
+        assert_eq!((small.mdp.n_pairs(), &small.copies[..]), (4, &[2.0; 4][..]));
+        let shared = small.shared(&[0.4, 0.6, 1.0, 0.0]);
+        assert_eq!(shared, [0.2, 0.3, 0.3, 0.2, 0.5, 0.0, 0.0, 0.5]);
+        let ring = Mdp::from_fn(3, 2, |s, a, next| {
+            next.push(((s + 1 + a) % 3, 1.0));
+            true
+        });
+        assert!(WithoutCopies::new(&ring.unwrap()).is_none());
+    }
+}
