@@ -16,15 +16,16 @@ mod pattern;
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::ldlt;
-use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::sparse::linalg::SupernodalThreshold;
 use faer::sparse::linalg::cholesky::{
     CholeskySymbolicParams, LdltRef, SymbolicCholesky, SymbolicCholeskyRaw,
     factorize_symbolic_cholesky,
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMat};
-use faer::{Accum, Conj, Mat, MatMut, MatRef, Par, Side};
+use faer::{Conj, Mat, MatMut, MatRef, Par, Side};
 use pattern::{pattern, widest_level};
+
+use super::tiles;
 
 /// Columns are eliminated in blocks where each number of the factor takes at least this share of the multiplications that faer waits for: at
 /// this one blocks are a quarter faster on random graphs, and nowhere slower (at none, on chains, they take twice as long).
@@ -60,6 +61,8 @@ pub(crate) struct CliqueMatrix {
     signs: Vec<i8>,
     sparse: Option<Sparse>,
     buffer: MemBuffer,
+    /// What a dense factorisation needs besides.
+    room: Vec<f64>,
     right: Mat<f64>,
 }
 
@@ -118,6 +121,7 @@ impl CliqueMatrix {
             signs: vec![1; n],
             sparse,
             buffer: MemBuffer::try_new(scratch).ok()?,
+            room: Vec::new(),
             right: Mat::zeros(n, 1),
         })
     }
@@ -200,7 +204,7 @@ impl CliqueMatrix {
     /// Dense storage only.
     pub(crate) fn add_product(&mut self, rows: &[f64], sign: f64) {
         if self.sparse.is_none() && !rows.is_empty() {
-            add_product(&mut self.values, rows, self.scale.len(), sign);
+            tiles::add_product(&mut self.values, rows, self.scale.len(), sign);
         }
     }
 
@@ -233,13 +237,13 @@ impl CliqueMatrix {
             }
         }
         // L D L' and not L L': of the latter faer 0.24 leaves a replaced pivot out of the factor's diagonal
-        let regularization = ldlt::factor::LdltRegularization {
-            dynamic_regularization_signs: Some(&self.signs[..]),
-            dynamic_regularization_delta: DROPPED,
-            dynamic_regularization_epsilon: least,
-        };
         let stack = MemStack::new(&mut self.buffer);
         if let Some(sparse) = &mut self.sparse {
+            let regularization = ldlt::factor::LdltRegularization {
+                dynamic_regularization_signs: Some(&self.signs[..]),
+                dynamic_regularization_delta: DROPPED,
+                dynamic_regularization_epsilon: least,
+            };
             let matrix = SparseColMatRef::new(sparse.pattern.as_ref(), &self.values);
             sparse
                 .symbolic
@@ -255,8 +259,7 @@ impl CliqueMatrix {
                 .is_ok()
         } else {
             let matrix = MatMut::from_column_major_slice_mut(&mut self.values, n, n);
-            let params = Default::default();
-            ldlt::factor::cholesky_in_place(matrix, regularization, Par::Seq, stack, params).is_ok()
+            tiles::factor(matrix, &self.signs, (least, DROPPED), &mut self.room, stack)
         }
     }
 
@@ -280,23 +283,6 @@ impl CliqueMatrix {
             *x = self.right[(i, 0)] * scale;
         }
     }
-}
-
-/// Adds `sign` times $X^\top X$ to the upper half of a row-major square, which is the lower half of one by columns, $X$ having
-/// rows of `width` numbers.
-pub(crate) fn add_product(square: &mut [f64], rows: &[f64], width: usize, sign: f64) {
-    let left = MatRef::from_column_major_slice(rows, width, rows.len() / width);
-    matmul(
-        MatMut::from_column_major_slice_mut(square, width, width),
-        BlockStructure::TriangularLower,
-        Accum::Add,
-        left,
-        BlockStructure::Rectangular,
-        left.transpose(),
-        BlockStructure::Rectangular,
-        sign,
-        Par::Seq,
-    );
 }
 
 /// Appends a dense row of `n` numbers that holds `scale` times `values` in `columns`.

@@ -1,7 +1,8 @@
 //! The columns' matrix as a sum of squares of rows, in which nothing cancels.
 
 use super::Elimination;
-use crate::linalg::clique_matrix::{add_product, stack};
+use crate::linalg::clique_matrix::stack;
+use crate::linalg::tiles::add_product;
 use crate::solve::methods::rows::Rows;
 
 /// Squares of longer rows than this are left to a dense product, which takes a microsecond to begin.
