@@ -16,7 +16,7 @@
 
 use super::{Formulation, occupancy, parameter, simplex};
 use crate::chain::classes::Classes;
-use crate::chain::stationary::long_run;
+use crate::chain::stationary::long_run_for_sums;
 use crate::chain::{Chain, entropy};
 use crate::error::Result;
 use crate::model::{Mdp, Policy};
@@ -144,7 +144,7 @@ pub fn value_towards(
     let n = mdp.n_states();
     // started everywhere, so that every recurrent class shows
     let chain = Chain::from_parts(mdp.mix(policy.probabilities()), vec![1.0 / n as f64; n]);
-    let run = long_run(&chain);
+    let run = long_run_for_sums(&chain);
     let of_class = |states: &[u32]| {
         let share = |s: &u32| run.distribution[*s as usize];
         let total: f64 = states.iter().map(share).sum();

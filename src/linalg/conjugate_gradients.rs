@@ -9,6 +9,8 @@ pub(crate) struct ConjugateGradients {
     pub(crate) residual: Vec<f64>,
     /// The preconditioner $D$: the matrix' diagonal, or about that.
     pub(crate) diagonal: Vec<f64>,
+    /// After so many products, and whenever as many more are made, a solve ends that at its rate would need more than it may make.
+    pub(crate) trial: usize,
     scaled: Vec<f64>,
     conjugate: Vec<f64>,
     product: Vec<f64>,
@@ -19,6 +21,7 @@ impl ConjugateGradients {
         ConjugateGradients {
             residual: vec![0.0; n],
             diagonal: vec![1.0; n],
+            trial: usize::MAX,
             scaled: vec![0.0; n],
             conjugate: vec![0.0; n],
             product: vec![0.0; n],
@@ -57,8 +60,13 @@ impl ConjugateGradients {
         x.fill(0.0);
         let mut rho = precondition(&self.residual, &mut self.scaled);
         self.conjugate.copy_from_slice(&self.scaled);
-        let enough = tolerance * tolerance * rho;
-        for _ in 0..most {
+        let (first, enough) = (rho, tolerance * tolerance * rho);
+        for made in 0..most {
+            let judged = made > 0 && made % self.trial == 0;
+            let needed = made as f64 * (enough / first).ln() / (rho / first).ln().min(0.0);
+            if judged && needed > most as f64 {
+                break;
+            }
             if !(rho > enough) || !times(&self.conjugate, &mut self.product) {
                 break;
             }

@@ -154,11 +154,9 @@ mod tests {
                 (sum, square)
             })
         };
-        let (sum, factors) = run(1);
-        assert_eq!((&sum, &factors), {
-            let other = run(3);
-            (&other.0.clone(), &other.1.clone())
-        });
+        let found = run(1);
+        assert_eq!(found, run(3));
+        let (sum, factors) = found;
         let l = Mat::from_fn(n, n, |i, j| match i.cmp(&j) {
             std::cmp::Ordering::Less => 0.0,
             std::cmp::Ordering::Equal => 1.0,

@@ -13,18 +13,34 @@ use crate::model::{Kernel, Mdp};
 
 /// Below this many states factoring is always cheap.
 const FACTOR_FIRST: usize = 200;
-/// Conjugate gradient steps after which a factor is tried instead, or as many as it is worth if these are fewer.
-const PATIENCE: f64 = 150.0;
+/// Conjugate gradient steps after which a factor is thought of, and by whose rate they are judged.
+const TRIAL: usize = 20;
+/// Conjugate gradient steps where there is no factor: it limits the time of one direction.
+const MOST_ROUNDS: usize = 500;
 /// Multiplications that one factorisation may take where conjugate gradients are the other way: as many as a dense one of 1,650 states.
 const MOST_WORK: f64 = 1.5e9;
 /// Where the Hessian by itself gives no way down, so much of $d (1 + 1/\tau)$, which its diagonal is at most, is added: a part of the model
 /// that an optimal policy never leaves has a curvature below the rounding of its gradient, and without this takes a step of any size.
 const SHIFT: f64 = 1e-12;
+/// Up to this many states a step by conjugate gradients takes a millisecond or so.
+const CHEAP: usize = 5_000;
 /// Conjugate gradient steps between two questions whether to stop.
 const ASK_EVERY: usize = 16;
 
 /// Says whether to stop; asked between steps and now and then within one.
 pub(super) type Expired<'e> = &'e mut dyn FnMut() -> bool;
+
+/// How directions are found; the next way where one will not do.
+enum Way {
+    /// By conjugate gradients, as long as a few of them do: the Hessian's pattern is not even looked at.
+    Rounds,
+    /// By conjugate gradients, as long as they take less than a factorisation.
+    Either(Hessian),
+    /// By the Hessian's factor.
+    Factor(Hessian),
+    /// By conjugate gradients: there is no factor to be had.
+    RoundsOnly,
+}
 
 pub(super) struct Newton<'a> {
     pub(super) mdp: &'a Mdp,
@@ -42,9 +58,7 @@ pub(super) struct Newton<'a> {
     pub(super) d: Vec<f64>,
     gradient: Vec<f64>,
     pub(super) value: f64,
-    factored: Option<Hessian>,
-    /// Conjugate gradients come first; whether a factor has still to be tried where they are slow.
-    factor_later: bool,
+    way: Way,
     direction: Vec<f64>,
     saved: Vec<f64>,
     weights: Vec<f64>,
@@ -52,27 +66,17 @@ pub(super) struct Newton<'a> {
 }
 
 impl<'a> Newton<'a> {
-    /// `rough`: a rough answer will do, at least in the beginning, so that a few products with $P$ may be all it takes; the
-    /// Hessian's pattern is analysed only where they are not.
-    pub(super) fn new(
-        mdp: &'a Mdp,
-        copies: &'a [f64],
-        xi: f64,
-        target: &'a Target,
-        rough: bool,
-    ) -> Self {
+    pub(super) fn new(mdp: &'a Mdp, copies: &'a [f64], xi: f64, target: &'a Target) -> Self {
         let n = mdp.n_states();
-        let factor_later = rough && n >= FACTOR_FIRST;
-        let factored = if factor_later {
-            None
+        let way = if n < FACTOR_FIRST {
+            Hessian::new(mdp).map_or(Way::RoundsOnly, Way::Factor)
         } else {
-            Hessian::new(mdp)
+            Way::Rounds
         };
         Newton {
             mdp,
             copies,
             target,
-            factor_later,
             transposed: mdp.kernel().transpose(),
             xi,
             tau: 1.0,
@@ -82,7 +86,7 @@ impl<'a> Newton<'a> {
             d: vec![0.0; n],
             gradient: vec![0.0; n],
             value: 0.0,
-            factored,
+            way,
             direction: vec![0.0; n],
             saved: vec![0.0; n],
             weights: vec![0.0; mdp.n_pairs()],
@@ -90,9 +94,9 @@ impl<'a> Newton<'a> {
         }
     }
 
-    /// Whether steps are exact.
-    pub(super) fn factors(&self) -> bool {
-        self.factored.is_some()
+    /// Whether a step more is no matter.
+    pub(super) fn is_cheap(&self) -> bool {
+        matches!(self.way, Way::Factor(_)) || self.v.len() <= CHEAP
     }
 
     /// $F$, $d$, $p$ and the gradient at $V$.
@@ -132,16 +136,40 @@ impl<'a> Newton<'a> {
 
     /// One damped Newton step. Returns whether it made progress.
     pub(super) fn step(&mut self, expired: Expired<'_>) -> bool {
-        if self.factored.is_none() {
-            let done = self.iterative_direction(expired);
-            if !done && std::mem::take(&mut self.factor_later) && !expired() {
-                self.factored = Hessian::new(self.mdp).filter(|h| h.work() <= MOST_WORK);
-            }
-        }
-        for shift in [0.0, SHIFT] {
-            let Some(hessian) = self.factored.as_mut() else {
-                return self.descend();
+        loop {
+            self.way = match std::mem::replace(&mut self.way, Way::Rounds) {
+                Way::Rounds => {
+                    if self.rounds(TRIAL, expired) || expired() {
+                        return self.descend();
+                    }
+                    let factor = Hessian::new(self.mdp).filter(|h| h.work() <= MOST_WORK);
+                    factor.map_or(Way::RoundsOnly, Way::Either)
+                }
+                Way::Either(hessian) => {
+                    let most = rounds_worth(self.mdp, hessian.work()) as usize;
+                    if most >= TRIAL && self.rounds(most, expired) {
+                        self.way = Way::Either(hessian);
+                        return self.descend();
+                    }
+                    Way::Factor(hessian)
+                }
+                Way::Factor(mut hessian) => {
+                    let improved = self.exact_step(&mut hessian, expired);
+                    self.way = Way::Factor(hessian);
+                    return improved;
+                }
+                Way::RoundsOnly => {
+                    self.rounds(MOST_ROUNDS, expired);
+                    self.way = Way::RoundsOnly;
+                    return self.descend();
+                }
             };
+        }
+    }
+
+    /// A step along the direction by the Hessian's factor.
+    fn exact_step(&mut self, hessian: &mut Hessian, expired: Expired<'_>) -> bool {
+        for shift in [0.0, SHIFT] {
             let point = Point {
                 copies: self.copies,
                 p: &self.p,
@@ -192,27 +220,22 @@ impl<'a> Newton<'a> {
         false
     }
 
-    /// Conjugate gradients with the diagonal as preconditioner. Returns whether they came as close
-    /// as wanted.
-    fn iterative_direction(&mut self, expired: Expired<'_>) -> bool {
-        let mdp = self.mdp;
-        let n = mdp.n_states();
-        let violation = self.violation();
+    /// The direction by at most so many conjugate gradients, with the diagonal as preconditioner. Returns whether they came as close as
+    /// wanted; where there is another way, they end as soon as their rate promises no more.
+    fn rounds(&mut self, most: usize, expired: Expired<'_>) -> bool {
+        let (n, violation) = (self.mdp.n_states(), self.violation());
         let forcing = violation.sqrt().clamp(1e-3, 0.1);
-        let patience = if self.factor_later {
-            let dense = (n as f64).powi(3) / 3.0;
-            rounds_worth(mdp, dense).min(PATIENCE) as usize
-        } else {
-            500
-        };
         let mut gradients = ConjugateGradients::new(n);
         gradients.diagonal = self.diagonal();
+        if most != MOST_ROUNDS {
+            gradients.trial = TRIAL;
+        }
         for (r, g) in gradients.residual.iter_mut().zip(&self.gradient) {
             *r = -g;
         }
         let mut direction = std::mem::take(&mut self.direction);
         let mut rounds = 0;
-        let close = gradients.solve(&mut direction, (forcing, patience), |v, out| {
+        let close = gradients.solve(&mut direction, (forcing, most), |v, out| {
             rounds += 1;
             let go_on = rounds % ASK_EVERY != 0 || !expired();
             if go_on {

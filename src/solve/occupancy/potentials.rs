@@ -77,10 +77,9 @@ impl<'a> Potentials<'a> {
         let loose = driver.relative >= LOOSE;
         let temperature = target.temperature(problem.formulation);
         let smooth = temperature > 0.0;
-        // at the first tau, too, a rough answer will do
         let (smaller, copies) =
             without_copies.map_or((mdp, &[][..]), |small| (&small.mdp, &small.copies[..]));
-        let mut newton = Newton::new(smaller, copies, problem.xi, target, loose || !smooth);
+        let mut newton = Newton::new(smaller, copies, problem.xi, target);
         // what the smoothing may cost: tau H(actions) <= tau ln A
         let most_actions = (mdp.max_actions() as f64).ln().max(0.1);
         let rough = 0.3 * driver.wanted((n as f64).ln()) / most_actions;
@@ -206,7 +205,7 @@ impl<'a> Potentials<'a> {
         let before = newton.violation();
         let mut improved = newton.step(&mut || !driver.alive());
         self.steps += 1;
-        if newton.violation() < self.near && newton.factors() && !self.loose {
+        if newton.violation() < self.near && newton.is_cheap() && !self.loose {
             // convergence is quadratic here: one or two steps more give the policy the
             // digits that its value already has
             for _ in 0..2 {
