@@ -13,6 +13,7 @@
 //! for linear programming*, SIAM J. Optim. 9).
 
 mod pattern;
+mod stretched;
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::ldlt;
@@ -24,6 +25,8 @@ use faer::sparse::linalg::cholesky::{
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMat};
 use faer::{Conj, Mat, MatMut, MatRef, Par, Side};
 use pattern::{pattern, widest_level};
+use stretched::Stretched;
+pub(crate) use stretched::{PIECE, Shape, cells};
 
 use super::tiles;
 
@@ -60,6 +63,8 @@ pub(crate) struct CliqueMatrix {
     /// The pivots' signs: all positive.
     signs: Vec<i8>,
     sparse: Option<Sparse>,
+    /// Cliques that are in pieces; those for which there is no entry are not.
+    stretched: Vec<Option<Stretched>>,
     buffer: MemBuffer,
     /// What a dense factorisation needs besides.
     room: Vec<f64>,
@@ -120,6 +125,7 @@ impl CliqueMatrix {
             scale: vec![0.0; n],
             signs: vec![1; n],
             sparse,
+            stretched: Vec::new(),
             buffer: MemBuffer::try_new(scratch).ok()?,
             room: Vec::new(),
             right: Mat::zeros(n, 1),
@@ -263,9 +269,10 @@ impl CliqueMatrix {
         }
     }
 
-    /// Solves with the last factor, in place.
+    /// Solves with the last factor, in place. Unknowns beyond those given have zeros on the right.
     pub(crate) fn solve(&mut self, x: &mut [f64]) {
         let n = self.scale.len();
+        self.right.fill(0.0);
         for (i, (x, scale)) in x.iter().zip(&self.scale).enumerate() {
             self.right[(i, 0)] = x * scale;
         }

@@ -126,3 +126,80 @@ fn solves_what_was_assembled() {
         }
     }
 }
+
+/// Wide cliques in pieces have the same solution as the dense matrix of their squares: vectors that are combinations of two but on three members,
+/// and hubs.
+#[test]
+fn stretched_cliques_are_the_whole_ones() {
+    let n = 240;
+    let (mut offsets, mut members) = (vec![0], Vec::new());
+    for s in 0..n as u32 {
+        // a ring, and two cliques of every other and every state
+        match s {
+            7 => members.extend((0..n as u32).step_by(2)),
+            100 => members.extend(0..n as u32),
+            _ => members.extend([s, (s + 1) % n as u32]),
+        }
+        let from = offsets[offsets.len() - 1];
+        members[from..].sort_unstable();
+        offsets.push(members.len());
+    }
+    let apart = || vec![0, 5, 50];
+    let shape = |_| Shape {
+        apart: apart(),
+        rank: 2,
+        hub: true,
+    };
+    let mut stretched = CliqueMatrix::stretched(n, &offsets, &members, n, shape).unwrap();
+    let mut whole = CliqueMatrix::new(n, offsets.clone(), members.clone(), true, n).unwrap();
+    stretched.clear();
+    whole.clear();
+    for s in 0..n {
+        let width = offsets[s + 1] - offsets[s];
+        if width == 2 {
+            let local = [1.0 + s as f64, -1.0, 0.0, 2.0];
+            stretched.add_clique(s, &local);
+            whole.add_clique(s, &local);
+            continue;
+        }
+        let basis = |k: usize, t: usize| ((3 * k + 2) as f64 * t as f64 + s as f64).sin();
+        let entry = |q: usize, t: usize| {
+            let mixed = (q as f64 - 1.5) * basis(0, t) + (q * q) as f64 * basis(1, t);
+            mixed
+                + if apart().contains(&t) {
+                    basis(q + 2, t)
+                } else {
+                    0.0
+                }
+        };
+        let mut rows: Vec<f64> = (0..4 * width)
+            .map(|k| entry(k / width, k % width))
+            .collect();
+        let d: Vec<f64> = (0..width).map(|t| 1.0 + basis(9, t).powi(2)).collect();
+        let sum: f64 = d.iter().sum();
+        let mut local = vec![0.0; width * width];
+        for (k, x) in local.iter_mut().enumerate() {
+            let (i, j) = (k / width, k % width);
+            *x = (0..4)
+                .map(|q| rows[q * width + i] * rows[q * width + j])
+                .sum();
+            *x -= d[i] * d[j] / sum;
+            if i == j {
+                *x += d[i];
+            }
+        }
+        whole.add_clique(s, &local);
+        assert!(stretched.is_stretched(s));
+        stretched.add_stretched(s, &mut rows);
+        stretched.add_hub(s, &d);
+    }
+    assert!(stretched.factor(1e-14) && whole.factor(1e-14));
+    let mut x: Vec<f64> = (0..n).map(|t| (t as f64).cos()).collect();
+    let mut y = x.clone();
+    stretched.solve(&mut x);
+    whole.solve(&mut y);
+    let largest = y.iter().fold(0.0, |most: f64, y| most.max(y.abs()));
+    for (x, y) in x.iter().zip(&y) {
+        assert!((x - y).abs() < 1e-10 * largest, "{x} {y}");
+    }
+}

@@ -25,7 +25,7 @@ mod squares;
 use super::rows::Rows;
 use crate::linalg::clique_matrix::CliqueMatrix;
 use crate::linalg::parallel::{add, map, total};
-use assembly::work_of_rows;
+use assembly::{shape, work_of_rows};
 
 /// Up to this order the columns' system may be dense: a factorisation then takes about half a second, and a whole solve a dozen. Steps of first
 /// order take minutes to get as close.
@@ -97,7 +97,14 @@ impl Elimination {
             let others = (rows.first[s + 1] - rows.first[s]).saturating_sub(1);
             lower_offsets.push(lower_offsets[s] + others * others);
         }
-        let matrix = CliqueMatrix::new(n, clique_offsets, members, beyond_reach, MOST_DENSE)?;
+        let (offsets, shape) = (&clique_offsets, |s| shape(rows, s, keeps_rows));
+        let stretched = (!beyond_reach)
+            .then(|| CliqueMatrix::stretched(n, offsets, &members, MOST_DENSE, shape))
+            .flatten();
+        let matrix = match stretched {
+            Some(matrix) => matrix,
+            None => CliqueMatrix::new(n, clique_offsets, members, beyond_reach, MOST_DENSE)?,
+        };
         if matrix.work() + work_of_rows(rows, &matrix) > MOST_WORK {
             return None;
         }

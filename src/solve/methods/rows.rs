@@ -13,7 +13,7 @@ use super::elimination::{MOST_DENSE, MOST_WORK};
 use crate::formulation::distinct::Distinct;
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
-use crate::linalg::clique_matrix::MOST_CELLS;
+use crate::linalg::clique_matrix::{MOST_CELLS, cells as cells_of};
 use crate::linalg::parallel::{blocks, dot, total};
 use crate::model::Mdp;
 
@@ -97,7 +97,7 @@ impl Rows {
             Support::filled(mdp)
         };
         // a sparse columns' matrix holds all rows' squares together
-        let squares = support.offsets.windows(2).map(|w| (w[1] - w[0]).pow(2));
+        let squares = support.offsets.windows(2).map(|w| cells_of(w[1] - w[0]));
         if n > MOST_DENSE && squares.sum::<usize>() > MOST_CELLS {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use super::squares::{add_squares, rests};
 use super::{Elimination, Rows};
-use crate::linalg::clique_matrix::{CliqueMatrix, stack};
+use crate::linalg::clique_matrix::{CliqueMatrix, PIECE, Shape, stack};
 use crate::linalg::parallel::dot;
 
 /// About how many multiplications it takes to eliminate the rows once.
@@ -21,6 +21,23 @@ pub(super) fn work_of_rows(rows: &Rows, matrix: &CliqueMatrix) -> f64 {
         }
     }
     work
+}
+
+/// What a wide row adds to the columns' matrix: where only its wide actions reach, all of $C$ are combinations of these, and $g$ of these and
+/// $D$.
+pub(super) fn shape(rows: &Rows, s: usize, keeps_rows: bool) -> Shape {
+    let actions = rows.first[s]..rows.first[s + 1];
+    let narrow = |i: &usize| rows.entries(*i).count() <= PIECE;
+    let first = rows.offsets[s];
+    let reached = actions.clone().filter(narrow).flat_map(|i| rows.entries(i));
+    let mut apart: Vec<usize> = reached.map(|(cell, _)| cell - first).collect();
+    apart.sort_unstable();
+    apart.dedup();
+    Shape {
+        apart,
+        rank: actions.filter(|i| !narrow(i)).count() + usize::from(keeps_rows),
+        hub: keeps_rows,
+    }
 }
 
 impl Elimination {
@@ -131,7 +148,8 @@ impl Elimination {
             let rows = c.chunks_exact(width.max(1));
             rows.zip(&self.c_total[own.clone()])
         };
-        let narrow = !self.matrix.prefers_rows(width);
+        let stretched = self.matrix.is_stretched(s);
+        let narrow = !stretched && !self.matrix.prefers_rows(width);
         let whole = narrow && width == cells.len();
         if narrow {
             self.local.clear();
@@ -139,7 +157,11 @@ impl Elimination {
         }
         if !self.keeps_rows {
             let reached = reach.iter().map(|c| rows.columns[*c as usize]);
-            if narrow {
+            if stretched {
+                self.square.clear();
+                self.square.extend_from_slice(c);
+                self.matrix.add_stretched(s, &mut self.square);
+            } else if narrow {
                 add_squares(&mut self.local, c, width);
                 self.matrix.add_clique(s, &self.local);
             } else {
@@ -164,11 +186,16 @@ impl Elimination {
         let root = own_part.sqrt();
         let square = &mut self.square;
         square.clear();
-        if whole {
+        if whole || stretched {
             for (row, sum) in c_rows() {
                 square.extend(row.iter().zip(g.iter()).map(|(x, g)| x - share * sum * g));
             }
             square.extend((g.iter().zip(d)).map(|(g, d)| root * (share * g - d / own_part)));
+        }
+        if stretched {
+            self.matrix.add_stretched(s, square);
+            self.matrix.add_hub(s, d);
+        } else if whole {
             for (j, rest) in rests(d, own_part).enumerate() {
                 let x = d[j] / own_part;
                 let row = &mut self.local[j * width..(j + 1) * width];
