@@ -9,12 +9,11 @@
 //! [projection](crate::solve::value::projection) of the minimising policy's $M$ at the same multipliers. It is maximised by damped
 //! Newton steps ([`newton`](super::newton)).
 
-use rayon::prelude::*;
-
 use super::newton::Newton;
 use super::row::{Row, Setting, Shared};
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
+use crate::linalg::parallel::share;
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
 use crate::solve::value::projection::Projection;
@@ -30,9 +29,8 @@ const LOOSE: f64 = 0.1;
 const MOST_STUCK: usize = 4;
 /// Looks along one direction: a safeguard.
 const MOST_LOOKS: usize = 20;
-/// Fewer rows than this stay on the calling thread; else so many at least are one task.
-const FEW_ROWS: usize = 4096;
-const TASK: usize = 512;
+/// Rows that one thread takes at a time: a fraction of a millisecond's work.
+const TASK: usize = 256;
 
 /// The rows' problems and their solutions.
 pub(super) struct Rows<'a> {
@@ -83,15 +81,15 @@ pub(super) fn each_row<T: Send>(
     rows: impl Iterator<Item = T>,
     f: impl Fn(&mut Row, usize, T) + Sync + Send,
 ) {
-    let rows: Vec<(usize, T)> = rows.enumerate().collect();
-    let task = if rows.len() < FEW_ROWS {
-        FEW_ROWS
-    } else {
-        TASK
-    };
-    rows.into_par_iter()
-        .with_min_len(task)
-        .for_each_init(Row::default, |row, (s, item)| f(row, s, item));
+    let mut rows = rows.enumerate().peekable();
+    let mut tasks: Vec<Vec<(usize, T)>> = Vec::new();
+    while rows.peek().is_some() {
+        tasks.push(rows.by_ref().take(TASK).collect());
+    }
+    share(tasks.into_iter(), |task| {
+        let mut row = Row::default();
+        task.into_iter().for_each(|(s, item)| f(&mut row, s, item));
+    });
 }
 
 /// The dual and the steps that maximise it.
