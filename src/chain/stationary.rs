@@ -27,7 +27,7 @@ use crate::model::Kernel;
 pub const DENSE_LIMIT: usize = 2_000;
 /// Below this size the dense loop beats any sparse bookkeeping.
 const SMALL: usize = 64;
-/// From here on iteration comes first where it is for sums: dense elimination takes longer than the steps until it is known to be slow.
+/// From here on iteration comes first where it is for sums: elimination takes longer than the steps until it is known to be slow.
 const FEW: usize = 200;
 /// Largest residual that counts as converged.
 pub const RESIDUAL_TOLERANCE: f64 = 1e-12;
@@ -93,9 +93,9 @@ pub fn long_run(chain: &Chain) -> LongRun {
     find(chain, false)
 }
 
-/// The same for sums over all states, such as entropies: to [`RESIDUAL_TOLERANCE`] where the chain mixes fast, which is quicker than every
-/// entry to its last digit.
-pub fn long_run_for_sums(chain: &Chain) -> LongRun {
+/// The same for sums over all states, such as entropies: where the chain clearly mixes fast by iteration, which is quicker than every entry to
+/// its last digit.
+pub(crate) fn long_run_for_sums(chain: &Chain) -> LongRun {
     find(chain, true)
 }
 
@@ -154,36 +154,38 @@ impl Solver {
     /// A chain that is one class.
     fn whole(&mut self, kernel: &Kernel, class: &RecurrentClass) -> Vec<f64> {
         let n = kernel.n_rows();
-        let large = n > DENSE_LIMIT;
-        if !kernel.has_spread() && (large || (self.for_sums && n > FEW)) {
-            // no copy of the matrix unless power iteration is slow
-            let forward = Forward::new(kernel);
-            let found = power::power(&forward, n, class.period > 1);
-            let unfelt =
-                hangs_on_faint_links(n, kernel.offsets(), kernel.indices(), kernel.values());
-            if found.change <= RESIDUAL_TOLERANCE && !unfelt {
+        let dense = n <= SMALL || kernel.has_spread() || is_dense(n, kernel.nnz());
+        if n <= DENSE_LIMIT || kernel.has_spread() {
+            let quick = self.for_sums && n > FEW;
+            if let Some(x) = quick.then(|| power::of_fast_chain(kernel)).flatten() {
                 self.method = Method::Iterative;
-                return found.x;
+                return x;
             }
-            if large {
-                return match sparse_gth::stationary(&with_hub(kernel), FillLimit::default()) {
-                    Some(x) => {
-                        self.method = self.method.max(Method::Sparse);
-                        x
-                    }
-                    None => {
-                        self.converged &= !unfelt;
-                        self.accept(power::arnoldi(&forward, found))
-                    }
-                };
+            if n <= DENSE_LIMIT && dense {
+                return gth::stationary_dense(n, &mut dense_matrix(kernel));
+            }
+            return self.general(&with_hub(kernel), n, || {
+                (Forward::new(kernel), class.period > 1)
+            });
+        }
+        // no copy of the matrix unless power iteration is slow
+        let forward = Forward::new(kernel);
+        let found = power::power(&forward, n, class.period > 1);
+        let unfelt = hangs_on_faint_links(n, kernel.offsets(), kernel.indices(), kernel.values());
+        if found.change <= RESIDUAL_TOLERANCE && !unfelt {
+            self.method = Method::Iterative;
+            return found.x;
+        }
+        match sparse_gth::stationary(&with_hub(kernel), FillLimit::default()) {
+            Some(x) => {
+                self.method = self.method.max(Method::Sparse);
+                x
+            }
+            None => {
+                self.converged &= !unfelt;
+                self.accept(power::arnoldi(&forward, found))
             }
         }
-        if !large && (n <= SMALL || kernel.has_spread() || is_dense(n, kernel.nnz())) {
-            return gth::stationary_dense(n, &mut dense_matrix(kernel));
-        }
-        self.general(&with_hub(kernel), n, || {
-            (Forward::new(kernel), class.period > 1)
-        })
     }
 
     /// An irreducible matrix without uniform shares.

@@ -4,6 +4,8 @@
 //! state have the same row. No formulation tells them apart but by the floor $\xi$ that each has, and by how their joint probability is
 //! shared among them, which is evenly. A solver may take them for one action with a number of *copies*.
 
+use std::cmp::Ordering;
+
 use crate::model::{Kernel, Mdp};
 
 /// A smaller model is worth making where at least this share of the pairs goes.
@@ -20,23 +22,35 @@ pub struct Distinct {
 }
 
 impl Distinct {
-    /// Pairs of a state are copies of each other where their rows are equal and they are the `same` in whatever else matters.
-    pub fn new(mdp: &Mdp, same: impl Fn(usize, usize) -> bool) -> Self {
+    /// Pairs of a state are copies of each other where their rows are equal and they have the same `mark`, which is whatever else matters.
+    pub fn new(mdp: &Mdp, mark: impl Fn(usize) -> u64) -> Self {
         let mut distinct = Distinct {
             first: vec![0],
             pairs: Vec::with_capacity(mdp.n_pairs()),
             offsets: vec![0],
         };
+        let compare = |a: &usize, b: &usize| {
+            let (one, other) = (mdp.row(*a), mdp.row(*b));
+            let values = one.values.iter().zip(other.values);
+            let values = values.map(|(x, y)| x.total_cmp(y)).find(|o| o.is_ne());
+            (one.indices.cmp(other.indices))
+                .then(values.unwrap_or(Ordering::Equal))
+                .then(one.spread.total_cmp(&other.spread))
+                .then_with(|| mark(*a).cmp(&mark(*b)))
+        };
+        // a state's pairs in an order in which copies follow each other, and each one's first copy
+        let (mut order, mut firsts) = (Vec::new(), Vec::new());
         for s in 0..mdp.n_states() {
-            let start = distinct.pairs.len();
-            for pair in mdp.pairs(s) {
-                if distinct.pairs[start..].contains(&pair) {
-                    continue;
-                }
-                distinct.pairs.push(pair);
-                let later = pair + 1..mdp.pairs(s).end;
-                let copies = later.filter(|b| mdp.row(pair) == mdp.row(*b) && same(pair, *b));
-                distinct.pairs.extend(copies);
+            order.clear();
+            order.extend(mdp.pairs(s));
+            order.sort_by(compare);
+            firsts.clear();
+            for copies in order.chunk_by(|a, b| compare(a, b).is_eq()) {
+                firsts.extend(copies.iter().map(|pair| (copies[0], *pair)));
+            }
+            firsts.sort_unstable();
+            for copies in firsts.chunk_by(|a, b| a.0 == b.0) {
+                distinct.pairs.extend(copies.iter().map(|copy| copy.1));
                 distinct.offsets.push(distinct.pairs.len());
             }
             distinct.first.push(distinct.offsets.len() - 1);
@@ -55,6 +69,11 @@ impl Distinct {
     }
 }
 
+/// The least share of an action that has so many `copies` each; without any where there are none.
+pub fn floor(copies: &[f64], xi: f64, pair: usize) -> f64 {
+    copies.get(pair).map_or(xi, |count| xi * count)
+}
+
 /// A model without copies, for one that has many.
 #[derive(Debug, Clone)]
 pub struct WithoutCopies {
@@ -68,16 +87,11 @@ pub struct WithoutCopies {
 impl WithoutCopies {
     /// Nothing where it would hardly be smaller.
     pub fn new(mdp: &Mdp) -> Option<Self> {
-        let repeated = |s: usize| {
-            let pairs = mdp.pairs(s);
-            let before = |pair: &usize| (pairs.start..*pair).any(|a| mdp.row(a) == mdp.row(*pair));
-            pairs.clone().filter(before).count()
-        };
-        let repeated: usize = (0..mdp.n_states()).map(repeated).sum();
+        let distinct = Distinct::new(mdp, |_| 0);
+        let repeated = mdp.n_pairs() - distinct.count();
         if (repeated as f64) < WORTHWHILE * mdp.n_pairs() as f64 {
             return None;
         }
-        let distinct = Distinct::new(mdp, |_, _| true);
         let originals = || (0..distinct.count()).map(|i| distinct.copies(i)[0]);
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for pair in originals() {
@@ -133,12 +147,12 @@ mod tests {
     #[test]
     fn copies_are_found_in_order() {
         let mdp = model();
-        let distinct = Distinct::new(&mdp, |_, _| true);
+        let distinct = Distinct::new(&mdp, |_| 0);
         assert_eq!(distinct.first, [0, 2, 4]);
         let copies: Vec<&[usize]> = (0..4).map(|i| distinct.copies(i)).collect();
         assert_eq!(copies, [[0, 3], [1, 2], [4, 7], [5, 6]]);
         // what is not the same in other respects stays apart
-        let apart = Distinct::new(&mdp, |a, b| (a, b) != (0, 3));
+        let apart = Distinct::new(&mdp, |pair| u64::from(pair == 3));
         assert_eq!((apart.count(), apart.copies(2)), (5, &[3][..]));
     }
 

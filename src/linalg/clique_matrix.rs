@@ -45,7 +45,8 @@ const BLOCK_COST: f64 = 2.0;
 /// Multiplications of one round of conjugate gradients per transition: two products with the kernel, whose gathers take several times
 /// as long as the multiplications of a dense factorisation (0.1 ms against 15 ms on a garnet of 1,000 states).
 pub(crate) const ROUND_COST: f64 = 80.0;
-/// Cliques with more members than this are added to a dense matrix by dense products: their squares, cell by cell, would cost more.
+/// Cliques with more members than this are wide. They are added to a dense matrix by dense products, as their squares, cell by cell, would cost
+/// more, and a sparse one may be [stretched](CliqueMatrix::stretched) for them.
 const WIDE: usize = 96;
 /// What such a pivot is replaced by: large, so that its unknown comes out as zero.
 const DROPPED: f64 = 1e100;
@@ -94,24 +95,29 @@ impl CliqueMatrix {
         wide: bool,
         most_dense: usize,
     ) -> Option<Self> {
-        let most_work = if n > most_dense {
-            f64::INFINITY
-        } else {
-            dense_work(n)
-        };
         let sparse = if wide {
             None
         } else {
-            Sparse::new(n, &offsets, &members, most_work)
+            Sparse::new(n, &offsets, &members, most_work(n, most_dense))
         };
+        if sparse.is_none() && n > most_dense {
+            return None;
+        }
+        Self::over(n, offsets, members, sparse)
+    }
+
+    /// The matrix over cliques with a sparse pattern, or dense; nothing where there is no memory for it.
+    fn over(
+        n: usize,
+        offsets: Vec<usize>,
+        members: Vec<u32>,
+        sparse: Option<Sparse>,
+    ) -> Option<Self> {
         let scratch = match &sparse {
             Some(Sparse { symbolic, .. }) => symbolic
                 .factorize_numeric_ldlt_scratch::<f64>(Par::Seq, Default::default())
                 .or(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq)),
-            None if n <= most_dense => {
-                ldlt::factor::cholesky_in_place_scratch::<f64>(n, Par::Seq, Default::default())
-            }
-            None => return None,
+            None => ldlt::factor::cholesky_in_place_scratch::<f64>(n, Par::Seq, Default::default()),
         };
         // the diagonal comes first in every column of a pattern
         let pattern = sparse.as_ref().map(|sparse| &sparse.pattern);
@@ -315,6 +321,15 @@ fn inverse_root(x: f64) -> f64 {
         1.0 / x.sqrt()
     } else {
         f64::NAN
+    }
+}
+
+/// What a sparse factorisation may take: as much as a dense one where there is one.
+fn most_work(n: usize, most_dense: usize) -> f64 {
+    if n > most_dense {
+        f64::INFINITY
+    } else {
+        dense_work(n)
     }
 }
 

@@ -62,9 +62,11 @@ impl ConjugateGradients {
         self.conjugate.copy_from_slice(&self.scaled);
         let (first, enough) = (rho, tolerance * tolerance * rho);
         for made in 0..most {
-            let judged = made > 0 && made % self.trial == 0;
-            let needed = made as f64 * (enough / first).ln() / (rho / first).ln().min(0.0);
-            if judged && needed > most as f64 {
+            // by the rate so far: made ln(enough) > most ln(rho), both relative to the first and negative
+            if made > 0
+                && made % self.trial == 0
+                && made as f64 * (enough / first).ln() < most as f64 * (rho / first).ln()
+            {
                 break;
             }
             if !(rho > enough) || !times(&self.conjugate, &mut self.product) {

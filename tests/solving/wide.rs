@@ -69,3 +69,43 @@ fn hold_together(mdp: &Mdp) {
         assert!(found.certificate.objective > 1e-4, "{problem:?}");
     }
 }
+
+/// A state with a wide row and, beside it, actions that lead anywhere evenly: as a share of the row, and written out. These have no cells of
+/// their own, and differ by rounding alone.
+#[test]
+fn wide_rows_beside_uniform_ones() {
+    let n = 196;
+    let (mut first, mut actions) = (vec![0], Vec::new());
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut spread = Vec::new();
+    for s in 0..n {
+        let rows = if s == 0 {
+            let even: Vec<(u32, f64)> = (0..n as u32).map(|t| (t, 1.0 / n as f64)).collect();
+            let wide = (0..150).map(|t| (t + 20, 1.0 / 150.0)).collect();
+            vec![(Vec::new(), 1.0), (even, 0.0), (wide, 0.0)]
+        } else {
+            let step = |k: usize| (vec![(((s + k) % n) as u32, 1.0)], 0.0);
+            vec![step(1), step(7)]
+        };
+        for (a, (row, share)) in rows.into_iter().enumerate() {
+            actions.push(a as u32);
+            for (t, p) in row {
+                indices.push(t);
+                values.push(p);
+            }
+            offsets.push(indices.len());
+            spread.push(share);
+        }
+        first.push(actions.len());
+    }
+    let mdp = Mdp::from_rows_and_spread(n, &first, &actions, &offsets, &indices, &values, &spread);
+    let mdp = mdp.unwrap();
+    for formulation in [Formulation::ColumnSum, Formulation::Infinity] {
+        let problem = Problem {
+            xi: 0.0,
+            ..Problem::new(formulation)
+        };
+        let found = solve(&mdp, &problem, &Options::default(), None, &mut ()).unwrap();
+        assert_eq!(found.certificate.status, Status::Optimal, "{problem:?}");
+    }
+}

@@ -10,11 +10,9 @@
 
 use std::ops::Range;
 
-use super::CliqueMatrix;
+use super::{CliqueMatrix, Sparse, WIDE};
 
-/// Cliques with more members than this are cut into pieces
-const WIDE: usize = 96;
-/// of about so many members.
+/// Wide cliques are cut into pieces of about so many members.
 pub(crate) const PIECE: usize = 16;
 /// More additional unknowns than this share of the others are not worth it.
 const MOST_ADDED: f64 = 0.5;
@@ -49,8 +47,8 @@ pub(super) struct Stretched {
 }
 
 impl CliqueMatrix {
-    /// A sparse matrix of order `n` over cliques of which some are wide, and then of some `shape`; nothing where none is, or the factor would
-    /// not be sparse.
+    /// A sparse matrix of order `n` over cliques of which some are wide, and then of some `shape`; nothing where none is, so many are that
+    /// it is not worth it, or the factor would not be sparse.
     pub(crate) fn stretched(
         n: usize,
         offsets: &[usize],
@@ -101,10 +99,12 @@ impl CliqueMatrix {
         if !any || (order - n) as f64 > MOST_ADDED * n as f64 {
             return None;
         }
-        let mut matrix = CliqueMatrix::new(order, ends, small, false, 0)?;
-        matrix.stretched = stretched;
         // a dense one may be less work
-        (n > most_dense || matrix.work() <= super::dense_work(n)).then_some(matrix)
+        let most_work = super::most_work(n, most_dense);
+        let sparse = Sparse::new(order, &ends, &small, most_work)?;
+        let mut matrix = CliqueMatrix::over(order, ends, small, Some(sparse))?;
+        matrix.stretched = stretched;
+        Some(matrix)
     }
 
     /// Whether a clique is in pieces.
@@ -143,12 +143,10 @@ impl CliqueMatrix {
             }
         }
         local.clear();
-        local.resize(shape.apart.len().pow(2), 0.0);
-        for row in across.chunks_exact(width) {
-            for (x, at) in local.chunks_exact_mut(shape.apart.len()).zip(&shape.apart) {
-                for (x, other) in x.iter_mut().zip(&shape.apart) {
-                    *x += row[*at] * row[*other];
-                }
+        for at in &shape.apart {
+            for other in &shape.apart {
+                let product = |row: &[f64]| row[*at] * row[*other];
+                local.push(across.chunks_exact(width).map(product).sum());
             }
         }
         self.add_clique(s, &local);

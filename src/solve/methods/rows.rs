@@ -96,9 +96,12 @@ impl Rows {
         } else {
             Support::filled(mdp)
         };
-        // a sparse columns' matrix holds all rows' squares together
+        // a sparse columns' matrix holds all rows' squares together, and each row a number for every action and cell
         let squares = support.offsets.windows(2).map(|w| cells_of(w[1] - w[0]));
-        if n > MOST_DENSE && squares.sum::<usize>() > MOST_CELLS {
+        let rows = support.offsets.windows(2).enumerate();
+        let numbers = rows.map(|(s, w)| mdp.n_actions(s) * (w[1] - w[0]));
+        let most = squares.sum::<usize>().max(numbers.sum());
+        if n > MOST_DENSE && most > MOST_CELLS {
             return None;
         }
         let (offsets, columns, reach) = if cells == Cells::All {
@@ -119,7 +122,7 @@ impl Rows {
             mass: Vec::with_capacity(n),
             first: vec![0],
             moving: Vec::new(),
-            distinct: Distinct::new(mdp, |a, b| centre[a].to_bits() == centre[b].to_bits()),
+            distinct: Distinct::new(mdp, |pair| centre[pair].to_bits()),
             offsets,
             columns,
             reach,

@@ -10,6 +10,7 @@
 //! factor make up for them.
 
 use super::cliques::Cliques;
+use crate::formulation::distinct::floor;
 use crate::linalg::clique_matrix::{CliqueMatrix, stack};
 use crate::model::Mdp;
 
@@ -62,7 +63,7 @@ pub(super) struct Point<'a> {
 impl Point<'_> {
     /// Whether an action has more than its floor.
     fn moves(&self, pair: usize) -> bool {
-        self.p[pair] > self.copies.get(pair).map_or(self.xi, |c| self.xi * c)
+        self.p[pair] > floor(self.copies, self.xi, pair)
     }
 }
 

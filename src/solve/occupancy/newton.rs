@@ -6,6 +6,7 @@
 
 use super::cliques::rounds_worth;
 use super::hessian::{Hessian, Point};
+use crate::formulation::distinct::floor;
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::simplex;
 use crate::linalg::conjugate_gradients::ConjugateGradients;
@@ -17,8 +18,6 @@ const FACTOR_FIRST: usize = 200;
 const TRIAL: usize = 20;
 /// Conjugate gradient steps where there is no factor: it limits the time of one direction.
 const MOST_ROUNDS: usize = 500;
-/// Multiplications that one factorisation may take where conjugate gradients are the other way: as many as a dense one of 1,650 states.
-const MOST_WORK: f64 = 1.5e9;
 /// Where the Hessian by itself gives no way down, so much of $d (1 + 1/\tau)$, which its diagonal is at most, is added: a part of the model
 /// that an optimal policy never leaves has a curvature below the rounding of its gradient, and without this takes a step of any size.
 const SHIFT: f64 = 1e-12;
@@ -124,11 +123,6 @@ impl<'a> Newton<'a> {
         }
     }
 
-    /// The least share of an action and its copies.
-    fn floor(&self, pair: usize) -> f64 {
-        self.copies.get(pair).map_or(self.xi, |c| self.xi * c)
-    }
-
     /// $\sum_t |\nabla F_t|$: how far $\omega$ is from being stationary.
     pub(super) fn violation(&self) -> f64 {
         self.gradient.iter().map(|g| g.abs()).sum()
@@ -139,17 +133,21 @@ impl<'a> Newton<'a> {
         loop {
             self.way = match std::mem::replace(&mut self.way, Way::Rounds) {
                 Way::Rounds => {
-                    if self.rounds(TRIAL, expired) || expired() {
-                        return self.descend();
+                    if self.rounds(TRIAL, expired) && self.descend() {
+                        return true;
                     }
-                    let factor = Hessian::new(self.mdp).filter(|h| h.work() <= MOST_WORK);
-                    factor.map_or(Way::RoundsOnly, Way::Either)
+                    if expired() {
+                        return false;
+                    }
+                    Hessian::new(self.mdp).map_or(Way::RoundsOnly, Way::Either)
                 }
                 Way::Either(hessian) => {
                     let most = rounds_worth(self.mdp, hessian.work()) as usize;
-                    if most >= TRIAL && self.rounds(most, expired) {
+                    let close = most >= TRIAL && self.rounds(most.min(MOST_ROUNDS), expired);
+                    let improved = close && self.descend();
+                    if improved || expired() {
                         self.way = Way::Either(hessian);
-                        return self.descend();
+                        return improved;
                     }
                     Way::Factor(hessian)
                 }
@@ -159,8 +157,8 @@ impl<'a> Newton<'a> {
                     return improved;
                 }
                 Way::RoundsOnly => {
-                    self.rounds(MOST_ROUNDS, expired);
                     self.way = Way::RoundsOnly;
+                    self.rounds(MOST_ROUNDS, expired);
                     return self.descend();
                 }
             };
@@ -227,7 +225,7 @@ impl<'a> Newton<'a> {
         let forcing = violation.sqrt().clamp(1e-3, 0.1);
         let mut gradients = ConjugateGradients::new(n);
         gradients.diagonal = self.diagonal();
-        if most != MOST_ROUNDS {
+        if !matches!(self.way, Way::RoundsOnly) {
             gradients.trial = TRIAL;
         }
         for (r, g) in gradients.residual.iter_mut().zip(&self.gradient) {
@@ -310,7 +308,7 @@ impl<'a> Newton<'a> {
             for pair in pairs.clone() {
                 let p = self.p[pair];
                 mean += p * self.q[pair];
-                if p > self.floor(pair) {
+                if p > floor(self.copies, self.xi, pair) {
                     free_mass += p;
                     free_mean += p * self.q[pair];
                 }
@@ -322,7 +320,7 @@ impl<'a> Newton<'a> {
             for pair in pairs {
                 let p = self.p[pair];
                 let mut weight = p * change;
-                if p > self.floor(pair) {
+                if p > floor(self.copies, self.xi, pair) {
                     weight += p * (self.q[pair] - free_mean) / self.tau;
                 }
                 self.weights[pair] = self.d[s] * weight;

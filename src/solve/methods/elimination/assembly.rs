@@ -13,8 +13,13 @@ pub(super) fn work_of_rows(rows: &Rows, matrix: &CliqueMatrix) -> f64 {
         let reach = rows.reach(s).len();
         let cells = rows.offsets[s + 1] - rows.offsets[s];
         let others = (rows.first[s + 1] - rows.first[s]) as f64;
-        let by_products = matrix.prefers_rows(reach);
-        let square = if by_products { n } else { reach as f64 };
+        let square = if matrix.is_stretched(s) {
+            PIECE as f64
+        } else if matrix.prefers_rows(reach) {
+            n
+        } else {
+            reach as f64
+        };
         work += others * reach as f64 * (others + square);
         if matrix.prefers_rows(cells) {
             work += n * n / 2.0;
@@ -33,9 +38,13 @@ pub(super) fn shape(rows: &Rows, s: usize, keeps_rows: bool) -> Shape {
     let mut apart: Vec<usize> = reached.map(|(cell, _)| cell - first).collect();
     apart.sort_unstable();
     apart.dedup();
+    let (others, wide) = (
+        actions.len().saturating_sub(1),
+        actions.filter(|i| !narrow(i)).count(),
+    );
     Shape {
         apart,
-        rank: actions.filter(|i| !narrow(i)).count() + usize::from(keeps_rows),
+        rank: wide.min(others) + usize::from(keeps_rows),
         hub: keeps_rows,
     }
 }
