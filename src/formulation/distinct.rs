@@ -69,7 +69,7 @@ impl Distinct {
     }
 }
 
-/// The least share of an action that has so many `copies` each; without any where there are none.
+/// The least probability of a pair, $\xi$ for each of its `copies`; these are empty where no pair has any but itself.
 pub fn floor(copies: &[f64], xi: f64, pair: usize) -> f64 {
     copies.get(pair).map_or(xi, |count| xi * count)
 }

@@ -95,9 +95,11 @@ impl CliqueMatrix {
                     first,
                 }
             }));
+            if (order - n) as f64 > MOST_ADDED * n as f64 {
+                return None;
+            }
         }
-        let any = stretched.iter().any(Option::is_some);
-        if !any || (order - n) as f64 > MOST_ADDED * n as f64 {
+        if !stretched.iter().any(Option::is_some) {
             return None;
         }
         // a dense one may be less work
