@@ -1,8 +1,8 @@
 //! Newton's method on the entropies' dual function (see [`potentials`](super::potentials)): value,
 //! gradient and steps.
 //!
-//! Where the Hessian's factor is sparse enough it is factored, otherwise applied without being formed
-//! (two products with $P$) inside conjugate gradients.
+//! The Hessian is applied without being formed (two products with $P$) inside conjugate gradients, as long as a few of these
+//! do; where they do not it is factored as soon as that costs less, if its factor can be held.
 
 use super::cliques::rounds_worth;
 use super::hessian::{Hessian, Point};
