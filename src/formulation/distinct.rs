@@ -69,11 +69,6 @@ impl Distinct {
     }
 }
 
-/// The least probability of a pair, $\xi$ for each of its `copies`; these are empty where no pair has any but itself.
-pub fn floor(copies: &[f64], xi: f64, pair: usize) -> f64 {
-    copies.get(pair).map_or(xi, |count| xi * count)
-}
-
 /// A model without copies, for one that has many.
 #[derive(Debug, Clone)]
 pub struct WithoutCopies {

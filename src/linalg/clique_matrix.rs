@@ -24,7 +24,7 @@ use faer::sparse::linalg::cholesky::{
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMat};
 use faer::{Conj, Mat, MatMut, MatRef, Par, Side};
-use pattern::{pattern, widest_level};
+use pattern::{pattern, widest_front};
 use stretched::Stretched;
 pub(crate) use stretched::{PIECE, Shape, cells};
 
@@ -37,7 +37,7 @@ const BLOCKS: SupernodalThreshold = SupernodalThreshold(0.5);
 pub(crate) const MOST_CELLS: usize = 20_000_000;
 /// Most numbers in a sparse factor: half a gigabyte.
 const MOST_FILL: usize = 60_000_000;
-/// Most unknowns at one distance from another: half as many have to be eliminated densely sooner or later, some seconds' work.
+/// Most unknowns in one [front](pattern::widest_front): half as many have to be eliminated densely sooner or later, some seconds' work.
 const WIDEST: usize = 3_000;
 /// Multiplications of a sparse factorisation cost about this many of a dense one's: entry by entry, and in blocks of columns.
 const SPARSE_COST: f64 = 5.0;
@@ -353,7 +353,7 @@ impl Sparse {
             }
             place_offsets.push(total);
         }
-        if widest_level(n, members, offsets) > WIDEST {
+        if widest_front(n, members, offsets) > WIDEST {
             return None;
         }
         let (pattern, places) = pattern(n, members, offsets, &place_offsets);

@@ -58,11 +58,28 @@ fn width_tells_strips_from_tangles() {
         (offsets, members)
     };
     let (offsets, members) = cliques(false);
-    assert!(widest_level(n as usize, &members, &offsets) < 10);
+    assert!(widest_front(n as usize, &members, &offsets) < 10);
     assert!(CliqueMatrix::new(n as usize, offsets, members, false, 0).is_some());
     let (offsets, members) = cliques(true);
-    assert!(widest_level(n as usize, &members, &offsets) > WIDEST);
+    assert!(widest_front(n as usize, &members, &offsets) > WIDEST);
     assert!(CliqueMatrix::new(n as usize, offsets, members, false, 0).is_none());
+}
+
+/// Half of a binary tree's nodes are leaves, all as far from the root; eliminated from there they cost next to nothing.
+#[test]
+fn trees_are_narrow() {
+    let n = 12_001u32;
+    let (mut offsets, mut members) = (vec![0], Vec::new());
+    for s in 0..n {
+        let near = [s.saturating_sub(1) / 2, s, 2 * s + 1, 2 * s + 2];
+        let mut clique: Vec<u32> = near.into_iter().filter(|t| *t < n).collect();
+        clique.dedup();
+        members.extend(clique);
+        offsets.push(members.len());
+    }
+    assert!(widest_front(n as usize, &members, &offsets) < 10);
+    let matrix = CliqueMatrix::new(n as usize, offsets, members, false, 0).unwrap();
+    assert!(matrix.work() < 100.0 * f64::from(n), "{}", matrix.work());
 }
 
 /// Three overlapping cliques on six unknowns, both storages, against the product.

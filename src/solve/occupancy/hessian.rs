@@ -10,7 +10,6 @@
 //! factor make up for them.
 
 use super::cliques::Cliques;
-use crate::formulation::distinct::floor;
 use crate::linalg::clique_matrix::{CliqueMatrix, stack};
 use crate::model::Mdp;
 
@@ -52,19 +51,11 @@ struct Hub {
 
 /// The point at which the Hessian is wanted.
 pub(super) struct Point<'a> {
-    /// Copies of each action; empty where there are none but itself.
-    pub(super) copies: &'a [f64],
     pub(super) p: &'a [f64],
+    /// The weights by which $p$ moves.
+    pub(super) free: &'a [f64],
     pub(super) d: &'a [f64],
-    pub(super) xi: f64,
     pub(super) tau: f64,
-}
-
-impl Point<'_> {
-    /// Whether an action has more than its floor.
-    fn moves(&self, pair: usize) -> bool {
-        self.p[pair] > floor(self.copies, self.xi, pair)
-    }
 }
 
 impl Hessian {
@@ -189,12 +180,12 @@ impl Hessian {
                 let p = point.p[pair];
                 let share = kernel.spread_of(pair);
                 hub_flow += p * share;
-                let moves = point.moves(pair);
                 let entries = kernel.offsets()[pair]..kernel.offsets()[pair + 1];
                 for e in entries.clone() {
                     flow[self.entry_places[e] as usize] += p * kernel.values()[e];
                 }
-                if !moves {
+                let p = point.free[pair];
+                if p == 0.0 {
                     continue;
                 }
                 mass += p;
@@ -238,7 +229,7 @@ impl Hessian {
                 let members = || self.matrix.members(s).iter().copied();
                 stack(&mut self.rows, n, members(), flow, d.sqrt());
                 // the same covariance as squares of differences from the mean
-                for pair in mdp.pairs(s).filter(|i| free > 1 && point.moves(*i)) {
+                for pair in mdp.pairs(s).filter(|i| free > 1 && point.free[*i] > 0.0) {
                     let row = &mut self.row[..width];
                     for (x, mean) in row.iter_mut().zip(mean.iter()) {
                         *x = -mean / mass;
@@ -246,7 +237,7 @@ impl Hessian {
                     for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
                         row[self.entry_places[e] as usize] += kernel.values()[e];
                     }
-                    let weight = d * point.p[pair] / point.tau;
+                    let weight = d * point.free[pair] / point.tau;
                     stack(&mut self.rows, n, members(), row, weight.sqrt());
                 }
                 if self.rows.len() >= AT_A_TIME {

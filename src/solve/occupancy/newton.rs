@@ -6,7 +6,6 @@
 
 use super::cliques::rounds_worth;
 use super::hessian::{Hessian, Point};
-use crate::formulation::distinct::floor;
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::simplex;
 use crate::linalg::conjugate_gradients::ConjugateGradients;
@@ -48,12 +47,16 @@ pub(super) struct Newton<'a> {
     target: &'a Target,
     transposed: Kernel,
     xi: f64,
+    /// Whether the entropy of actions only smooths a maximum, so that what $\xi$ leaves free has it, or is part of the formulation.
+    smoothing: bool,
     pub(super) tau: f64,
     pub(super) v: Vec<f64>,
     /// $PV$.
     q: Vec<f64>,
     /// Maximisers $p$.
     pub(super) p: Vec<f64>,
+    /// The weights $f$ by which $p$ moves with $PV$: its derivative is $(\text{diag} f - f f^\top / \sum f) / \tau$ in each state.
+    free: Vec<f64>,
     pub(super) d: Vec<f64>,
     gradient: Vec<f64>,
     pub(super) value: f64,
@@ -65,7 +68,13 @@ pub(super) struct Newton<'a> {
 }
 
 impl<'a> Newton<'a> {
-    pub(super) fn new(mdp: &'a Mdp, copies: &'a [f64], xi: f64, target: &'a Target) -> Self {
+    pub(super) fn new(
+        mdp: &'a Mdp,
+        copies: &'a [f64],
+        xi: f64,
+        smoothing: bool,
+        target: &'a Target,
+    ) -> Self {
         let n = mdp.n_states();
         let way = if n < FACTOR_FIRST {
             Hessian::new(mdp).map_or(Way::RoundsOnly, Way::Factor)
@@ -78,10 +87,12 @@ impl<'a> Newton<'a> {
             target,
             transposed: mdp.kernel().transpose(),
             xi,
+            smoothing,
             tau: 1.0,
             v: vec![0.0; n],
             q: vec![0.0; mdp.n_pairs()],
             p: vec![0.0; mdp.n_pairs()],
+            free: vec![0.0; mdp.n_pairs()],
             d: vec![0.0; n],
             gradient: vec![0.0; n],
             value: 0.0,
@@ -106,7 +117,16 @@ impl<'a> Newton<'a> {
             let pairs = mdp.pairs(s);
             let copies = |i: usize| self.copies.get(pairs.start + i).map_or(1.0, |c| *c);
             let (q, p) = (&self.q[pairs.clone()], &mut self.p[pairs.clone()]);
-            let psi = simplex::smooth_maximum(q, copies, self.xi, self.tau, p);
+            let (xi, tau, free) = (self.xi, self.tau, &mut self.free[pairs.clone()]);
+            let psi = if self.smoothing {
+                simplex::smoothed_support(q, copies, xi, tau, (p, free))
+            } else {
+                let psi = simplex::smooth_maximum(q, copies, xi, tau, p);
+                for (i, (free, p)) in free.iter_mut().zip(p).enumerate() {
+                    *free = if *p > xi * copies(i) { *p } else { 0.0 };
+                }
+                psi
+            };
             self.d[s] = psi - self.v[s] + self.target.log_weight(s);
         }
         self.value = entropy::log_sum_exp(self.d.iter().copied());
@@ -169,10 +189,9 @@ impl<'a> Newton<'a> {
     fn exact_step(&mut self, hessian: &mut Hessian, expired: Expired<'_>) -> bool {
         for shift in [0.0, SHIFT] {
             let point = Point {
-                copies: self.copies,
                 p: &self.p,
+                free: &self.free,
                 d: &self.d,
-                xi: self.xi,
                 tau: self.tau,
             };
             let (gradient, direction) = (&self.gradient, &mut self.direction);
@@ -282,7 +301,8 @@ impl<'a> Newton<'a> {
             let d = self.d[s];
             diagonal[s] += d;
             for pair in mdp.pairs(s) {
-                let weight = d * self.p[pair] * (1.0 + (1.0 - self.p[pair]) / self.tau);
+                let (p, free) = (self.p[pair], self.free[pair]);
+                let weight = d * (p + free * (1.0 - p) / self.tau);
                 for (t, x) in mdp.row(pair).entries() {
                     diagonal[t] += weight * x * x;
                 }
@@ -306,24 +326,17 @@ impl<'a> Newton<'a> {
             let pairs = mdp.pairs(s);
             let (mut mean, mut free_mass, mut free_mean) = (0.0, 0.0, 0.0);
             for pair in pairs.clone() {
-                let p = self.p[pair];
-                mean += p * self.q[pair];
-                if p > floor(self.copies, self.xi, pair) {
-                    free_mass += p;
-                    free_mean += p * self.q[pair];
-                }
+                mean += self.p[pair] * self.q[pair];
+                free_mass += self.free[pair];
+                free_mean += self.free[pair] * self.q[pair];
             }
             if free_mass > 0.0 {
                 free_mean /= free_mass;
             }
             let change = mean - x[s];
             for pair in pairs {
-                let p = self.p[pair];
-                let mut weight = p * change;
-                if p > floor(self.copies, self.xi, pair) {
-                    weight += p * (self.q[pair] - free_mean) / self.tau;
-                }
-                self.weights[pair] = self.d[s] * weight;
+                let moved = self.free[pair] * (self.q[pair] - free_mean) / self.tau;
+                self.weights[pair] = self.d[s] * (self.p[pair] * change + moved);
             }
             self.work[s] = self.d[s] * change;
         }

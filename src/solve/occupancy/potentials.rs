@@ -9,8 +9,9 @@
 //!
 //! The gradient is the violation of the flow constraint by $\omega = d \cdot p$. Dual is
 //! $\tau = 1$. State Entropy is the limit $\tau \to 0$, followed along a falling sequence of
-//! $\tau$; the limit policy is, of all that reach the optimal $d$, the one with the highest
-//! entropy of actions. The steps are [`newton`](super::newton)'s.
+//! $\tau$, with the entropy of what $\xi$ leaves free of $p$ in place of $H(p)$, which is smooth at $\xi$, too
+//! ([`smoothed_support`](crate::formulation::simplex::smoothed_support)); the limit policy is, of all that reach the optimal $d$, the one
+//! with the highest entropy of that. The steps are [`newton`](super::newton)'s.
 //!
 //! What $V_\tau$ proves falls short by about $\tau$. But $V$ is smooth in $\tau$, and from two values of it the limit is known to the second
 //! order, as the value of the policy is: $V_0$ so found proves what a far smaller $\tau$ would. A policy is valued, which takes a stationary
@@ -79,7 +80,7 @@ impl<'a> Potentials<'a> {
         let smooth = temperature > 0.0;
         let (smaller, copies) =
             without_copies.map_or((mdp, &[][..]), |small| (&small.mdp, &small.copies[..]));
-        let mut newton = Newton::new(smaller, copies, problem.xi, target);
+        let mut newton = Newton::new(smaller, copies, problem.xi, !smooth, target);
         // what the smoothing may cost: tau H(actions) <= tau ln A
         let most_actions = (mdp.max_actions() as f64).ln().max(0.1);
         let rough = 0.3 * driver.wanted((n as f64).ln()) / most_actions;
@@ -228,7 +229,6 @@ impl<'a> Potentials<'a> {
 
     /// Newton steps for one $\tau$, then on to the next.
     fn path_step(&mut self, driver: &mut Driver<'_>) -> Step {
-        let nearly = if self.loose { 1e-2 } else { 1e-3 };
         let first = self.newton.tau >= self.near;
         self.offered = false;
         let newton = &mut self.newton;
@@ -250,7 +250,7 @@ impl<'a> Potentials<'a> {
         for _ in 0..MOST_INNER {
             let improved = newton.step(&mut || !driver.alive());
             self.steps += 1;
-            let there = newton.violation() <= (0.1 * newton.tau).clamp(1e-13, nearly);
+            let there = newton.violation() <= (0.1 * newton.tau).clamp(1e-13, 1e-2);
             if there || !improved || !driver.alive() {
                 break;
             }
