@@ -246,6 +246,33 @@ fn state_entropy_of_an_elevator() {
     assert!(found.notes.is_empty(), "{:?}", found.notes);
 }
 
+/// Two queues of up to 39, of which the one or the other is served faster: with every action tried they are full once in 1e20 steps or less,
+/// and Newton's method on the potentials goes no way; the interior-point method takes over.
+#[test]
+fn state_entropy_of_queues_that_hardly_ever_fill() {
+    let most = 39;
+    let queues = Mdp::from_fn((most + 1) * (most + 1), 3, |s, a, next| {
+        let (one, other) = (s / (most + 1), s % (most + 1));
+        let (first, second) = [(0.6, 0.1), (0.1, 0.6), (0.35, 0.35)][a];
+        let place = |one: usize, other: usize| one * (most + 1) + other;
+        next.extend([
+            (place((one + 1).min(most), other), 0.15),
+            (place(one, (other + 1).min(most)), 0.15),
+            (place(one.saturating_sub(1), other), first),
+            (place(one, other.saturating_sub(1)), second),
+        ]);
+        true
+    })
+    .unwrap();
+    let problem = Problem {
+        xi: 0.1,
+        ..Problem::new(Formulation::StateEntropy)
+    };
+    let found = solve(&queues, &problem, &Options::default(), None, &mut ()).unwrap();
+    assert_eq!(found.certificate.status, Status::Optimal);
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
+}
+
 /// A random graph beyond the sizes of the interior-point method, with one to seven actions per state and one to three successors each. Column
 /// Sum, which helps Infinity, is hard there; Infinity is not.
 fn uneven_graph() -> Mdp {

@@ -20,6 +20,10 @@ const MOST_ROUNDS: usize = 500;
 /// Where the Hessian by itself gives no way down, so much of $d (1 + 1/\tau)$, which its diagonal is at most, is added: a part of the model
 /// that an optimal policy never leaves has a curvature below the rounding of its gradient, and without this takes a step of any size.
 const SHIFT: f64 = 1e-12;
+/// So many steps in a row of less than this share of Newton's own, and it is stuck: parts of the model are visited so seldom that nothing
+/// but rounding tells how far their potentials may move (queues that hardly ever fill). Where it gets there, fewer in a row were seen.
+const STUCK: usize = 10;
+const SHORT: f64 = 0.1;
 /// Up to this many states a step by conjugate gradients takes a millisecond or so.
 const CHEAP: usize = 5_000;
 /// Conjugate gradient steps between two questions whether to stop.
@@ -61,6 +65,8 @@ pub(super) struct Newton<'a> {
     gradient: Vec<f64>,
     pub(super) value: f64,
     way: Way,
+    /// Short steps in a row.
+    short: usize,
     direction: Vec<f64>,
     saved: Vec<f64>,
     weights: Vec<f64>,
@@ -97,6 +103,7 @@ impl<'a> Newton<'a> {
             gradient: vec![0.0; n],
             value: 0.0,
             way,
+            short: 0,
             direction: vec![0.0; n],
             saved: vec![0.0; n],
             weights: vec![0.0; mdp.n_pairs()],
@@ -107,6 +114,11 @@ impl<'a> Newton<'a> {
     /// Whether a step more is no matter.
     pub(super) fn is_cheap(&self) -> bool {
         matches!(self.way, Way::Factor(_)) || self.v.len() <= CHEAP
+    }
+
+    /// Whether steps by the Hessian's factor have come to next to nothing.
+    pub(super) fn is_stuck(&self) -> bool {
+        matches!(self.way, Way::Factor(_)) && self.short >= STUCK
     }
 
     /// $F$, $d$, $p$ and the gradient at $V$.
@@ -228,6 +240,7 @@ impl<'a> Newton<'a> {
             let decreased = self.value <= before + 1e-4 * size * slope;
             let flat = size * slope.abs() < 1e-13 * (1.0 + before.abs());
             if self.value.is_finite() && (decreased || (flat && self.violation() < violation)) {
+                self.short = if size < SHORT { self.short + 1 } else { 0 };
                 return true;
             }
             size *= 0.5;

@@ -251,11 +251,13 @@ impl<'a> Potentials<'a> {
             let improved = newton.step(&mut || !driver.alive());
             self.steps += 1;
             let there = newton.violation() <= (0.1 * newton.tau).clamp(1e-13, 1e-2);
-            if there || !improved || !driver.alive() {
+            // where another method can take over
+            self.ended = newton.is_stuck() && self.target.is_plain();
+            if there || !improved || self.ended || !driver.alive() {
                 break;
             }
         }
-        self.ended = newton.tau <= 1e-12 || self.steps >= MOST_STEPS;
+        self.ended |= newton.tau <= 1e-12 || self.steps >= MOST_STEPS;
         // the first policy is valued in any case, so that there is one
         let near = newton.tau < self.near;
         if self.ended || (near && (first || self.is_promising(driver))) {
