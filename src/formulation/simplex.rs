@@ -88,6 +88,18 @@ pub fn smooth_maximum(
     tau: f64,
     p: &mut [f64],
 ) -> f64 {
+    let (largest, more) = above_largest(q, copies, xi, tau, p);
+    largest + more
+}
+
+/// The same as the largest $q$ and what the maximum has above it.
+fn above_largest(
+    q: &[f64],
+    copies: impl Fn(usize) -> f64,
+    xi: f64,
+    tau: f64,
+    p: &mut [f64],
+) -> (f64, f64) {
     let largest = q.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     for (i, (p, x)) in p.iter_mut().zip(q).enumerate() {
         *p = copies(i) * ((x - largest) / tau).exp();
@@ -116,7 +128,7 @@ pub fn smooth_maximum(
         *p = if *p < 0.0 { -*p } else { *p * factor };
     }
     // a free action's share is factor exp((q - largest) / tau) for each copy, so that its part of both sums is -tau ln(factor) of it
-    largest + gained - tau * free * factor.ln()
+    (largest, gained - tau * free * factor.ln())
 }
 
 /// [`support`] smoothed: $\max_f \; p \cdot q + \tau (1 - n\xi) H(f)$ with $p = \xi + (1 - n\xi) f$ and $f$ any distribution, writing
@@ -130,19 +142,20 @@ pub fn smoothed_support(
     tau: f64,
     (p, free): (&mut [f64], &mut [f64]),
 ) -> f64 {
+    let (largest, more) = above_largest(q, &copies, 0.0, tau, free);
+    // relative to the largest q, which may be far larger than their differences
     let (mut n, mut held) = (0.0, 0.0);
     for (i, (p, q)) in p.iter_mut().zip(q).enumerate() {
         *p = xi * copies(i);
         n += copies(i);
-        held += *p * q;
+        held += *p * (q - largest);
     }
     let mass = (1.0 - n * xi).max(0.0);
-    let value = smooth_maximum(q, copies, 0.0, tau, free);
     for (p, free) in p.iter_mut().zip(free) {
         *free *= mass;
         *p += *free;
     }
-    held + mass * value
+    largest + (held + mass * more)
 }
 
 #[cfg(test)]
@@ -238,6 +251,13 @@ mod tests {
             if mass > 1e-9 {
                 assert!((best - value(&free.map(|x| x / mass))).abs() < 1e-13);
             }
+            // a constant more moves nothing but the value, by as much, and takes no digits of the rest (2^27 and the q have few bits)
+            let coarse = [0.25, -0.5, 0.25, 0.5];
+            let (mut one, mut other) = ([0.0; 4], [0.0; 4]);
+            let low = at(&coarse, &mut one).0;
+            let high = at(&coarse.map(|q| q + 134_217_728.0), &mut other).0;
+            assert!((high - 134_217_728.0 - low).abs() < 3e-8, "{high} {low}");
+            assert_eq!(one, other);
             let mut other = [0.4, 0.1, 0.2, 0.3];
             for step in 0..200 {
                 other[step % 4] += 0.1;

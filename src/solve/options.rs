@@ -33,7 +33,7 @@ impl SolverChoice {
 #[serde(rename_all = "lowercase")]
 pub enum TieBreak {
     /// For the three distances the optimal policy nearest to uniform in the Euclidean norm; for State Entropy the one with the largest entropy
-    /// of actions; those of Dual are unique wherever they go.
+    /// of actions, of what `xi` leaves free of them; those of Dual are unique wherever they go.
     #[default]
     Uniform,
     /// Whichever the solver ends on.

@@ -119,12 +119,16 @@ fn solve_component(
     }
     let without_copies = WithoutCopies::new(mdp);
     let smaller = without_copies.as_ref();
-    Potentials::new(mdp, smaller, problem, target, start, driver).run(driver);
+    let mut potentials = Potentials::new(mdp, smaller, problem, target, start, driver);
+    potentials.run(driver);
     let stalled = !driver.done() && driver.alive();
     if stalled && target.is_plain() {
         // an optimal policy may hardly hold the model together, which the interior-point method minds less (with weights it would be asked
         // another question); the driver keeps the better of both answers
         visits::solve(mdp, problem, &Visits::default(), options, driver).ok();
+        if !driver.done() && driver.alive() {
+            potentials.go_on(driver);
+        }
     }
     Ok(())
 }

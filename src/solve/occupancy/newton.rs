@@ -20,8 +20,9 @@ const MOST_ROUNDS: usize = 500;
 /// Where the Hessian by itself gives no way down, so much of $d (1 + 1/\tau)$, which its diagonal is at most, is added: a part of the model
 /// that an optimal policy never leaves has a curvature below the rounding of its gradient, and without this takes a step of any size.
 const SHIFT: f64 = 1e-12;
-/// So many steps in a row of less than this share of Newton's own, and it is stuck: parts of the model are visited so seldom that nothing
-/// but rounding tells how far their potentials may move (queues that hardly ever fill). Where it gets there, fewer in a row were seen.
+/// So many steps by the Hessian's factor in a row of less than this share of Newton's own, and another method is tried: parts of the model
+/// may be visited so seldom that hardly more than rounding tells how far their potentials may move (queues that hardly ever fill). It need
+/// not be the end: some models get there after more of them.
 const STUCK: usize = 10;
 const SHORT: f64 = 0.1;
 /// Up to this many states a step by conjugate gradients takes a millisecond or so.
@@ -66,7 +67,7 @@ pub(super) struct Newton<'a> {
     pub(super) value: f64,
     way: Way,
     /// Short steps in a row.
-    short: usize,
+    pub(super) short: usize,
     direction: Vec<f64>,
     saved: Vec<f64>,
     weights: Vec<f64>,
@@ -181,6 +182,7 @@ impl<'a> Newton<'a> {
                         self.way = Way::Either(hessian);
                         return improved;
                     }
+                    self.short = 0;
                     Way::Factor(hessian)
                 }
                 Way::Factor(mut hessian) => {

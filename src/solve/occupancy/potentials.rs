@@ -2,7 +2,7 @@
 //!
 //! $F_\tau(V) = \ln \sum_s e^{\psi_s(V) - V_s}$ with $\psi_s = \max_{p \in \Delta_\xi} p \cdot
 //! (PV)_s + \tau H(p)$ is convex and smooth for $\tau > 0$. With $d$ the softmax of
-//! $\psi - V$, $p_s$ the maximisers, $g_s = p_s P_s - e_s$ and $J_s$ the derivative of $p_s$,
+//! $\psi - V$, $p_s$ the maximisers, $g_s = p_s P_s - e_s$ and $J_s / \tau$ the derivative of $p_s$,
 //!
 //! $$\nabla F = \sum_s d_s g_s, \qquad \nabla^2 F = \sum_s d_s \Big( \tfrac1\tau P_s^\top J_s P_s
 //!   + g_s g_s^\top \Big) - \nabla F \nabla F^\top .$$
@@ -60,6 +60,9 @@ pub(super) struct Potentials<'a> {
     /// $\tau$ and $V$ of the smoothing step before this one.
     previous: Option<(f64, Vec<f64>)>,
     steps: usize,
+    /// Whether it may end where steps come to next to nothing, and whether it did, before the $\tau$ at hand was finished.
+    impatient: bool,
+    unfinished: bool,
     /// Whether what is at hand was offered.
     offered: bool,
     ended: bool,
@@ -126,6 +129,8 @@ impl<'a> Potentials<'a> {
             near,
             previous: None,
             steps: 0,
+            impatient: target.is_plain(),
+            unfinished: false,
             offered: false,
             ended: false,
         }
@@ -191,12 +196,20 @@ impl<'a> Potentials<'a> {
     }
 
     /// Goes on until the answer is close enough, or nothing is left to do.
-    pub(super) fn run(mut self, driver: &mut Driver<'_>) {
-        driver.run(&mut self);
+    pub(super) fn run(&mut self, driver: &mut Driver<'_>) {
+        driver.run(self);
         if !self.offered {
             // stopped before the first certificate: what is at hand is better than nothing
             let candidate = self.certified(driver);
             driver.offer(candidate, self.name());
+        }
+    }
+
+    /// Goes on where it ended because steps had come to next to nothing, as no other method got there either.
+    pub(super) fn go_on(&mut self, driver: &mut Driver<'_>) {
+        if self.unfinished {
+            (self.impatient, self.ended) = (false, false);
+            self.run(driver);
         }
     }
 
@@ -232,7 +245,7 @@ impl<'a> Potentials<'a> {
         let first = self.newton.tau >= self.near;
         self.offered = false;
         let newton = &mut self.newton;
-        if self.steps > 0 {
+        if self.steps > 0 && !std::mem::take(&mut self.unfinished) {
             let (here, reached, value) = (newton.v.clone(), newton.tau, newton.value);
             newton.tau *= SHRINK;
             if let Some((tau, v)) = &self.previous {
@@ -247,17 +260,17 @@ impl<'a> Potentials<'a> {
             }
             self.previous = Some((reached, here));
         }
+        newton.short = 0;
         for _ in 0..MOST_INNER {
             let improved = newton.step(&mut || !driver.alive());
             self.steps += 1;
             let there = newton.violation() <= (0.1 * newton.tau).clamp(1e-13, 1e-2);
-            // where another method can take over
-            self.ended = newton.is_stuck() && self.target.is_plain();
-            if there || !improved || self.ended || !driver.alive() {
+            self.unfinished = self.impatient && !there && newton.is_stuck();
+            if there || !improved || self.unfinished || !driver.alive() {
                 break;
             }
         }
-        self.ended |= newton.tau <= 1e-12 || self.steps >= MOST_STEPS;
+        self.ended = self.unfinished || newton.tau <= 1e-12 || self.steps >= MOST_STEPS;
         // the first policy is valued in any case, so that there is one
         let near = newton.tau < self.near;
         if self.ended || (near && (first || self.is_promising(driver))) {
