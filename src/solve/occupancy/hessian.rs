@@ -184,6 +184,7 @@ impl Hessian {
                 for e in entries.clone() {
                     flow[self.entry_places[e] as usize] += p * kernel.values()[e];
                 }
+                // from here on only the weight by which the action moves
                 let p = point.free[pair];
                 if p == 0.0 {
                     continue;
