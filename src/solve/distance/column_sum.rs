@@ -1,11 +1,12 @@
 //! Column Sum: the interior-point method, or primal-dual steps where its system is too large.
 
-use super::{Found, Interior, Near, Task, even, settle, sharpen, take_nearest};
+use super::{Found, Interior, Near, SOON, Task, even, settle, sharpen, take_nearest};
 use crate::error::Result;
 use crate::formulation::{Problem, column_sum, simplex};
 use crate::model::Mdp;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 use crate::solve::large;
+use crate::solve::methods::elimination::{AT_LAST, AT_ONCE};
 use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::column_sum::ColumnSum;
 use crate::solve::{Solution, reference};
@@ -30,7 +31,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
             driver.offer(first, "start");
             return Ok(Vec::new());
         }
-        let found = find(mdp, problem, centre, task.warm, driver);
+        let found = find(mdp, problem, centre, task.warm, true, driver);
         if found.nearest {
             return Ok(Vec::new());
         }
@@ -39,7 +40,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
     if task.is_settled(1.0, driver, |policy| column_sum::value(mdp, policy)) {
         return Ok(Vec::new());
     }
-    let point = interior.or_else(|| ColumnSum::start(mdp, problem.xi, centre));
+    let point = interior.or_else(|| ColumnSum::start(mdp, problem.xi, centre, AT_ONCE));
     let nearest = point.and_then(|mut point| {
         if !sharpen(&mut point, driver, InteriorPoint::is_told_apart) {
             return None;
@@ -60,19 +61,29 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
     Ok(take_nearest(driver, nearest).into_iter().collect())
 }
 
-/// The optimum.
+/// The optimum. `patient` says that the interior-point method may take its time where steps of first order do not get there soon.
 pub(in crate::solve) fn find(
     mdp: &Mdp,
     problem: &Problem,
     centre: &[f64],
     warm: Option<&Solution>,
+    patient: bool,
     driver: &mut Driver<'_>,
 ) -> Found<ColumnSum> {
     let mut found = Found {
         interior: None,
         nearest: false,
     };
-    if let Some(point) = ColumnSum::start(mdp, problem.xi, centre) {
+    let start = |limits| ColumnSum::start(mdp, problem.xi, centre, limits);
+    let go_on = |driver: &mut Driver<'_>| large::column_sum::solve(mdp, problem.xi, warm, driver);
+    let mut point = start(AT_ONCE);
+    if point.is_none() && patient && mdp.n_states() <= AT_LAST.order {
+        driver.within_steps(SOON, go_on);
+        if !driver.done() && driver.alive() {
+            point = start(AT_LAST);
+        }
+    }
+    if let Some(point) = point {
         let mut method = EvenOrNot {
             little: LITTLE * point.program.missing(&point.x),
             interior: Interior {
@@ -96,7 +107,7 @@ pub(in crate::solve) fn find(
         found.interior = Some(method.interior.point);
     }
     if !driver.done() && driver.alive() {
-        large::column_sum::solve(mdp, problem.xi, warm, driver);
+        go_on(driver);
     }
     found
 }

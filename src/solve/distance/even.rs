@@ -14,6 +14,7 @@ use super::{CENTRE, MOST_STEPS, approach};
 use crate::formulation::{column_sum, simplex};
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
+use crate::solve::methods::elimination::AT_ONCE;
 use crate::solve::methods::interior_point::{InteriorPoint, Program};
 use crate::solve::programs::column_sum::ColumnSum;
 use crate::solve::programs::frobenius_face::FrobeniusFace;
@@ -35,7 +36,7 @@ pub(super) fn nearest(
     if !driver.alive() || has_uneven_column(mdp, xi) {
         return None;
     }
-    let mut point = ColumnSum::start(mdp, xi, centre)?;
+    let mut point = ColumnSum::start(mdp, xi, centre, AT_ONCE)?;
     nearest_by(&mut point, mdp, (xi, zeta), centre, driver)
 }
 

@@ -1,6 +1,6 @@
 //! Infinity: the interior-point method, or equal shares and primal-dual steps where its system is too large.
 
-use super::{Interior, Near, Task, even, settle, sharpen, take_nearest};
+use super::{Interior, Near, SOON, Task, even, settle, sharpen, take_nearest};
 use crate::error::{Error, Result};
 use crate::formulation::infinity::Block;
 use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
@@ -9,6 +9,7 @@ use crate::formulation::{Problem, simplex};
 use crate::model::Mdp;
 use crate::solve::driver::{Candidate, Driver};
 use crate::solve::large;
+use crate::solve::methods::elimination::{AT_LAST, AT_ONCE};
 use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::infinity::Infinity;
 use crate::solve::reference;
@@ -21,7 +22,8 @@ const MOST_FILLED: usize = 20_000_000;
 /// doubly stochastic matrix.
 pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {
     let (mdp, problem, centre) = (task.mdp, task.problem, task.centre);
-    let start = |blocks: &[Block]| Infinity::start(mdp, problem, centre, blocks);
+    let start_within =
+        |limits, blocks: &[Block]| Infinity::start(mdp, problem, centre, blocks, limits);
     check_size(mdp)?;
     let support = Support::filled(mdp);
     let mut blocks: Vec<Block> = Vec::new();
@@ -48,7 +50,18 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
             return Ok(Vec::new());
         }
     }
-    let mut interior = start(&[]);
+    let go_on =
+        |driver: &mut Driver<'_>| large::infinity::solve(mdp, problem, &support, task.warm, driver);
+    let mut limits = AT_ONCE;
+    let mut interior = start_within(limits, &[]);
+    if interior.is_none() && !task.is_conic() && mdp.n_states() <= AT_LAST.order {
+        driver.within_steps(SOON, go_on);
+        if !driver.done() && driver.alive() {
+            limits = AT_LAST;
+            interior = start_within(limits, &[]);
+        }
+    }
+    let start = |blocks: &[Block]| start_within(limits, blocks);
     if task.is_conic() {
         loop {
             let (policy, kept, dual) =
@@ -93,7 +106,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         }
     }
     if !task.is_conic() && !driver.done() && driver.alive() {
-        large::infinity::solve(mdp, problem, &support, task.warm, driver);
+        go_on(driver);
     }
     let value = |policy: &[f64]| {
         let kept = full_mass(mdp, &support, policy);

@@ -78,7 +78,7 @@ impl<'a> EqualShares<'a> {
         let columns = driver.helping(kind(problem), gaps, first, |inner| {
             let centre = inner.best().policy.clone();
             inner.within_steps(MOST_STEPS, |inner| {
-                distance::column_sum::find(mdp, problem, &centre, None, inner)
+                distance::column_sum::find(mdp, problem, &centre, None, false, inner)
             });
             inner.best().clone()
         });

@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::elimination::{MOST_DENSE, MOST_WORK};
+use super::elimination::Limits;
 use crate::formulation::distinct::Distinct;
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
@@ -81,14 +81,20 @@ fn run_of(ascending: &[u32]) -> Option<Range<usize>> {
 impl Rows {
     /// Nothing where the columns' system could not be held in any case: it is asked before anything of that size is made.
     /// `centre` is the point to which the nearest policy may be wanted.
-    pub(in crate::solve) fn new(mdp: &Mdp, xi: f64, centre: &[f64], cells: Cells) -> Option<Self> {
+    pub(in crate::solve) fn new(
+        mdp: &Mdp,
+        xi: f64,
+        centre: &[f64],
+        cells: Cells,
+        limits: Limits,
+    ) -> Option<Self> {
         let n = mdp.n_states();
-        if n > MOST_DENSE && !cells.are_few(mdp) {
+        if n > limits.order && !cells.are_few(mdp) {
             return None;
         }
         // each row with a cell in every column takes the square of these in a step
         let every = (0..n).filter(|s| cells != Cells::Reached && is_shared(mdp, *s));
-        if every.count() as f64 * (n as f64).powi(2) > MOST_WORK {
+        if every.count() as f64 * (n as f64).powi(2) > limits.work {
             return None;
         }
         let support = if cells == Cells::Reached {
@@ -101,7 +107,7 @@ impl Rows {
         let rows = support.offsets.windows(2).enumerate();
         let numbers = rows.map(|(s, w)| mdp.n_actions(s) * (w[1] - w[0]));
         let most = squares.sum::<usize>().max(numbers.sum());
-        if n > MOST_DENSE && most > MOST_CELLS {
+        if n > limits.order && most > MOST_CELLS {
             return None;
         }
         let (offsets, columns, reach) = if cells == Cells::All {

@@ -9,7 +9,7 @@
 //! together lack nothing, $\sum_t (u_t - v_t) = 0$.
 
 use crate::model::Mdp;
-use crate::solve::methods::elimination::Elimination;
+use crate::solve::methods::elimination::{Elimination, Limits};
 use crate::solve::methods::interior_point::{Data, InteriorPoint, Program};
 use crate::solve::methods::rows::{Cells, Rows};
 
@@ -60,9 +60,10 @@ impl ColumnSum {
         mdp: &Mdp,
         xi: f64,
         centre: &[f64],
+        limits: Limits,
     ) -> Option<InteriorPoint<Self>> {
-        let rows = Rows::new(mdp, xi, centre, Cells::Reached)?;
-        let elimination = Elimination::new(&rows, false)?;
+        let rows = Rows::new(mdp, xi, centre, Cells::Reached, limits)?;
+        let elimination = Elimination::new(&rows, false, limits)?;
         let (n, moving) = (rows.n_states(), rows.n_moving());
         let base = rows.base(mdp);
         let mut filled = vec![0.0; n];

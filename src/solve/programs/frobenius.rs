@@ -11,7 +11,7 @@ use crate::formulation::Problem;
 use crate::formulation::frobenius::bound;
 use crate::linalg::parallel::{blocks, map};
 use crate::model::Mdp;
-use crate::solve::methods::elimination::Elimination;
+use crate::solve::methods::elimination::{AT_ONCE, Elimination};
 use crate::solve::methods::interior_point::{Data, InteriorPoint, Program};
 use crate::solve::methods::rows::{Cells, Rows};
 
@@ -42,8 +42,8 @@ impl Frobenius {
         if n > MOST_STATES {
             return None;
         }
-        let rows = Rows::new(mdp, problem.xi, centre, Cells::All)?;
-        let elimination = Elimination::new(&rows, true)?;
+        let rows = Rows::new(mdp, problem.xi, centre, Cells::All, AT_ONCE)?;
+        let elimination = Elimination::new(&rows, true, AT_ONCE)?;
         let (moving, cells) = (rows.n_moving(), rows.n_cells());
         let base = rows.base(mdp);
         let mut cost = vec![0.0; moving + cells];

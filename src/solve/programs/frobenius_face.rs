@@ -12,7 +12,7 @@
 use super::{Pull, capped};
 use crate::formulation::Problem;
 use crate::model::Mdp;
-use crate::solve::methods::elimination::Elimination;
+use crate::solve::methods::elimination::{AT_ONCE, Elimination};
 use crate::solve::methods::interior_point::{Data, InteriorPoint, Program};
 use crate::solve::methods::rows::{Cells, Rows};
 
@@ -41,7 +41,7 @@ impl FrobeniusFace {
         optimum: &Optimum<'_>,
         centre: &[f64],
     ) -> Option<InteriorPoint<Self>> {
-        let rows = Rows::new(mdp, problem.xi, centre, Cells::Filled)?;
+        let rows = Rows::new(mdp, problem.xi, centre, Cells::Filled, AT_ONCE)?;
         let (n, cells) = (rows.n_states(), rows.n_cells());
         let mut right = vec![0.0; 2 * n + cells];
         rows.sums(optimum.p, &mut right[..n]);
@@ -62,7 +62,7 @@ impl FrobeniusFace {
         (xi, zeta): (f64, f64),
         centre: &[f64],
     ) -> Option<InteriorPoint<Self>> {
-        let rows = Rows::new(mdp, xi, centre, Cells::Filled)?;
+        let rows = Rows::new(mdp, xi, centre, Cells::Filled, AT_ONCE)?;
         let mut x = Pull::new(&rows).uniform;
         let mut mass = vec![0.0; rows.n_cells()];
         rows.spread(&x, &mut mass);
@@ -84,7 +84,7 @@ impl FrobeniusFace {
         x: Vec<f64>,
         centre: &[f64],
     ) -> Option<InteriorPoint<Self>> {
-        let mut elimination = Elimination::new(&rows, false)?;
+        let mut elimination = Elimination::new(&rows, false, AT_ONCE)?;
         elimination.weights.w = vec![0.0; rows.n_cells()];
         let (n, moving, cells) = (rows.n_states(), rows.n_moving(), rows.n_cells());
         let mut reached = vec![0.0; n];

@@ -16,7 +16,7 @@ use crate::formulation::infinity::Block;
 use crate::linalg::gauss::gauss;
 use crate::linalg::parallel::{add, map};
 use crate::model::Mdp;
-use crate::solve::methods::elimination::Elimination;
+use crate::solve::methods::elimination::{Elimination, Limits};
 use crate::solve::methods::interior_point::{Data, InteriorPoint, Program};
 use crate::solve::methods::rows::{Cells, Rows};
 
@@ -70,9 +70,10 @@ impl Infinity {
         problem: &Problem,
         centre: &[f64],
         blocks: &[Block],
+        limits: Limits,
     ) -> Option<InteriorPoint<Self>> {
-        let rows = Rows::new(mdp, problem.xi, centre, Cells::Filled)?;
-        let elimination = Elimination::new(&rows, true)?;
+        let rows = Rows::new(mdp, problem.xi, centre, Cells::Filled, limits)?;
+        let elimination = Elimination::new(&rows, true, limits)?;
         let cells = rows.n_cells();
         let inside = |block: &Block| block.slots(rows.support()).map(|k| k as u32).collect();
         let mut program = Infinity {
