@@ -11,7 +11,7 @@ use super::primal_dual::{BALANCE, Judged, PrimalDual, project_policy};
 use crate::formulation::infinity::{Block, DualPoint, bound, full_mass, repair};
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
-use crate::linalg::parallel::update;
+use crate::linalg::parallel::{blocks, gather, update};
 use crate::model::Mdp;
 use crate::solve::Solution;
 use crate::solve::driver::{Candidate, Driver, Step};
@@ -92,23 +92,29 @@ impl Infinity<'_> {
 impl Saddle for Infinity<'_> {
     fn primal_gradient(&self, dual: &[f64], out: &mut [f64]) {
         let (columns, caps, first_block) = self.places();
-        let (kernel, support) = (self.mdp.kernel(), self.support);
-        let (policy, kept) = out.split_at_mut(self.mdp.n_pairs());
-        for s in 0..columns {
-            let mut all = 0.0;
-            for k in support.row(s) {
+        let (mdp, kernel, support) = (self.mdp, self.mdp.kernel(), self.support);
+        let (policy, kept) = out.split_at_mut(mdp.n_pairs());
+        blocks(&support.offsets, kept, |s, row| {
+            for (k, x) in support.row(s).zip(row) {
                 let t = support.columns[k] as usize;
-                kept[k] = dual[columns + t] - dual[s] + dual[caps + k];
-                all += dual[caps + k];
+                *x = dual[columns + t] - dual[s] + dual[caps + k];
             }
-            for pair in self.mdp.pairs(s) {
+        });
+        let spread = kernel.has_spread();
+        blocks(mdp.first_pair(), policy, |s, row| {
+            let all = if spread {
+                dual[caps..][support.row(s)].iter().sum()
+            } else {
+                0.0
+            };
+            for (pair, x) in mdp.pairs(s).zip(row) {
                 let mut sum = self.share(pair) * all;
                 for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
                     sum += kernel.values()[e] * dual[caps + support.slots[e] as usize];
                 }
-                policy[pair] = -sum;
+                *x = -sum;
             }
-        }
+        });
         for (block, price) in self.blocks.iter().zip(&dual[first_block..]) {
             block.slots(support).for_each(|k| kept[k] += price);
         }
@@ -116,26 +122,31 @@ impl Saddle for Infinity<'_> {
 
     fn dual_gradient(&self, x: &[f64], out: &mut [f64]) {
         let (columns, caps, first_block) = self.places();
-        let (kernel, support) = (self.mdp.kernel(), self.support);
-        let (policy, kept) = x.split_at(self.mdp.n_pairs());
-        out[columns..caps].fill(-1.0);
-        for s in 0..columns {
-            let pairs = self.mdp.pairs(s);
+        let (mdp, kernel, support) = (self.mdp, self.mdp.kernel(), self.support);
+        let (policy, kept) = x.split_at(mdp.n_pairs());
+        let (sums, others) = out.split_at_mut(caps);
+        let (of_rows, of_columns) = sums.split_at_mut(columns);
+        let (of_caps, of_blocks) = others.split_at_mut(first_block - caps);
+        gather(of_rows, |s| 1.0 - kept[support.row(s)].iter().sum::<f64>());
+        of_columns.fill(-1.0);
+        for (t, k) in support.columns.iter().zip(kept) {
+            of_columns[*t as usize] += k;
+        }
+        blocks(&support.offsets, of_caps, |s, row| {
+            let slots = support.row(s);
+            let pairs = mdp.pairs(s);
             let share: f64 = pairs.clone().map(|r| self.share(r) * policy[r]).sum();
-            let mut sum = 0.0;
-            for k in support.row(s) {
-                sum += kept[k];
-                out[columns + support.columns[k] as usize] += kept[k];
-                out[caps + k] = kept[k] - share;
+            for (x, kept) in row.iter_mut().zip(&kept[slots.clone()]) {
+                *x = kept - share;
             }
-            out[s] = 1.0 - sum;
             for pair in pairs {
                 for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
-                    out[caps + support.slots[e] as usize] -= kernel.values()[e] * policy[pair];
+                    row[support.slots[e] as usize - slots.start] -=
+                        kernel.values()[e] * policy[pair];
                 }
             }
-        }
-        for (out, block) in out[first_block..].iter_mut().zip(&self.blocks) {
+        });
+        for (out, block) in of_blocks.iter_mut().zip(&self.blocks) {
             *out = block.slots(support).map(|k| kept[k]).sum::<f64>() - block.right;
         }
     }
