@@ -342,6 +342,27 @@ fn values_by_steps_of_first_order_are_those_of_policies() {
     assert!(off.abs() < 1e-11, "{off:e}");
 }
 
+/// A solve that is stopped before the first step of first order has the policy that these would have begun with, and what it is worth.
+#[test]
+fn a_start_that_is_stopped_is_worth_something() {
+    let mdp = domains::load("garnet:states=6000,actions=3,branching=3,seed=1").unwrap();
+    let problem = Problem {
+        xi: 0.05,
+        ..Problem::new(Formulation::ColumnSum)
+    };
+    let options = Options {
+        max_iterations: 60,
+        ..Options::default()
+    };
+    let found = solve(&mdp, &problem, &options, None, &mut ()).unwrap();
+    assert_eq!(found.certificate.status, Status::IterationLimit);
+    assert_eq!(found.solver, "primal-dual");
+    let value = column_sum::value(&mdp, found.policy.probabilities());
+    assert!((value - found.certificate.objective).abs() < 1e-9);
+    let uniform = Policy::uniform(&mdp);
+    assert!(value < 0.5 * column_sum::value(&mdp, uniform.probabilities()));
+}
+
 /// A random graph whose columns' system is too large to be factored at once, and on which steps of first order take long: the interior-point
 /// method gets there after all, tie-break included.
 #[test]

@@ -4,7 +4,7 @@
 //! closed form, each step is one product with $P$ and one with its transpose.
 
 use super::even_columns::evenly_filled;
-use super::primal_dual::{BALANCE, Judged, PrimalDual, project_policy};
+use super::primal_dual::{BALANCE, Judged, NAME, PrimalDual, project_policy};
 use crate::formulation::{column_sum, simplex};
 use crate::linalg::parallel::update;
 use crate::model::{Kernel, Mdp};
@@ -77,12 +77,16 @@ pub(in crate::solve) fn solve(
     let mut sigma = vec![0.0; n];
     mdp.kernel().transpose_times(&ones, &mut sigma);
     sigma.iter_mut().for_each(|s| *s = 1.0 / s.max(1e-6));
-    let problem = ColumnSum {
+    let mut problem = ColumnSum {
         mdp,
         transposed: mdp.kernel().transpose(),
         xi,
     };
     let primal = Side::new(simplex::feasible(mdp, xi, policy), ones);
-    let iteration = Iteration::new(&problem, primal, Side::new(y, sigma), BALANCE);
+    let mut iteration = Iteration::new(&problem, primal, Side::new(y, sigma), BALANCE);
+    // where the start took all the time or steps there were, its policy is worth having
+    if let Step::Offer(first) = problem.judge(&mut iteration) {
+        driver.offer(first, NAME);
+    }
     driver.run(&mut PrimalDual { problem, iteration });
 }

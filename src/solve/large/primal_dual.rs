@@ -6,6 +6,8 @@ use crate::model::Mdp;
 use crate::solve::driver::{Driver, Method, Step};
 use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle};
 
+pub(super) const NAME: &str = "primal-dual";
+
 /// The balance between primal and dual steps at the start; restarts adjust it.
 pub(super) const BALANCE: f64 = 0.5;
 
@@ -26,7 +28,7 @@ pub(super) struct PrimalDual<P> {
 
 impl<P: Judged> Method for PrimalDual<P> {
     fn name(&self) -> &'static str {
-        "primal-dual"
+        NAME
     }
 
     fn step(&mut self, driver: &mut Driver<'_>) -> Step {
