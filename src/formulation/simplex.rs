@@ -20,29 +20,13 @@ pub fn free_mass(n: usize, xi: f64) -> f64 {
 
 /// Replaces `row` by its nearest point of $\Delta_\xi$ in Euclidean distance.
 ///
-/// The projection subtracts one number $\tau$ from every entry and cuts off at $\xi$. Michelot's iteration finds it: $\tau$ for the
-/// entries that are not cut off yet, then without those that it cuts off, at most $n$ times. No allocation. A row that is not finite
-/// (a method that broke down) becomes uniform: whatever comes out is a distribution.
+/// The projection subtracts one number $\tau$ from every entry and cuts off at $\xi$. No allocation. A row that is not finite (a method that
+/// broke down) becomes uniform: whatever comes out is a distribution.
 pub fn project(row: &mut [f64], xi: f64) {
     let n = row.len();
     let mass = free_mass(n, xi);
     // p = xi + (y - tau)_+ with y = row - xi, and tau such that the sum of (y - tau)_+ is the free mass
-    let mut active = n;
-    let mut tau = (row.iter().map(|x| x - xi).sum::<f64>() - mass) / n as f64;
-    for _ in 0..=n {
-        let (mut sum, mut count) = (0.0, 0usize);
-        for &x in row.iter() {
-            // as a selection, not a branch: a processor cannot predict which entries stay
-            let keep = x - xi > tau;
-            sum += if keep { x - xi } else { 0.0 };
-            count += usize::from(keep);
-        }
-        if count == active || count == 0 {
-            break;
-        }
-        active = count;
-        tau = (sum - mass) / count as f64;
-    }
+    let tau = threshold(row, xi, mass);
     let mut total = 0.0;
     for x in row.iter_mut() {
         *x = xi + (*x - xi - tau).max(0.0);
@@ -56,6 +40,62 @@ pub fn project(row: &mut [f64], xi: f64) {
         let most = (0..n).fold(0, |most, a| if row[a] > row[most] { a } else { most });
         row[most] += 1.0 - total;
     }
+}
+
+/// The $\tau$ of [`project`].
+fn threshold(row: &[f64], xi: f64, mass: f64) -> f64 {
+    match row.len() {
+        2 => threshold_of_few::<2>(row, xi, mass),
+        3 => threshold_of_few::<3>(row, xi, mass),
+        4 => threshold_of_few::<4>(row, xi, mass),
+        5 => threshold_of_few::<5>(row, xi, mass),
+        6 => threshold_of_few::<6>(row, xi, mass),
+        7 => threshold_of_few::<7>(row, xi, mass),
+        8 => threshold_of_few::<8>(row, xi, mass),
+        _ => threshold_of_many(row, xi, mass),
+    }
+}
+
+/// By Michelot's iteration: $\tau$ for the entries that are not cut off yet, then without those that it cuts off, at most $n$ times.
+fn threshold_of_many(row: &[f64], xi: f64, mass: f64) -> f64 {
+    let n = row.len();
+    let mut active = n;
+    let mut tau = (row.iter().map(|x| x - xi).sum::<f64>() - mass) / n as f64;
+    for _ in 0..=n {
+        let (mut sum, mut count) = (0.0, 0usize);
+        for &x in row {
+            // as a selection, not a branch: a processor cannot predict which entries stay
+            let keep = x - xi > tau;
+            sum += if keep { x - xi } else { 0.0 };
+            count += usize::from(keep);
+        }
+        if count == active || count == 0 {
+            break;
+        }
+        active = count;
+        tau = (sum - mass) / count as f64;
+    }
+    tau
+}
+
+/// Without a branch that depends on the entries, as $\max_k (\sum_{j \le k} y_j - \text{mass}) / k$ with the largest $y$ first: of no set
+/// $K$ of entries is that more than $\tau$, since $\sum_K (y - \tau) \le \sum (y - \tau)_+ = \text{mass}$, and of those that are not cut off it is just $\tau$.
+#[inline]
+fn threshold_of_few<const N: usize>(row: &[f64], xi: f64, mass: f64) -> f64 {
+    let mut y: [f64; N] = std::array::from_fn(|i| row[i] - xi);
+    for end in (1..N).rev() {
+        for j in 0..end {
+            let (a, b) = (y[j], y[j + 1]);
+            (y[j], y[j + 1]) = (if a < b { b } else { a }, if a < b { a } else { b });
+        }
+    }
+    let (mut sum, mut tau) = (0.0, f64::NEG_INFINITY);
+    for (k, x) in y.into_iter().enumerate() {
+        sum += x;
+        let of_first = (sum - mass) / (k + 1) as f64;
+        tau = if of_first > tau { of_first } else { tau };
+    }
+    tau
 }
 
 /// Moves every row of a policy onto $\Delta_\xi$.
@@ -197,6 +237,22 @@ mod tests {
                 assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{bad}: {p:?}");
                 assert!(p.iter().all(|x| *x >= xi), "{bad}: {p:?}");
             }
+        }
+    }
+
+    /// Two ways to the same threshold, for rows of up to eight entries, some of them equal.
+    #[test]
+    fn thresholds_of_few_and_of_many_agree() {
+        for k in 0..700 {
+            let n = 2 + k % 7;
+            let entry = |a: usize| ((13 * k + 5 * a) as f64).sin();
+            let coarse = |a: usize| (2.0 * entry(a)).round();
+            let of = |a: usize| if k % 3 == 0 { coarse(a) } else { entry(a) };
+            let row: Vec<f64> = (0..n).map(of).collect();
+            let xi = 0.3 / n as f64 * (k % 4) as f64;
+            let mass = free_mass(n, xi);
+            let (few, many) = (threshold(&row, xi, mass), threshold_of_many(&row, xi, mass));
+            assert!((few - many).abs() < 1e-15, "{row:?}: {few} {many}");
         }
     }
 
