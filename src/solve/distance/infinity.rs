@@ -54,7 +54,9 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         |driver: &mut Driver<'_>| large::infinity::solve(mdp, problem, &support, task.warm, driver);
     let mut limits = AT_ONCE;
     let mut interior = start_within(limits, &[]);
-    if interior.is_none() && !task.is_conic() && mdp.n_states() <= AT_LAST.order {
+    // rows that are partly uniform have a cell in every column: thousands of them would take gigabytes
+    let may_last = mdp.n_states() <= AT_LAST.order && !mdp.kernel().has_spread();
+    if interior.is_none() && !task.is_conic() && may_last {
         driver.within_steps(SOON, go_on);
         if !driver.done() && driver.alive() {
             limits = AT_LAST;
