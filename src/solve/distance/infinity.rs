@@ -2,14 +2,13 @@
 
 use super::{Interior, Near, SOON, Task, even, settle, sharpen, take_nearest};
 use crate::error::{Error, Result};
-use crate::formulation::infinity::Block;
-use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
+use crate::formulation::infinity::{Block, DualPoint, bound, full_mass, repair};
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
 use crate::model::Mdp;
 use crate::solve::driver::{Candidate, Driver};
 use crate::solve::large;
-use crate::solve::methods::elimination::{AT_LAST, AT_ONCE};
+use crate::solve::methods::elimination::{AT_LAST, AT_ONCE, Limits};
 use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::infinity::Infinity;
 use crate::solve::reference;
@@ -18,72 +17,117 @@ use crate::solve::value::completion::{objective, shortfall};
 /// Most cells of partly uniform rows: two gigabytes with all that goes with each.
 const MOST_FILLED: usize = 20_000_000;
 
-/// Solves; returns what the user should know. Blocks are added until the kept mass can be completed to a
-/// doubly stochastic matrix.
+/// Solves; returns what the user should know.
 pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {
-    let (mdp, problem, centre) = (task.mdp, task.problem, task.centre);
-    let start_within =
-        |limits, blocks: &[Block]| Infinity::start(mdp, problem, centre, blocks, limits);
-    check_size(mdp)?;
-    let support = Support::filled(mdp);
-    let mut blocks: Vec<Block> = Vec::new();
-    let judge = |blocks: &[Block], policy: Vec<f64>, kept: Vec<f64>, dual: &DualPoint| {
-        certified(mdp, problem, &support, blocks, policy, kept, dual)
+    check_size(task.mdp)?;
+    let mut search = Search {
+        task,
+        support: Support::filled(task.mdp),
+        blocks: Vec::new(),
+        limits: AT_ONCE,
     };
-    if !task.is_conic() {
+    let mut point = if task.is_conic() {
+        search.by_reference(driver)?;
+        None
+    } else {
+        if search.sees_even(driver) {
+            return Ok(Vec::new());
+        }
+        search.find(driver)
+    };
+    let zeta = task.problem.zeta;
+    if task.is_settled(zeta, driver, |policy| search.value(policy)) {
+        return Ok(Vec::new());
+    }
+    // the same way whichever method found the optimum, with blocks as this one meets them
+    if task.is_conic() {
+        search.blocks.clear();
+        point = search.start();
+    }
+    let nearest = search.nearest(point, driver);
+    Ok(take_nearest(driver, nearest).into_iter().collect())
+}
+
+/// The search for the optimum. Blocks are added until the kept mass can be completed to a doubly stochastic matrix.
+struct Search<'a> {
+    task: &'a Task<'a>,
+    support: Support,
+    blocks: Vec<Block>,
+    limits: Limits,
+}
+
+impl Search<'_> {
+    /// The interior-point method at its start, if it can be had.
+    fn start(&self) -> Option<InteriorPoint<Infinity>> {
+        let Task {
+            mdp,
+            problem,
+            centre,
+            ..
+        } = *self.task;
+        Infinity::start(mdp, problem, centre, &self.blocks, self.limits)
+    }
+
+    /// Adds a block that was met; says whether there is one that is new.
+    fn add(&mut self, block: Option<Block>) -> bool {
+        let new = block.filter(|block| !self.blocks.contains(block));
+        let is_new = new.is_some();
+        self.blocks.extend(new);
+        is_new
+    }
+
+    fn by_reference(&mut self, driver: &mut Driver<'_>) -> Result<()> {
+        let (mdp, problem) = (self.task.mdp, self.task.problem);
+        loop {
+            let (policy, kept, dual) =
+                reference::infinity(mdp, problem, &self.support, &self.blocks, driver)?;
+            let (candidate, block) = self.judge(policy, kept, &dual);
+            driver.offer(candidate, "conic");
+            if !driver.alive() || !self.add(block) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether a policy whose rows lack nothing is seen at once, and offered: the nearest of all, or the nearest even one.
+    fn sees_even(&self, driver: &mut Driver<'_>) -> bool {
+        let (mdp, problem) = (self.task.mdp, self.task.problem);
         let lacks_nothing = |policy: &[f64], driver: &mut Driver<'_>, name| {
-            let mass = full_mass(mdp, &support, policy);
+            let mass = full_mass(mdp, &self.support, policy);
             let mut kept = mass.clone();
-            repair(&support, &[], problem.zeta, &mass, &mut kept);
-            2.0 * shortfall(&support, &kept) <= driver.wanted(0.0) && {
-                let (first, _) = judge(&[], policy.to_vec(), kept, &DualPoint::default());
+            repair(&self.support, &[], problem.zeta, &mass, &mut kept);
+            2.0 * shortfall(&self.support, &kept) <= driver.wanted(0.0) && {
+                let (first, _) = self.judge(policy.to_vec(), kept, &DualPoint::default());
                 driver.offer(first, name)
             }
         };
-        // where the rows of the nearest policy of all lack nothing, that is seen at once
-        if lacks_nothing(&task.nearest(), driver, "start") {
-            return Ok(Vec::new());
-        }
-        if let Some(policy) = even::nearest(mdp, (problem.xi, problem.zeta), centre, driver)
-            && lacks_nothing(&policy, driver, "interior-point")
-        {
-            return Ok(Vec::new());
+        lacks_nothing(&self.task.nearest(), driver, "start") || {
+            let limits = (problem.xi, problem.zeta);
+            even::nearest(mdp, limits, self.task.centre, driver)
+                .is_some_and(|policy| lacks_nothing(&policy, driver, "interior-point"))
         }
     }
-    let go_on =
-        |driver: &mut Driver<'_>| large::infinity::solve(mdp, problem, &support, task.warm, driver);
-    let mut limits = AT_ONCE;
-    let mut interior = start_within(limits, &[]);
-    // rows that are partly uniform have a cell in every column: thousands of them would take gigabytes
-    let may_last = mdp.n_states() <= AT_LAST.order && !mdp.kernel().has_spread();
-    if interior.is_none() && !task.is_conic() && may_last {
-        driver.within_steps(SOON, go_on);
-        if !driver.done() && driver.alive() {
-            limits = AT_LAST;
-            interior = start_within(limits, &[]);
-        }
-    }
-    let start = |blocks: &[Block]| start_within(limits, blocks);
-    if task.is_conic() {
-        loop {
-            let (policy, kept, dual) =
-                reference::infinity(mdp, problem, &support, &blocks, driver)?;
-            let (candidate, block) = judge(&blocks, policy, kept, &dual);
-            driver.offer(candidate, "conic");
-            match block.filter(|b| !blocks.contains(b)) {
-                Some(block) if driver.alive() => blocks.push(block),
-                _ => break,
+
+    /// The optimum; the interior-point method where it was used.
+    fn find(&mut self, driver: &mut Driver<'_>) -> Option<InteriorPoint<Infinity>> {
+        let mut point = self.start();
+        // rows that are partly uniform have a cell in every column: thousands of them would take gigabytes
+        let mdp = self.task.mdp;
+        let may_last = mdp.n_states() <= AT_LAST.order && !mdp.kernel().has_spread();
+        if point.is_none() && may_last {
+            driver.within_steps(SOON, |driver| self.by_first_order(driver));
+            if !driver.done() && driver.alive() {
+                self.limits = AT_LAST;
+                point = self.start();
             }
         }
-    } else if interior.is_some() {
-        while let Some(point) = interior.take() {
+        let mut last = None;
+        while let Some(start) = point.take() {
             let mut violated = None;
             let mut method = Interior {
-                point,
+                point: start,
                 read: |point: &InteriorPoint<Infinity>| {
-                    let (policy, kept) = point.program.read(&point.x);
-                    let (candidate, block) =
-                        judge(&blocks, policy, kept, &dual_point(point, &blocks));
+                    let (candidate, block) = self.judge_at(point);
                     violated = block;
                     candidate
                 },
@@ -94,66 +138,110 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
                 ended: false,
             };
             let done = driver.run(&mut method);
-            let point = method.point;
-            match violated.filter(|b| !done && !blocks.contains(b)) {
-                Some(block) if driver.alive() => {
-                    blocks.push(block);
-                    interior = start(&blocks);
-                }
-                _ => {
-                    interior = Some(point);
-                    break;
-                }
+            last = Some(method.point);
+            if !done && driver.alive() && self.add(violated) {
+                point = self.start();
             }
         }
-    }
-    if !task.is_conic() && !driver.done() && driver.alive() {
-        go_on(driver);
-    }
-    let value = |policy: &[f64]| {
-        let kept = full_mass(mdp, &support, policy);
-        judge(&blocks, policy.to_vec(), kept, &DualPoint::default())
-            .0
-            .objective
-    };
-    if task.is_settled(problem.zeta, driver, value) {
-        return Ok(Vec::new());
-    }
-    // the same way whichever method found the optimum, with blocks as this one meets them
-    if task.is_conic() {
-        blocks.clear();
-    }
-    let mut nearest = None;
-    while let Some(mut point) = interior.take() {
-        if !sharpen(&mut point, driver, |_| false) {
-            break;
+        if !driver.done() && driver.alive() {
+            self.by_first_order(driver);
         }
-        let (policy, kept) = point.program.read(&point.x);
-        let (found, mut block) = judge(&blocks, policy, kept, &dual_point(&point, &blocks));
-        if block.is_none() {
-            driver.offer(found.clone(), "interior-point");
-            let mut frozen = point.at_bounds();
-            frozen[point.program.level()] = true;
-            point.toward(centre);
-            let Some(settled) = settle(&mut point, frozen, driver) else {
+        last
+    }
+
+    fn by_first_order(&self, driver: &mut Driver<'_>) {
+        let (mdp, problem, warm) = (self.task.mdp, self.task.problem, self.task.warm);
+        large::infinity::solve(mdp, problem, &self.support, warm, driver);
+    }
+
+    /// The optimal policy nearest to the one wanted, from where the interior-point method ended.
+    fn nearest(
+        &mut self,
+        mut point: Option<InteriorPoint<Infinity>>,
+        driver: &mut Driver<'_>,
+    ) -> Option<Near> {
+        let mut nearest = None;
+        while let Some(mut at) = point.take() {
+            if !sharpen(&mut at, driver, |_| false) {
                 break;
-            };
-            let (policy, kept) = point.program.read(&point.x);
-            let (candidate, violated) = judge(&blocks, policy, kept, &DualPoint::default());
-            block = violated;
-            nearest = Some(Near {
-                policy: candidate.policy,
-                objective: candidate.objective.max(found.objective),
-                nearest: settled,
-            });
+            }
+            let (found, mut block) = self.judge_at(&at);
+            if block.is_none() {
+                driver.offer(found.clone(), "interior-point");
+                let mut frozen = at.at_bounds();
+                frozen[at.program.level()] = true;
+                at.toward(self.task.centre);
+                let Some(settled) = settle(&mut at, frozen, driver) else {
+                    break;
+                };
+                let (policy, kept) = at.program.read(&at.x);
+                let (candidate, violated) = self.judge(policy, kept, &DualPoint::default());
+                block = violated;
+                nearest = Some(Near {
+                    policy: candidate.policy,
+                    objective: candidate.objective.max(found.objective),
+                    nearest: settled,
+                });
+            }
+            if self.add(block) {
+                nearest = None;
+                point = self.start();
+            }
         }
-        if let Some(block) = block.filter(|b| !blocks.contains(b)) {
-            blocks.push(block);
-            nearest = None;
-            interior = start(&blocks);
-        }
+        nearest
     }
-    Ok(take_nearest(driver, nearest).into_iter().collect())
+
+    /// What a policy is worth.
+    fn value(&self, policy: &[f64]) -> f64 {
+        let kept = full_mass(self.task.mdp, &self.support, policy);
+        let (candidate, _) = self.judge(policy.to_vec(), kept, &DualPoint::default());
+        candidate.objective
+    }
+
+    /// The candidate at a point of the interior-point method, and the block that it violates.
+    fn judge_at(&self, point: &InteriorPoint<Infinity>) -> (Candidate, Option<Block>) {
+        let (policy, kept) = point.program.read(&point.x);
+        let [rows, columns, caps, prices] = point.program.prices(&point.y);
+        let dual = DualPoint {
+            rows,
+            columns,
+            caps,
+            blocks: self.blocks.iter().cloned().zip(prices).collect(),
+        };
+        self.judge(policy, kept, &dual)
+    }
+
+    /// A candidate from a policy and the mass kept of it, and the block that the latter violates if it cannot be
+    /// completed; the candidate's value is then not finite.
+    fn judge(
+        &self,
+        policy: Vec<f64>,
+        mut kept: Vec<f64>,
+        dual: &DualPoint,
+    ) -> (Candidate, Option<Block>) {
+        let (mdp, Problem { xi, zeta, .. }) = (self.task.mdp, *self.task.problem);
+        let support = &self.support;
+        let policy = simplex::feasible(mdp, xi, policy);
+        let mass = full_mass(mdp, support, &policy);
+        repair(support, &self.blocks, zeta, &mass, &mut kept);
+        let (value, block) = objective(support, zeta, &kept);
+        let proven = if dual.rows.is_empty() {
+            0.0
+        } else {
+            bound(mdp, support, xi, zeta, dual).max(0.0)
+        };
+        let candidate = Candidate {
+            policy,
+            objective: if block.is_some() {
+                f64::INFINITY
+            } else {
+                value
+            },
+            bound: proven,
+            dual: [&dual.rows[..], &dual.columns].concat(),
+        };
+        (candidate, block)
+    }
 }
 
 /// Rows that are partly uniform reach every column and have a number for each: refuses models in which these alone
@@ -171,47 +259,4 @@ fn check_size(mdp: &Mdp) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-/// A candidate from a policy and the mass kept of it, and the block that the latter violates if it cannot be
-/// completed; the candidate's value is then not finite.
-fn certified(
-    mdp: &Mdp,
-    problem: &Problem,
-    support: &Support,
-    blocks: &[Block],
-    policy: Vec<f64>,
-    mut kept: Vec<f64>,
-    dual: &DualPoint,
-) -> (Candidate, Option<Block>) {
-    let policy = simplex::feasible(mdp, problem.xi, policy);
-    let mass = full_mass(mdp, support, &policy);
-    repair(support, blocks, problem.zeta, &mass, &mut kept);
-    let (value, block) = objective(support, problem.zeta, &kept);
-    let proven = if dual.rows.is_empty() {
-        0.0
-    } else {
-        bound(mdp, support, problem.xi, problem.zeta, dual).max(0.0)
-    };
-    let candidate = Candidate {
-        policy,
-        objective: if block.is_some() {
-            f64::INFINITY
-        } else {
-            value
-        },
-        bound: proven,
-        dual: [&dual.rows[..], &dual.columns].concat(),
-    };
-    (candidate, block)
-}
-
-fn dual_point(point: &InteriorPoint<Infinity>, blocks: &[Block]) -> DualPoint {
-    let [rows, columns, caps, prices] = point.program.prices(&point.y);
-    DualPoint {
-        rows,
-        columns,
-        caps,
-        blocks: blocks.iter().cloned().zip(prices).collect(),
-    }
 }
