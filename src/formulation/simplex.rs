@@ -247,7 +247,13 @@ mod tests {
             let n = 2 + k % 7;
             let entry = |a: usize| ((13 * k + 5 * a) as f64).sin();
             let coarse = |a: usize| (2.0 * entry(a)).round();
-            let of = |a: usize| if k % 3 == 0 { coarse(a) } else { entry(a) };
+            let of = |a: usize| {
+                if k.is_multiple_of(3) {
+                    coarse(a)
+                } else {
+                    entry(a)
+                }
+            };
             let row: Vec<f64> = (0..n).map(of).collect();
             let xi = 0.3 / n as f64 * (k % 4) as f64;
             let mass = free_mass(n, xi);
@@ -263,7 +269,8 @@ mod tests {
         for scale in [1.0, 1e3, 1e6, 1e9] {
             for k in 0..200 {
                 let entry = |a: usize| {
-                    ((7 * k + 3 * a) as f64).sin() + if a % 2 == 0 { scale } else { -scale }
+                    ((7 * k + 3 * a) as f64).sin()
+                        + if a.is_multiple_of(2) { scale } else { -scale }
                 };
                 let mut p: Vec<f64> = (0..6).map(entry).collect();
                 project(&mut p, 0.02);
