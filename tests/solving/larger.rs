@@ -276,7 +276,7 @@ fn state_entropy_of_queues_that_hardly_ever_fill() {
 /// A random graph beyond the sizes of the interior-point method, with one to seven actions per state and one to three successors each. Column
 /// Sum, which helps Infinity, is hard there; Infinity is not.
 fn uneven_graph() -> Mdp {
-    let states = 4_000;
+    let states = 5_200;
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut actions = 0;
     Mdp::from_fn(states, 7, |_, a, next| {
