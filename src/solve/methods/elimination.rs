@@ -33,7 +33,7 @@ pub(in crate::solve) struct Limits {
     /// Up to this order it may be dense.
     pub(in crate::solve) order: usize,
     /// Most multiplications in one Newton step: about those of a dense factorisation of that order.
-    pub(super) work: f64,
+    pub(in crate::solve) work: f64,
 }
 
 /// Whatever else there is: a step takes some tenths of a second, a whole solve some seconds.

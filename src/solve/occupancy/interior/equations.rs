@@ -80,14 +80,7 @@ impl Equations {
         let (at, linear) = (&interior.at, &interior.linear);
         let [aims_x, aims_s, aims_u] = aims;
         // what z and the multipliers of u change by apart from x and u themselves
-        let free_z = |i: usize| {
-            if at.z[i] > 0.0 {
-                aims_x[i] / at.x[i]
-            } else {
-                0.0
-            }
-        };
-        let from_x: Vec<f64> = (0..at.x.len()).map(free_z).collect();
+        let from_x: Vec<f64> = aims_x.iter().zip(&at.x).map(|(a, x)| a / x).collect();
         let from_u: Vec<f64> = aims_u.iter().zip(&at.u).map(|(a, u)| a / u).collect();
         // G: what the stationarity of each pair lacks, with links and products eliminated
         let mut right = self.residual.clone();

@@ -13,7 +13,9 @@
 //!
 //! It begins at the occupancy that [would be preferred](crate::formulation::utility::Conjugate::preferred) if there were no
 //! flow constraints, with all products about alike. The constraints are met on the way. (From a policy's occupancy, which meets them,
-//! steps are short wherever that policy hardly goes.) Where the utility by itself keeps a pair visited, $x \ge 0$ is implied and $z = 0$.
+//! steps are short wherever that policy hardly goes.) Utilities that
+//! fall without end as $\omega$ vanishes would keep it positive by themselves; $x \ge 0$ has a multiplier all the same, as steps otherwise
+//! come to an end at the pairs that are visited least.
 //!
 //! Occupancies are scaled to a mean of one, the utility to a gradient of about one, costs to a largest of one.
 
@@ -106,7 +108,7 @@ impl<'a> Interior<'a> {
                 t: 0.0,
                 v: vec![0.0; n],
                 lambda: 0.0,
-                z: first_multipliers(utility, part.xi(), pairs),
+                z: vec![1.0; pairs],
                 r: vec![1.0; pairs],
                 state_r: vec![0.0; n],
                 y: Vec::new(),
@@ -205,10 +207,10 @@ impl<'a> Interior<'a> {
         ((limit.budget - self.margins[j]) * self.units - spent) / self.cost_units[j]
     }
 
-    /// Mean of the products; zero if there are none.
+    /// Mean of the products.
     fn mu(&self) -> f64 {
         let (sum, count) = self.at.products();
-        sum / count.max(1) as f64
+        sum / count as f64
     }
 
     /// About how far the utility is from its optimum: the products, and by how much $\langle r, \omega \rangle - f(\omega)$ exceeds $f^*(r)$.
@@ -362,20 +364,5 @@ impl Method for Interior<'_> {
             }
         }
         Step::Offer(self.certified())
-    }
-}
-
-/// One where $x \ge 0$ is a constraint of its own, else zero: with $\xi > 0$ always, without where the utility does not fall without end
-/// before $\omega$ reaches zero.
-fn first_multipliers(utility: &dyn Conjugate, xi: f64, pairs: usize) -> Vec<f64> {
-    let of = |bounded: bool| f64::from(u8::from(bounded));
-    match utility.form() {
-        Form::Entropies(_, tau) if xi == 0.0 => vec![of(tau == 0.0); pairs],
-        Form::Floor(wanted) if xi == 0.0 => wanted.iter().map(|b| of(*b == 0.0)).collect(),
-        Form::Inverse(c, had) if xi == 0.0 => {
-            let terms = c.iter().zip(had);
-            terms.map(|(c, m)| of(*c == 0.0 || *m > 0.0)).collect()
-        }
-        _ => vec![1.0; pairs],
     }
 }

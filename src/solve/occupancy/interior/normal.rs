@@ -14,12 +14,10 @@ use super::super::cliques::{Cliques, rounds_worth};
 use super::blocks::Blocks;
 use crate::formulation::occupancy::Occupancies;
 use crate::linalg::clique_matrix::CliqueMatrix;
+use crate::linalg::parallel::add;
 use crate::model::{Kernel, Mdp};
+use crate::solve::methods::elimination::AT_ONCE;
 
-/// Up to this many states a matrix with too many entries is factored densely: 18 MB, about a billion multiplications.
-const MOST_DENSE: usize = 1_500;
-/// Multiplications that one factorisation may take: about 0.07 s, if 1,000 dense columns take 15 ms (see `cliques`).
-const MOST_WORK: f64 = 1.5e9;
 /// Pivots below this share of their diagonal entries are rounding.
 const PIVOT: f64 = 1e-18;
 /// The share that is added to the diagonal of the preconditioner where uniform rows are missing from it: without them it may be singular.
@@ -61,8 +59,8 @@ pub(super) struct Normal<'a> {
     /// what it adds is then taken back in the border.
     scaled: bool,
     pub(super) pairs: Vec<f64>,
-    /// Room for one state: its rows over its clique, and the square of the clique.
-    rows: Vec<f64>,
+    /// Room for one state: three rows over its clique, and the square of the clique.
+    rows: [Vec<f64>; 3],
     local: Vec<f64>,
 }
 
@@ -76,13 +74,14 @@ impl<'a> Normal<'a> {
         }
         let cliques = Cliques::new(mdp);
         // a small matrix can be factored whatever its pattern, which need not be analysed before that time has come
-        let small = n <= MOST_DENSE;
+        let small = n <= AT_ONCE.order;
         let matrix = if small {
             None
         } else {
-            cliques.matrix(MOST_DENSE).filter(|m| m.work() <= MOST_WORK)
+            cliques
+                .matrix(AT_ONCE.order)
+                .filter(|m| m.work() <= AT_ONCE.work)
         };
-        let most_actions = mdp.max_actions();
         let work = match &matrix {
             Some(matrix) => Some(matrix.work()),
             None => small.then(|| (n as f64).powi(3) / 3.0),
@@ -102,7 +101,7 @@ impl<'a> Normal<'a> {
             held: Vec::new(),
             scaled,
             pairs: vec![0.0; mdp.n_pairs()],
-            rows: vec![0.0; most_actions * cliques.largest],
+            rows: std::array::from_fn(|_| vec![0.0; cliques.largest]),
             local: vec![0.0; cliques.largest * cliques.largest],
             matrix,
             cliques,
@@ -112,7 +111,7 @@ impl<'a> Normal<'a> {
 
     /// Whether there is a factor to be had.
     pub(super) fn factors(&self) -> bool {
-        self.matrix.is_some() || self.diagonal.len() <= MOST_DENSE
+        self.matrix.is_some() || self.diagonal.len() <= AT_ONCE.order
     }
 
     fn mdp(&self) -> &'a Mdp {
@@ -180,7 +179,7 @@ impl<'a> Normal<'a> {
     /// The matrix and its diagonal, or the diagonal alone.
     pub(super) fn sum_squares(&mut self, whole: bool) {
         if whole && self.matrix.is_none() {
-            self.matrix = self.cliques.matrix(MOST_DENSE);
+            self.matrix = self.cliques.matrix(AT_ONCE.order);
         }
         let mdp = self.part.mdp();
         let kernel = mdp.kernel();
@@ -191,39 +190,42 @@ impl<'a> Normal<'a> {
             matrix.clear();
         }
         for s in 0..mdp.n_states() {
-            let pairs = mdp.pairs(s);
-            let (n, first) = (pairs.len(), pairs.start);
             let clique = self.cliques.offsets[s]..self.cliques.offsets[s + 1];
             let width = clique.len();
-            let rows = &mut self.rows[..n * width];
-            rows.fill(0.0);
-            for pair in pairs {
-                let row = &mut rows[(pair - first) * width..][..width];
-                row[self.cliques.own_places[s] as usize] = 1.0;
+            let places = &self.cliques.entry_places;
+            let add_row = |pair: usize, scale: f64, row: &mut [f64]| {
                 for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
-                    row[self.cliques.entry_places[e] as usize] -= stay * kernel.values()[e];
+                    row[places[e] as usize] += scale * kernel.values()[e];
                 }
-            }
-            self.blocks.divide_by_root(s, rows, width);
-            for (j, &t) in self.cliques.members[clique].iter().enumerate() {
-                let squares = (0..n).map(|a| rows[a * width + j].powi(2));
-                self.diagonal[t as usize] += squares.sum::<f64>();
-            }
-            let Some(matrix) = &mut matrix else {
-                continue;
             };
-            let local = &mut self.local[..width * width];
+            // the square of the clique, or its diagonal
+            let stride = if matrix.is_some() { width } else { 0 };
+            let local = &mut self.local[..width * stride.max(1)];
             local.fill(0.0);
-            for row in rows.chunks(width) {
-                for j in 0..width {
-                    if row[j] != 0.0 {
-                        for i in j..width {
-                            local[j * width + i] += row[j] * row[i];
-                        }
-                    }
+            let [row, mean, together] = &mut self.rows;
+            let [row, mean, together] = [row, mean, together].map(|room| &mut room[..width]);
+            mean.fill(0.0);
+            together.fill(0.0);
+            together[self.cliques.own_places[s] as usize] = 1.0;
+            let (parts, first) = (self.blocks.of(s), mdp.pairs(s).start);
+            for (i, (u, c)) in parts.free.iter().zip(parts.together).enumerate() {
+                add_row(first + i, -stay * c, together);
+                if i != parts.reference {
+                    row.fill(0.0);
+                    add_row(first + i, -stay, row);
+                    add_row(first + parts.reference, stay, row);
+                    add(mean, *u, row);
+                    add_square(local, stride, row, *u);
                 }
             }
-            matrix.add_clique(s, local);
+            add_square(local, stride, mean, -parts.exchange_weight);
+            add_square(local, stride, together, parts.together_weight);
+            for (j, &t) in self.cliques.members[clique].iter().enumerate() {
+                self.diagonal[t as usize] += local[j * (stride + 1)];
+            }
+            if let Some(matrix) = &mut matrix {
+                matrix.add_clique(s, local);
+            }
         }
     }
 
@@ -261,5 +263,24 @@ impl<'a> Normal<'a> {
         for &(s, extra) in &self.held {
             out[s] += times * extra * v[s];
         }
+    }
+}
+
+/// Adds a weighted square of a row to the upper half of a row-major matrix; without a stride to its diagonal alone.
+fn add_square(local: &mut [f64], stride: usize, row: &[f64], weight: f64) {
+    if stride == 0 {
+        local
+            .iter_mut()
+            .zip(row)
+            .for_each(|(o, x)| *o += weight * x * x);
+        return;
+    }
+    for (j, x) in row.iter().enumerate().filter(|x| *x.1 != 0.0) {
+        let scaled = weight * x;
+        let target = &mut local[j * stride + j..(j + 1) * stride];
+        target
+            .iter_mut()
+            .zip(&row[j..])
+            .for_each(|(o, y)| *o += scaled * y);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::linalg::parallel::{add, dot};
 
-/// A point, or a change of one. $u$ is empty but for coverage; $z$ is zero where $x \ge 0$ needs no multiplier.
+/// A point, or a change of one. $u$ is empty but for coverage.
 pub(super) struct Point {
     pub(super) omega: Vec<f64>,
     pub(super) x: Vec<f64>,
@@ -33,9 +33,10 @@ impl Point {
     /// The sum of all products, and how many there are.
     pub(super) fn products(&self) -> (f64, usize) {
         let sums = self.complementary().map(|(a, b)| dot(a, b));
-        let with_multiplier = self.z.iter().filter(|z| **z > 0.0).count();
-        let count = with_multiplier + self.s.len() + self.u.len();
-        (sums.iter().sum(), count)
+        (
+            sums.iter().sum(),
+            self.x.len() + self.s.len() + self.u.len(),
+        )
     }
 
     pub(super) fn is_finite(&self) -> bool {
@@ -72,14 +73,14 @@ impl Point {
     pub(super) fn products_after(&self, step: &Point, (primal, dual): (f64, f64)) -> (f64, f64) {
         let (mut least, mut total, mut count) = (f64::INFINITY, 0.0, 0);
         for ((a, b), (da, db)) in self.complementary().into_iter().zip(step.complementary()) {
-            for i in (0..a.len()).filter(|i| b[*i] > 0.0) {
+            for i in 0..a.len() {
                 let product = (a[i] + primal * da[i]) * (b[i] + dual * db[i]);
                 least = least.min(product);
                 total += product;
                 count += 1;
             }
         }
-        (least, total / f64::from(count.max(1)))
+        (least, total / f64::from(count))
     }
 
     /// By how much products are to change to first order to become `centre`, given the products of the changes of an earlier direction.

@@ -10,11 +10,13 @@ use crate::solve::driver::Driver;
 const LEAST: f64 = 1e-17;
 /// The centre is at least this share of the mean of the products, however well the predictor does: eight digits in one step are enough.
 const LEAST_CENTRE: f64 = 1e-8;
-/// Where a corrected step is shorter than this, one that only aims at the centre is taken.
+/// Where a corrected step is shorter than this, one is tried that aims at products all alike, and so much smaller than their mean: from a
+/// point where they are alike already, aiming at the mean itself would lead nowhere.
 const TOO_SHORT: f64 = 0.1;
+const LESS: f64 = 0.5;
 /// Steps so short in a row end the method.
 const SHORT: (f64, usize) = (1e-6, 4);
-/// Steps with products that are rounding, or without any: Newton's method for the utility alone, which needs some ten.
+/// Steps with products that are rounding: Newton's method for the utility alone, which needs some ten.
 const MOST_EXHAUSTED: usize = 60;
 /// Steps after which floating point has given out; it takes some tens where it has not.
 const MOST_STEPS: usize = 300;
@@ -42,16 +44,14 @@ impl Interior<'_> {
         let Some(equations) = Equations::new(self, driver) else {
             return false;
         };
-        let mut taken = equations.direction(self, &self.at.towards(0.0, None), driver);
-        if self.at.products().1 > 0 {
-            taken = self.corrected(&equations, &taken, mu, driver);
-        }
+        let predictor = equations.direction(self, &self.at.towards(0.0, None), driver);
+        let mut taken = self.corrected(&equations, &predictor, mu, driver);
         if !taken.is_finite() {
             return false;
         }
         let mut lengths = self.central_lengths(&taken, mu);
         if shorter(lengths) < TOO_SHORT {
-            let centred = equations.direction(self, &self.at.towards(mu, None), driver);
+            let centred = equations.direction(self, &self.at.towards(LESS * mu, None), driver);
             let others = self.central_lengths(&centred, mu);
             if centred.is_finite() && shorter(others) > shorter(lengths) {
                 (taken, lengths) = (centred, others);
