@@ -1,5 +1,7 @@
 //! Places of a list grouped by what stands there: the columns of a matrix that is stored by rows.
 
+use std::ops::Range;
+
 /// The row that each entry of a matrix belongs to, whose rows begin at `offsets` (one more entry than rows).
 pub(crate) fn owners(offsets: &[usize]) -> Vec<u32> {
     let rows = (0u32..).zip(offsets.windows(2));
@@ -58,6 +60,16 @@ impl Groups {
 
     /// The places of number `t`.
     pub(crate) fn of(&self, t: usize) -> &[u32] {
-        &self.places[self.starts[t]..self.starts[t + 1]]
+        &self.places[self.range(t)]
+    }
+
+    /// Where the places of number `t` lie if all are listed group by group,
+    pub(crate) fn range(&self, t: usize) -> Range<usize> {
+        self.starts[t]..self.starts[t + 1]
+    }
+
+    /// and what stands at them, in that order.
+    pub(crate) fn sorted<T: Copy>(&self, list: &[T]) -> Vec<T> {
+        self.places.iter().map(|k| list[*k as usize]).collect()
     }
 }

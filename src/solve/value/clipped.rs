@@ -8,17 +8,18 @@
 //!
 //! An entry strictly between its bounds is *free*: it follows the multipliers. $N$ is the 0/1 matrix of free entries.
 
+use std::sync::Arc;
+
 use crate::formulation::support::Support;
-use crate::linalg::groups::Groups;
-use crate::linalg::parallel::{blocks, gather};
+use crate::linalg::groups::{Groups, owners};
+use crate::linalg::parallel::gather;
 use crate::linalg::sorted::{Sorted, within};
 
 /// Sums and free entries of $U$.
 #[derive(Debug, Clone)]
 pub(in crate::solve) struct Clipped<'a> {
     support: &'a Support,
-    /// Slots by column.
-    slots: Groups,
+    slots: Arc<ByColumn>,
     pub(in crate::solve) zeta: f64,
     /// $a$.
     pub(super) shifted: Vec<f64>,
@@ -27,8 +28,18 @@ pub(in crate::solve) struct Clipped<'a> {
     /// Whether each slot's entry is free.
     pub(in crate::solve) free: Vec<bool>,
     /// Whether it is, less whether it would be without the slot's mass: what the slot changes in $N$.
-    pub(in crate::solve) correction: Vec<i8>,
+    correction: Vec<i8>,
+    /// The same by column, once it was asked for since $U$ was summed up: products take what they need in the order in which it lies.
+    by_column: Vec<i8>,
+    in_order: bool,
     prefix: Vec<f64>,
+}
+
+/// The slots by column, and in that order the rows that they lie in: as large as the model, so that copies share it.
+#[derive(Debug)]
+struct ByColumn {
+    slots: Groups,
+    rows: Vec<u32>,
 }
 
 /// The rows, or the columns.
@@ -70,15 +81,19 @@ impl Side {
 impl<'a> Clipped<'a> {
     pub(super) fn new(support: &'a Support, zeta: f64) -> Self {
         let n = support.offsets.len() - 1;
+        let slots = Groups::new(n, &support.columns);
+        let rows = slots.sorted(&owners(&support.offsets));
         Clipped {
             support,
-            slots: Groups::new(n, &support.columns),
+            slots: Arc::new(ByColumn { slots, rows }),
             zeta,
             shifted: vec![0.0; n],
             rows: Side::new(n),
             columns: Side::new(n),
             free: vec![false; support.len()],
             correction: vec![0; support.len()],
+            by_column: Vec::new(),
+            in_order: false,
             prefix: vec![0.0; n + 1],
         }
     }
@@ -86,6 +101,7 @@ impl<'a> Clipped<'a> {
     /// $U$ for the $M$ with `mass` on the slots and the row's `share` added in every column.
     pub(super) fn evaluate(&mut self, alpha: &[f64], beta: &[f64], mass: &[f64], share: &[f64]) {
         let (support, zeta) = (self.support, self.zeta);
+        self.in_order = false;
         for (s, a) in self.shifted.iter_mut().enumerate() {
             *a = alpha[s] + share[s];
         }
@@ -134,26 +150,34 @@ impl<'a> Clipped<'a> {
         });
     }
 
-    /// $N^\top w$; `on_slots` is workspace, one number per slot.
-    pub(super) fn transpose_times(&mut self, w: &[f64], on_slots: &mut [f64], out: &mut [f64]) {
-        let (first, correction) = (&self.support.offsets, &self.correction);
-        blocks(first, on_slots, |s, part| {
-            for (x, c) in part.iter_mut().zip(&correction[first[s]..]) {
-                *x = f64::from(*c) * w[s];
+    /// $N^\top w$.
+    pub(in crate::solve) fn transpose_times(&mut self, w: &[f64], out: &mut [f64]) {
+        if !self.in_order {
+            self.by_column = self.slots.slots.sorted(&self.correction);
+            self.in_order = true;
+        }
+        self.rows.sorted.accumulate(w, &mut self.prefix);
+        let (prefix, ranges, correction) = (&self.prefix, &self.columns.ranges, &self.by_column);
+        let ByColumn { slots, rows } = &*self.slots;
+        gather(out, |t| {
+            let mut sum = within(prefix, ranges[t]);
+            let range = slots.range(t);
+            for (s, c) in rows[range.clone()].iter().zip(&correction[range]) {
+                sum += f64::from(*c) * w[*s as usize];
             }
+            sum
         });
-        self.column_sums(w, on_slots, out);
     }
 
     /// Column sums of the matrix that has `w[s]` in each entry of row $s$ that would be free if there were no slots,
     /// and on each slot what `on_slots` adds to that.
-    pub(in crate::solve) fn column_sums(&mut self, w: &[f64], on_slots: &[f64], out: &mut [f64]) {
+    pub(in crate::solve) fn column_sums(&mut self, w: &[f64], on_slots: &[f32], out: &mut [f64]) {
         self.rows.sorted.accumulate(w, &mut self.prefix);
-        let (prefix, ranges, slots) = (&self.prefix, &self.columns.ranges, &self.slots);
+        let (prefix, ranges, slots) = (&self.prefix, &self.columns.ranges, &self.slots.slots);
         gather(out, |t| {
             let mut sum = within(prefix, ranges[t]);
             for &k in slots.of(t) {
-                sum += on_slots[k as usize];
+                sum += f64::from(on_slots[k as usize]);
             }
             sum
         });

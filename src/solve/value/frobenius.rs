@@ -25,11 +25,11 @@ pub struct Evaluator<'a> {
     pub support: &'a Support,
     /// Multipliers of the last projection.
     pub projection: Projection<'a>,
-    /// $M$ on the slots, and what each row has in every column beside that.
-    mass: Vec<f64>,
+    /// What each row of $M$ has in every column beside the slots.
     share: Vec<f64>,
-    /// $G = U - M$ on the slots, and over all entries $\|G\|_F^2$ and a bound of $\min_{U \in B_\zeta} \langle G, U\rangle$.
+    /// On the slots $M$ while it is projected, then $G = U - M$.
     residual: Vec<f64>,
+    /// Over all entries $\|G\|_F^2$ and a bound of $\min_{U \in B_\zeta} \langle G, U\rangle$.
     squared: f64,
     least_product: f64,
     violation: f64,
@@ -42,7 +42,6 @@ impl<'a> Evaluator<'a> {
             mdp,
             support,
             projection: Projection::new(support, zeta),
-            mass: vec![0.0; support.len()],
             share: vec![0.0; mdp.n_states()],
             residual: vec![0.0; support.len()],
             squared: 0.0,
@@ -64,7 +63,7 @@ impl<'a> Evaluator<'a> {
         limits: (f64, usize),
         go_on: &mut dyn FnMut() -> bool,
     ) -> f64 {
-        let (mass, share) = (&mut self.mass, &mut self.share);
+        let (mass, share) = (&mut self.residual, &mut self.share);
         self.support.assemble(self.mdp, policy, mass, share);
         let n = share.len() as f64;
         share.iter_mut().for_each(|x| *x /= n);
@@ -102,7 +101,7 @@ impl<'a> Evaluator<'a> {
             // without a slot G - alpha - beta is what is cut off: negative above zeta
             let mut excess = above * (shifted - zeta) + within(prefix, (range.1, n as u32));
             for k in support.row(s) {
-                let (m, b) = (self.mass[k], beta[support.columns[k] as usize]);
+                let (m, b) = (self.residual[k], beta[support.columns[k] as usize]);
                 let plain = (shifted + b).clamp(0.0, zeta) - offset;
                 let g = (m + shifted + b).clamp(0.0, zeta) - offset - m;
                 self.residual[k] = g;

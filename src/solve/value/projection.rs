@@ -36,9 +36,8 @@ pub struct Projection<'a> {
     pub(in crate::solve) clipped: Clipped<'a>,
     pub(in crate::solve) line: Line,
     pub(in crate::solve) gradients: ConjugateGradients,
-    /// Workspace: one number per row, one per slot.
+    /// Workspace: one number per row.
     by_row: Vec<f64>,
-    on_slots: Vec<f64>,
 }
 
 /// A direction of the multipliers, and their values at its start.
@@ -73,7 +72,6 @@ impl<'a> Projection<'a> {
             },
             gradients: ConjugateGradients::new(n),
             by_row: zeros(),
-            on_slots: vec![0.0; support.len()],
         }
     }
 
@@ -164,14 +162,13 @@ impl<'a> Projection<'a> {
             line,
             gradients,
             by_row,
-            on_slots,
             ..
         } = self;
         let rows = &clipped.rows;
         update(by_row, |s, _| {
             (1.0 - rows.sums[s]) / damped(rows.counts[s], delta)
         });
-        clipped.transpose_times(by_row, on_slots, &mut gradients.residual);
+        clipped.transpose_times(by_row, &mut gradients.residual);
         let columns = &clipped.columns;
         update(&mut gradients.residual, |t, x| 1.0 - columns.sums[t] - x);
         update(&mut gradients.diagonal, |t, _| {
@@ -182,7 +179,7 @@ impl<'a> Projection<'a> {
             clipped.times(v, by_row);
             let counts = &clipped.rows.counts;
             update(by_row, |s, x| x / damped(counts[s], delta));
-            clipped.transpose_times(by_row, on_slots, out);
+            clipped.transpose_times(by_row, out);
             let counts = &clipped.columns.counts;
             update(out, |t, x| damped(counts[t], delta) * v[t] - x);
             go_on()

@@ -13,6 +13,7 @@
 //! The multipliers of an unfinished step already prove a bound: see
 //! [`frobenius`](crate::formulation::frobenius), which takes any $G$.
 
+mod moving;
 mod newton;
 mod preconditioner;
 mod quadratic;
@@ -77,9 +78,11 @@ impl<'a> ProximalNewton<'a> {
         } else {
             driver.best().policy.clone()
         };
+        let evaluator = Evaluator::new(mdp, support, problem.zeta);
+        let dual = evaluator.projection.clone();
         let mut method = ProximalNewton {
-            system: System::new(mdp, support, *problem, policy),
-            evaluator: Evaluator::new(mdp, support, problem.zeta),
+            system: System::new(mdp, support, *problem, policy, dual),
+            evaluator,
             xi: problem.xi,
             sigma: FIRST,
             share: 1e-2,

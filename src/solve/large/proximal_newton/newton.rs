@@ -7,9 +7,11 @@
 //!
 //! $$\sum_s \big(I_F + P_F^\top N_s P_F - v_s v_s^\top / h_s\big)\, d\beta = 1 - \text{columns} - \sum_s v_s (1 - \text{row}_s) / h_s,$$
 //!
-//! solved by conjugate gradients whose every product costs two passes over $P$. Uniform shares of $P$ are not stored:
-//! they are one more number per row in every free entry.
+//! solved by conjugate gradients. $N_s$ vanishes but for actions above $\xi$ in states that have several of them: about one for each column that
+//! can be filled, so that their rows, on the free entries alone, are copied for the products ([`moving`](super::moving)). Uniform shares
+//! of $P$ are not stored: they are one more number per row in every free entry.
 
+use super::moving::Moving;
 use super::preconditioner::Preconditioner;
 use super::row::{Derivative, Setting, Shared};
 use super::system::{Rows, each_row, parts};
@@ -34,14 +36,13 @@ pub(super) struct Newton {
     lift: Vec<f64>,
     /// $h$ per row, damped.
     heights: Vec<f64>,
-    /// $P_F\, d\beta$ per pair, and $\tau_s = v_s \cdot d\beta / h_s$.
-    products: Vec<f64>,
+    moving: Moving,
+    /// $\tau_s = v_s \cdot d\beta / h_s$.
     tau: Vec<f64>,
-    /// $N_s P_F\, d\beta - \tau_s l_s$ per pair: how the policy moves.
-    moved: Vec<f64>,
-    /// What a row adds to its free entries off the slots, and what it adds to that on the slots.
+    /// What a row adds to all its free entries,
     by_row: Vec<f64>,
-    on_slots: Vec<f64>,
+    /// and what slots add to that on the diagonal, which need not be known to more digits: it is a preconditioner.
+    on_slots: Vec<f32>,
     /// Rounds with the diagonal as preconditioner before something else is tried.
     rounds: usize,
     /// What that is, where there is something, and whether it is in use.
@@ -62,9 +63,8 @@ impl Newton {
             squares,
             lift: vec![0.0; pairs],
             heights: vec![0.0; n],
-            products: vec![0.0; pairs],
+            moving: Moving::default(),
             tau: vec![0.0; n],
-            moved: vec![0.0; pairs],
             by_row: vec![0.0; n],
             on_slots: vec![0.0; support.len()],
             rounds: PATIENCE,
@@ -110,7 +110,7 @@ impl Newton {
         let (gradients, beta) = (&mut dual.gradients, &mut dual.line.beta);
         // the right side
         let (sums, heights) = (&clipped.rows.sums, &self.heights);
-        self.products.fill(0.0);
+        self.moving.products.fill(0.0);
         update(&mut self.tau, |s, _| (sums[s] - 1.0) / heights[s]);
         self.spread(setting, clipped, &mut gradients.residual);
         let sums = &clipped.columns.sums;
@@ -177,6 +177,11 @@ impl Newton {
             };
             *by_row = row.shortfall(rows.setting.problem.zeta, &derivative, on_slots);
         });
+        let (inverses, squares) = (&self.inverses, &self.squares);
+        // what stands on the diagonal is positive, or the action does not move
+        let moves = |s: usize, a: usize| inverses[squares[s] + a * (mdp.n_actions(s) + 1)] > 0.0;
+        self.moving
+            .collect(&rows.setting, &dual.clipped.free, moves);
         let diagonal = &mut dual.gradients.diagonal;
         dual.clipped
             .column_sums(&self.by_row, &self.on_slots, diagonal);
@@ -193,26 +198,13 @@ impl Newton {
 
     /// `products` and `tau` for a step `x` of the columns' multipliers.
     fn follow(&mut self, setting: &Setting<'_>, clipped: &mut Clipped<'_>, x: &[f64]) {
-        let (mdp, slots) = (setting.mdp, &setting.support.slots);
-        let (kernel, n, first) = (mdp.kernel(), mdp.n_states() as f64, mdp.first_pair());
         clipped.times(x, &mut self.tau);
-        let (all, free) = (&self.tau, &clipped.free);
-        blocks(first, &mut self.products, |s, part| {
-            for (pair, y) in (first[s]..).zip(part) {
-                let mut sum = kernel.spread_of(pair) / n * all[s];
-                for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
-                    let follows = free[slots[e] as usize];
-                    let value = if follows { kernel.values()[e] } else { 0.0 };
-                    sum += value * x[kernel.indices()[e] as usize];
-                }
-                *y = sum;
-            }
-        });
-        let (lift, products, heights) = (&self.lift, &self.products, &self.heights);
+        self.moving.times(setting, x, &self.tau);
+        let (lift, heights, moving) = (&self.lift, &self.heights, &self.moving);
         update(&mut self.tau, |s, all| {
             let mut along = all;
-            for pair in first[s]..first[s + 1] {
-                along += lift[pair] * products[pair];
+            for i in moving.first[s]..moving.first[s + 1] {
+                along += lift[moving.pairs[i] as usize] * moving.products[i];
             }
             along / heights[s]
         });
@@ -220,44 +212,37 @@ impl Newton {
 
     /// $\sum_s (P_F^\top N_s P_F\, d\beta - v_s \tau_s)$ in every column, from `products` and `tau`.
     fn spread(&mut self, setting: &Setting<'_>, clipped: &mut Clipped<'_>, out: &mut [f64]) {
-        let (mdp, support) = (setting.mdp, setting.support);
-        let (kernel, n, first) = (mdp.kernel(), mdp.n_states() as f64, mdp.first_pair());
-        let (inverses, squares, lift) = (&self.inverses, &self.squares, &self.lift);
-        let (products, tau) = (&self.products, &self.tau);
-        blocks(first, &mut self.moved, |s, part| {
-            let y = &products[first[s]..first[s + 1]];
-            let lines = inverses[squares[s]..squares[s + 1]].chunks_exact(y.len());
-            for ((x, line), lift) in part.iter_mut().zip(lines).zip(&lift[first[s]..]) {
-                *x = -tau[s] * lift;
-                for (n, y) in line.iter().zip(y) {
-                    *x += n * y;
+        let (kernel, n) = (setting.mdp.kernel(), setting.mdp.n_states() as f64);
+        let first_pair = setting.mdp.first_pair();
+        let (inverses, squares, lift, tau) = (&self.inverses, &self.squares, &self.lift, &self.tau);
+        let Moving {
+            first,
+            pairs,
+            products,
+            moved,
+            ..
+        } = &mut self.moving;
+        blocks(first, moved, |s, part| {
+            let (own, y) = (&pairs[first[s]..first[s + 1]], &products[first[s]..]);
+            let (begin, width) = (first_pair[s], first_pair[s + 1] - first_pair[s]);
+            for (x, pair) in part.iter_mut().zip(own) {
+                let line = &inverses[squares[s] + (*pair as usize - begin) * width..][..width];
+                *x = -tau[s] * lift[*pair as usize];
+                for (other, y) in own.iter().zip(y) {
+                    *x += line[*other as usize - begin] * y;
                 }
             }
         });
-        let moved = &self.moved;
         update(&mut self.by_row, |s, _| {
             let mut row = -tau[s];
             if kernel.has_spread() {
-                for pair in first[s]..first[s + 1] {
-                    row += kernel.spread_of(pair) / n * moved[pair];
+                for i in first[s]..first[s + 1] {
+                    row += kernel.spread_of(pairs[i] as usize) / n * moved[i];
                 }
             }
             row
         });
-        let (by_row, free, correction) = (&self.by_row, &clipped.free, &clipped.correction);
-        blocks(&support.offsets, &mut self.on_slots, |s, part| {
-            let from = support.offsets[s];
-            part.fill(0.0);
-            for pair in first[s]..first[s + 1] {
-                for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
-                    part[support.slots[e] as usize - from] += kernel.values()[e] * moved[pair];
-                }
-            }
-            for (k, x) in (from..).zip(part) {
-                let follows = if free[k] { *x } else { 0.0 };
-                *x = f64::from(correction[k]) * by_row[s] + follows;
-            }
-        });
-        clipped.column_sums(&self.by_row, &self.on_slots, out);
+        clipped.transpose_times(&self.by_row, out);
+        self.moving.add_arrivals(out);
     }
 }

@@ -112,6 +112,7 @@ impl<'a> System<'a> {
         support: &'a Support,
         problem: Problem,
         start: Vec<f64>,
+        dual: Projection<'a>,
     ) -> Self {
         let setting = Setting {
             mdp,
@@ -128,7 +129,7 @@ impl<'a> System<'a> {
                 mass: vec![0.0; support.len()],
                 share: vec![0.0; mdp.n_states()],
             },
-            dual: Projection::new(support, problem.zeta),
+            dual,
             damping: 1e-3,
             most_newton: MOST_NEWTON,
             used_up: false,
