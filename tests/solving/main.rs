@@ -11,6 +11,7 @@ mod differential;
 mod episode;
 mod estimated;
 mod even;
+mod faint_links;
 mod larger;
 mod limits;
 mod occupancies;

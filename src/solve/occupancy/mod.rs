@@ -45,16 +45,7 @@ pub(super) fn solve(
     let Some(parts) = components(mdp, problem.xi) else {
         let start = warm.map(|w| w.dual.as_slice());
         solve_component(mdp, problem, target, options, start, driver)?;
-        let classes = entropy::classes(mdp, &driver.best().policy);
-        let mut notes = Vec::new();
-        if classes > 1 {
-            notes.push(format!(
-                "this optimal policy keeps to {classes} separate parts of the model: the objective \
-                 is that of the best mixture of them, the steady state below is the one reached from \
-                 the start distribution; a larger xi joins the parts"
-            ));
-        }
-        return Ok(notes);
+        return Ok(apart(mdp, driver).into_iter().collect());
     };
     let mut policy = Policy::uniform(mdp).probabilities().to_vec();
     let mut dual = vec![0.0; mdp.n_states()];
@@ -144,6 +135,17 @@ fn helping<T>(
     let first = super::known(part, problem, target, None);
     let gaps = (driver.absolute, driver.relative);
     driver.helping(super::kind(problem), gaps, first, solve)
+}
+
+/// A note on a best policy that never comes from one part of the model to another.
+fn apart(mdp: &Mdp, driver: &Driver<'_>) -> Option<String> {
+    let classes = entropy::classes(mdp, &driver.best().policy);
+    (classes > 1).then(|| {
+        format!(
+            "this optimal policy keeps to {classes} separate parts of the model: the objective is that of the best mixture of them, \
+             the steady state below is the one reached from the start distribution; a larger xi joins the parts"
+        )
+    })
 }
 
 /// Notes on a model that falls into components, or of which not all states can be visited for ever.

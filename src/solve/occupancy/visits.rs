@@ -5,7 +5,7 @@ use super::certifier::{Certifier, Visited};
 use super::flows::Flows;
 use super::interior::Interior;
 use super::limits::{not_met, part, reports, unmet};
-use super::{Report, partial};
+use super::{Report, apart, partial};
 use crate::error::Result;
 use crate::formulation::entropy::Target;
 use crate::formulation::occupancy::Occupancies;
@@ -97,6 +97,10 @@ pub(in crate::solve) fn solve(
         return Err(not_met(&part, &limits, driver));
     }
     let spent = spent.unwrap_or_default();
+    // with restarts every part is reached from the start
+    if notes.is_empty() && visits.restart == 0.0 {
+        notes.extend(apart(mdp, driver));
+    }
     Ok(Report {
         limits: reports(&visits.limits, &spent, &certifier.prices),
         notes,

@@ -44,6 +44,10 @@ const FIRST_COVERAGE: f64 = 0.1;
 const LEAST_SLACK: f64 = 1e-2;
 /// Flows that are met to this share of all are worth the price of a policy's exact occupancy.
 const NEARLY: f64 = 1e-4;
+/// A share of the gap that is wanted: lowering a budget may cost as much without further ado.
+const CHEAP: f64 = 0.1;
+/// Products below this no longer make policies more exact.
+const EXHAUSTED: f64 = 1e-12;
 
 /// What the method has at hand.
 pub(super) struct Interior<'a> {
@@ -58,6 +62,8 @@ pub(super) struct Interior<'a> {
     /// Largest absolute cost of each limit, and what its budget is lowered by to keep exact occupancies within it.
     cost_units: Vec<f64>,
     margins: Vec<f64>,
+    /// Whether the next step is to keep the products as they are, as budgets were lowered.
+    hold: bool,
     /// $b$ of coverage, scaled to a mean of one, and that mean.
     floor: Option<(Vec<f64>, f64)>,
     at: Point,
@@ -99,6 +105,7 @@ impl<'a> Interior<'a> {
             worth: 1.0,
             cost_units: limits.iter().map(limit_size).collect(),
             margins: vec![0.0; limits.len()],
+            hold: false,
             floor: None,
             at: Point {
                 omega,
@@ -180,7 +187,7 @@ impl<'a> Interior<'a> {
     pub(super) fn run(&mut self, driver: &mut Driver<'_>) {
         if !driver.run(self) && !self.ended {
             // where it is stopped, what is at hand is better than nothing
-            let candidate = self.certified();
+            let candidate = self.certified(driver);
             driver.offer(candidate, self.name());
         }
     }
@@ -281,35 +288,86 @@ impl<'a> Interior<'a> {
         self.at.omega.iter().map(|x| x / self.units).collect()
     }
 
-    /// The policy of the occupancy at hand.
-    fn policy(&self) -> Vec<f64> {
-        let mut policy = self.at.omega.clone();
+    /// What the policy of the occupancy at hand visits, exactly. It is another occupancy where parts of the model hang together by what is left of
+    /// pairs that are never played in the end: their probability is less than $z$, what playing them costs. `without` these, parts may be
+    /// left for ever, and share the mass as they do in the occupancy at hand.
+    fn visited(&self, without: bool) -> Visited {
+        let (at, mut policy) = (&self.at, self.at.omega.clone());
         for (pairs, d) in self.of_states().zip(&self.d) {
-            policy[pairs].iter_mut().for_each(|x| *x /= d);
+            let played = |i: usize| at.x[i] > at.z[i] * d;
+            if without && pairs.clone().any(played) {
+                let vanishing = pairs.clone().filter(|i| !played(*i));
+                vanishing.for_each(|i| policy[i] = self.xi() * d);
+            }
+            let sum: f64 = policy[pairs.clone()].iter().sum();
+            policy[pairs].iter_mut().for_each(|x| *x /= sum);
         }
-        simplex::feasible(self.part.mdp(), self.xi(), policy)
+        let policy = simplex::feasible(self.part.mdp(), self.xi(), policy);
+        Visited::by_policy(self.part, self.limits, policy, &self.d)
+    }
+
+    /// What a policy visits that is worth as much as the occupancy at hand within the gap that is wanted, or what comes nearest to that.
+    fn best_visited(&self, driver: &Driver<'_>) -> Visited {
+        let value = self.utility.value(&self.occupancy());
+        let wanted = value - driver.wanted(value);
+        let missed = |visited: &Visited| {
+            let spent = self.limits.iter().zip(&visited.spent);
+            let beyond = spent.map(|(limit, x)| (x - limit.budget) / limit_size(limit));
+            beyond.fold(wanted - self.utility.value(&visited.omega), f64::max)
+        };
+        let all = self.visited(false);
+        let of_all = missed(&all);
+        if of_all <= 0.0 {
+            return all;
+        }
+        let other = self.visited(true);
+        if missed(&other) < of_all { other } else { all }
+    }
+
+    /// Aims a little below budgets that a policy exceeds. Where that is cheap it is done without going on to smaller products, which
+    /// need not make policies more exact; else these are waited for as long as there are any.
+    fn keep_within(&mut self, visited: &Visited, dual: &Dual, driver: &Driver<'_>) {
+        let wanted = driver.wanted(self.utility.value(&visited.omega));
+        let exhausted = self.mu() <= EXHAUSTED;
+        for (j, limit) in self.limits.iter().enumerate() {
+            let beyond = visited.spent[j] - limit.budget;
+            let cheap = dual.prices[j] * dual.price_scale * beyond <= CHEAP * wanted;
+            if beyond > 0.0 && (cheap || exhausted) {
+                self.margins[j] += 2.0 * beyond;
+                self.hold |= cheap;
+            }
+        }
     }
 
     /// The dual point at hand, in the utility's own units but for a common factor.
     fn dual(&self) -> Dual {
         let (at, scale) = (&self.at, 1.0 / self.worth);
-        let mut r = if self.floor.is_some() {
-            self.rewards()
-        } else {
-            // rewards follow from the other multipliers, so that no equation is left to be met
-            let mut r = self.priced();
-            let z = self.without_floor(&at.z);
-            r.iter_mut()
-                .zip(z)
-                .for_each(|(r, z)| *r = *r + at.lambda - z);
-            r
-        };
-        r.iter_mut().for_each(|x| *x = (*x * scale).max(0.0));
+        let v: Vec<f64> = at.v.iter().map(|v| v * scale).collect();
         let prices = at.y.iter().zip(&self.cost_units);
+        let prices: Vec<f64> = prices.map(|(y, unit)| y / unit * scale).collect();
+        let positive =
+            |r: Vec<f64>| -> Vec<f64> { r.iter().map(|x| (x * scale).max(0.0)).collect() };
+        let mut r = positive(self.rewards());
+        if self.floor.is_none() {
+            // rewards that follow from the other multipliers leave no equation to be met, but in the end they are small differences
+            let mut implied = self.priced();
+            let z = self.without_floor(&at.z);
+            let pairs = implied.iter_mut().zip(z);
+            pairs.for_each(|(r, z)| *r = *r + at.lambda - z);
+            let implied = positive(implied);
+            let bound = |r: &[f64]| {
+                let (utility, limits) = (self.utility, self.limits);
+                self.part
+                    .bound(utility, limits, &mut r.to_vec(), &v, &prices)
+            };
+            if bound(&implied) < bound(&r) {
+                r = implied;
+            }
+        }
         Dual {
             r,
-            v: at.v.iter().map(|v| v * scale).collect(),
-            prices: prices.map(|(y, unit)| y / unit * scale).collect(),
+            v,
+            prices,
             price_scale: match &self.floor {
                 Some((_, mean)) => 1.0 / (self.units * mean),
                 None => 1.0,
@@ -318,14 +376,10 @@ impl<'a> Interior<'a> {
     }
 
     /// What is at hand as a candidate.
-    fn certified(&mut self) -> Candidate {
-        let visited = Visited::by_policy(self.part, self.limits, self.policy(), &self.d);
-        // keep exact occupancies within the limits: aim a little lower from now on
-        let spent = self.limits.iter().zip(&visited.spent);
-        for (margin, (limit, spent)) in self.margins.iter_mut().zip(spent) {
-            *margin += 2.0 * (spent - limit.budget).max(0.0);
-        }
+    fn certified(&mut self, driver: &Driver<'_>) -> Candidate {
+        let visited = self.best_visited(driver);
         let dual = self.dual();
+        self.keep_within(&visited, &dual, driver);
         self.certifier.certify(visited, dual)
     }
 
@@ -363,6 +417,6 @@ impl Method for Interior<'_> {
                 return Step::Going;
             }
         }
-        Step::Offer(self.certified())
+        Step::Offer(self.certified(driver))
     }
 }

@@ -22,7 +22,7 @@ pub(super) type Products = [Vec<f64>; 3];
 
 impl Point {
     /// Positive quantities beside their multipliers.
-    fn complementary(&self) -> [(&[f64], &[f64]); 3] {
+    pub(super) fn complementary(&self) -> [(&[f64], &[f64]); 3] {
         [
             (&self.x, &self.z),
             (&self.s, &self.y),

@@ -44,8 +44,13 @@ impl Interior<'_> {
         let Some(equations) = Equations::new(self, driver) else {
             return false;
         };
-        let predictor = equations.direction(self, &self.at.towards(0.0, None), driver);
-        let mut taken = self.corrected(&equations, &predictor, mu, driver);
+        let mut taken = if std::mem::take(&mut self.hold) {
+            let unchanged = self.at.complementary().map(|(a, _)| vec![0.0; a.len()]);
+            equations.direction(self, &unchanged, driver)
+        } else {
+            let predictor = equations.direction(self, &self.at.towards(0.0, None), driver);
+            self.corrected(&equations, &predictor, mu, driver)
+        };
         if !taken.is_finite() {
             return false;
         }
