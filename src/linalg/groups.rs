@@ -68,8 +68,9 @@ impl Groups {
         self.starts[t]..self.starts[t + 1]
     }
 
-    /// and what stands at them, in that order.
-    pub(crate) fn sorted<T: Copy>(&self, list: &[T]) -> Vec<T> {
-        self.places.iter().map(|k| list[*k as usize]).collect()
+    /// and what stands at them in another list, in that order.
+    pub(crate) fn sort<T: Copy>(&self, list: &[T], out: &mut Vec<T>) {
+        out.clear();
+        out.extend(self.places.iter().map(|k| list[*k as usize]));
     }
 }

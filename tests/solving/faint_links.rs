@@ -81,7 +81,7 @@ fn tight_limit(mdp: &Mdp, free: &Solution, rng: &mut ChaCha8Rng) -> Limit {
 #[test]
 fn limits_on_models_that_hardly_hang_together() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
-    let models = [clusters(5, 10, &mut rng), lift(100), tree(6)];
+    let models = [clusters(5, 10, &mut rng), lift(100), tree(8)];
     for (k, mdp) in models.iter().enumerate() {
         for round in 0..4 {
             let shares: Vec<f64> = (0..mdp.n_states())

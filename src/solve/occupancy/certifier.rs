@@ -10,7 +10,7 @@ use crate::model::{Mdp, Policy};
 use crate::solve::driver::Candidate;
 
 /// Limits may be exceeded by this share of their largest cost: the rounding of exact occupancies of badly mixing chains.
-const WITHIN: f64 = 1e-10;
+pub(super) const WITHIN: f64 = 1e-10;
 
 /// What a limit's costs are measured by.
 pub(super) fn limit_size(limit: &Limit) -> f64 {
@@ -67,8 +67,13 @@ impl Visited {
 
     /// Whether it keeps to the limits.
     pub(super) fn keeps(&self, limits: &[Limit]) -> bool {
-        let kept = |(l, x): (&Limit, &f64)| *x - l.budget <= WITHIN * limit_size(l);
-        limits.iter().zip(&self.spent).all(kept)
+        self.beyond(limits).all(|beyond| beyond <= WITHIN)
+    }
+
+    /// By how much it exceeds each budget, as a share of the largest cost.
+    pub(super) fn beyond(&self, limits: &[Limit]) -> impl Iterator<Item = f64> {
+        let spent = limits.iter().zip(&self.spent);
+        spent.map(|(limit, x)| (x - limit.budget) / limit_size(limit))
     }
 }
 
@@ -81,8 +86,9 @@ pub(super) struct Certifier<'a> {
     pub(super) limits: &'a [Limit],
     /// Of the objective as it is reported.
     sign: f64,
-    /// What the last policy visits that kept to the limits, and their prices at that time.
+    /// What the best policy visits that kept to the limits, and its value; and the limits' prices when one did last.
     pub(super) kept: Option<Visited>,
+    reached: f64,
     pub(super) prices: Vec<f64>,
 }
 
@@ -103,6 +109,7 @@ impl<'a> Certifier<'a> {
             limits,
             sign,
             kept: None,
+            reached: f64::NEG_INFINITY,
             prices: vec![0.0; limits.len()],
         }
     }
@@ -125,7 +132,9 @@ impl<'a> Certifier<'a> {
         if visited.keeps(self.limits) {
             objective = self.utility.value(&visited.omega);
             self.prices = dual.prices.iter().map(|y| y * dual.price_scale).collect();
-            self.kept = Some(visited);
+            if self.kept.is_none() || objective > self.reached {
+                (self.kept, self.reached) = (Some(visited), objective);
+            }
         }
         Candidate {
             policy,

@@ -15,7 +15,7 @@
 use super::certifier::Visited;
 use super::limits::{not_met, part, reports};
 use super::linear::{Linear, within_limits};
-use super::{Report, partial};
+use super::{Report, apart, partial};
 use crate::error::{Error, Result};
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::utility::Utility;
@@ -83,6 +83,10 @@ pub(in crate::solve) fn solve(
              (for a minimum a soft one, -t ln sum exp(-x / t)) is solved in a few steps"
                 .into(),
         );
+    }
+    if visits.restart == 0.0 {
+        let visited = Visited::by_occupancy(&part, &limits, &method.here.omega);
+        notes.extend(apart(part.mdp(), &visited.policy, part.components()));
     }
     Ok(Report {
         notes,

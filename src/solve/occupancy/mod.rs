@@ -45,7 +45,8 @@ pub(super) fn solve(
     let Some(parts) = components(mdp, problem.xi) else {
         let start = warm.map(|w| w.dual.as_slice());
         solve_component(mdp, problem, target, options, start, driver)?;
-        return Ok(apart(mdp, driver).into_iter().collect());
+        let note = apart(mdp, &driver.best().policy, 1);
+        return Ok(note.into_iter().collect());
     };
     let mut policy = Policy::uniform(mdp).probabilities().to_vec();
     let mut dual = vec![0.0; mdp.n_states()];
@@ -137,13 +138,13 @@ fn helping<T>(
     driver.helping(super::kind(problem), gaps, first, solve)
 }
 
-/// A note on a best policy that never comes from one part of the model to another.
-fn apart(mdp: &Mdp, driver: &Driver<'_>) -> Option<String> {
-    let classes = entropy::classes(mdp, &driver.best().policy);
-    (classes > 1).then(|| {
+/// A note on a policy that never comes from one part of a model to another, of which the model has so many by itself.
+fn apart(mdp: &Mdp, policy: &[f64], components: usize) -> Option<String> {
+    let classes = entropy::classes(mdp, policy);
+    (classes > components).then(|| {
         format!(
-            "this optimal policy keeps to {classes} separate parts of the model: the objective is that of the best mixture of them, \
-             the steady state below is the one reached from the start distribution; a larger xi joins the parts"
+            "this policy keeps to {classes} separate parts of the model: the objective, and what it spends of limits, are those of a mixture \
+             of them, the steady state below is the one reached from the start distribution; a larger xi joins the parts"
         )
     })
 }

@@ -92,14 +92,16 @@ pub(in crate::solve) fn solve(
             certifier = interior.certifier;
         }
     }
-    let spent = certifier.kept.map(|visited| visited.spent);
-    if spent.is_none() && !limits.is_empty() {
+    if certifier.kept.is_none() && !limits.is_empty() {
         return Err(not_met(&part, &limits, driver));
     }
-    let spent = spent.unwrap_or_default();
-    // with restarts every part is reached from the start
-    if notes.is_empty() && visits.restart == 0.0 {
-        notes.extend(apart(mdp, driver));
+    let mut spent = Vec::new();
+    if let Some(kept) = certifier.kept {
+        // with restarts every part is reached from the start
+        if visits.restart == 0.0 {
+            notes.extend(apart(part.mdp(), &kept.policy, part.components()));
+        }
+        spent = kept.spent;
     }
     Ok(Report {
         limits: reports(&visits.limits, &spent, &certifier.prices),

@@ -19,7 +19,7 @@ use crate::linalg::sorted::{Sorted, within};
 #[derive(Debug, Clone)]
 pub(in crate::solve) struct Clipped<'a> {
     support: &'a Support,
-    slots: Arc<ByColumn>,
+    columns_first: Arc<ColumnsFirst>,
     pub(in crate::solve) zeta: f64,
     /// $a$.
     pub(super) shifted: Vec<f64>,
@@ -37,7 +37,7 @@ pub(in crate::solve) struct Clipped<'a> {
 
 /// The slots by column, and in that order the rows that they lie in: as large as the model, so that copies share it.
 #[derive(Debug)]
-struct ByColumn {
+struct ColumnsFirst {
     slots: Groups,
     rows: Vec<u32>,
 }
@@ -82,10 +82,11 @@ impl<'a> Clipped<'a> {
     pub(super) fn new(support: &'a Support, zeta: f64) -> Self {
         let n = support.offsets.len() - 1;
         let slots = Groups::new(n, &support.columns);
-        let rows = slots.sorted(&owners(&support.offsets));
+        let mut rows = Vec::new();
+        slots.sort(&owners(&support.offsets), &mut rows);
         Clipped {
             support,
-            slots: Arc::new(ByColumn { slots, rows }),
+            columns_first: Arc::new(ColumnsFirst { slots, rows }),
             zeta,
             shifted: vec![0.0; n],
             rows: Side::new(n),
@@ -152,13 +153,13 @@ impl<'a> Clipped<'a> {
 
     /// $N^\top w$.
     pub(in crate::solve) fn transpose_times(&mut self, w: &[f64], out: &mut [f64]) {
+        let ColumnsFirst { slots, rows } = &*self.columns_first;
         if !self.in_order {
-            self.by_column = self.slots.slots.sorted(&self.correction);
+            slots.sort(&self.correction, &mut self.by_column);
             self.in_order = true;
         }
         self.rows.sorted.accumulate(w, &mut self.prefix);
         let (prefix, ranges, correction) = (&self.prefix, &self.columns.ranges, &self.by_column);
-        let ByColumn { slots, rows } = &*self.slots;
         gather(out, |t| {
             let mut sum = within(prefix, ranges[t]);
             let range = slots.range(t);
@@ -171,13 +172,14 @@ impl<'a> Clipped<'a> {
 
     /// Column sums of the matrix that has `w[s]` in each entry of row $s$ that would be free if there were no slots,
     /// and on each slot what `on_slots` adds to that.
-    pub(in crate::solve) fn column_sums(&mut self, w: &[f64], on_slots: &[f32], out: &mut [f64]) {
+    pub(in crate::solve) fn column_sums(&mut self, w: &[f64], on_slots: &[f64], out: &mut [f64]) {
         self.rows.sorted.accumulate(w, &mut self.prefix);
-        let (prefix, ranges, slots) = (&self.prefix, &self.columns.ranges, &self.slots.slots);
+        let (prefix, ranges) = (&self.prefix, &self.columns.ranges);
+        let slots = &self.columns_first.slots;
         gather(out, |t| {
             let mut sum = within(prefix, ranges[t]);
             for &k in slots.of(t) {
-                sum += f64::from(on_slots[k as usize]);
+                sum += on_slots[k as usize];
             }
             sum
         });

@@ -2,10 +2,11 @@
 //! [Newton's system](super::newton) need.
 
 use super::row::Setting;
-use crate::linalg::parallel::{add, blocks, share};
+use crate::linalg::parallel::{blocks, share, update};
 
-/// Vectors that arrivals are summed up in, one after the other: no more threads than these can share them.
-const PARTS: usize = 8;
+/// Most vectors that arrivals are summed up in, each by one thread, and how many entries one is worth for each of its numbers.
+const PARTS: usize = 4;
+const WORTH: usize = 2;
 /// Entries from which on sharing pays.
 const MANY: usize = 1 << 16;
 
@@ -42,6 +43,12 @@ impl Moving {
         self.pairs.clear();
         self.indices.clear();
         self.values.clear();
+        if self.values.capacity() == 0 {
+            // at first nearly all can move
+            self.indices.reserve_exact(kernel.nnz());
+            self.values.reserve_exact(kernel.nnz());
+            self.pairs.reserve_exact(mdp.n_pairs());
+        }
         for s in 0..mdp.n_states() {
             let begin = mdp.pairs(s).start;
             for pair in mdp.pairs(s).filter(|pair| moves(s, pair - begin)) {
@@ -59,11 +66,14 @@ impl Moving {
         self.products.clear();
         self.products.resize(self.pairs.len(), 0.0);
         self.moved.clone_from(&self.products);
-        let parts = if self.values.len() < MANY { 1 } else { PARTS };
-        self.parts.resize(parts, Vec::new());
-        for part in &mut self.parts {
-            part.resize(mdp.n_states(), 0.0);
-        }
+        let (n, entries) = (mdp.n_states(), self.values.len());
+        let worth = if entries < MANY {
+            1
+        } else {
+            entries / (WORTH * n)
+        };
+        self.parts.resize(worth.clamp(1, PARTS), Vec::new());
+        self.parts.iter_mut().for_each(|part| part.resize(n, 0.0));
     }
 
     /// `products` for a step `x` of the columns' multipliers, of which `all` is the sum over the free entries of each row.
@@ -97,6 +107,7 @@ impl Moving {
                 }
             }
         });
-        self.parts.iter().for_each(|part| add(out, 1.0, part));
+        let parts = &self.parts;
+        update(out, |t, x| parts.iter().fold(x, |sum, part| sum + part[t]));
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! $$\sum_s \big(I_F + P_F^\top N_s P_F - v_s v_s^\top / h_s\big)\, d\beta = 1 - \text{columns} - \sum_s v_s (1 - \text{row}_s) / h_s,$$
 //!
-//! solved by conjugate gradients. $N_s$ vanishes but for actions above $\xi$ in states that have several of them: about one for each column that
-//! can be filled, so that their rows, on the free entries alone, are copied for the products ([`moving`](super::moving)). Uniform shares
+//! solved by conjugate gradients. $N_s$ vanishes but for actions above $\xi$ in states that have several of them, in the end about as many in all as
+//! there are columns that can be filled: their rows, on the free entries alone, are copied for the products ([`moving`](super::moving)). Uniform shares
 //! of $P$ are not stored: they are one more number per row in every free entry.
 
 use super::moving::Moving;
@@ -39,10 +39,9 @@ pub(super) struct Newton {
     moving: Moving,
     /// $\tau_s = v_s \cdot d\beta / h_s$.
     tau: Vec<f64>,
-    /// What a row adds to all its free entries,
+    /// What a row adds to all its free entries, and slots to that.
     by_row: Vec<f64>,
-    /// and what slots add to that on the diagonal, which need not be known to more digits: it is a preconditioner.
-    on_slots: Vec<f32>,
+    on_slots: Vec<f64>,
     /// Rounds with the diagonal as preconditioner before something else is tried.
     rounds: usize,
     /// What that is, where there is something, and whether it is in use.

@@ -312,7 +312,7 @@ impl Row {
         &mut self,
         zeta: f64,
         row: &Derivative<'_>,
-        on_slots: &mut [f32],
+        on_slots: &mut [f64],
     ) -> f64 {
         let along = 1.0 + dot(&self.shares, row.lift);
         let everywhere = along * along / row.height;
@@ -329,7 +329,7 @@ impl Row {
             } else {
                 0.0
             };
-            *more = (-counted - own) as f32;
+            *more = -counted - own;
         }
         everywhere
     }

@@ -26,7 +26,7 @@ mod point;
 mod solution;
 mod steps;
 
-use super::certifier::{Certifier, Dual, Visited, limit_size};
+use super::certifier::{Certifier, Dual, Visited, WITHIN, limit_size};
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
 use crate::formulation::utility::{Conjugate, Form, Linear};
@@ -44,10 +44,14 @@ const FIRST_COVERAGE: f64 = 0.1;
 const LEAST_SLACK: f64 = 1e-2;
 /// Flows that are met to this share of all are worth the price of a policy's exact occupancy.
 const NEARLY: f64 = 1e-4;
-/// A share of the gap that is wanted: lowering a budget may cost as much without further ado.
+/// Lowering budgets may cost this share of the gap that is wanted without further ado, where policies exceed them by no more than this share of
+/// the largest cost.
 const CHEAP: f64 = 0.1;
-/// Products below this no longer make policies more exact.
+const SLIGHTLY: f64 = 1e-6;
+/// Products below this no longer make policies more exact, nor does it help to wait for a policy that keeps to its limits after so many that
+/// did not.
 const EXHAUSTED: f64 = 1e-12;
+const MOST_EXCEEDING: usize = 5;
 
 /// What the method has at hand.
 pub(super) struct Interior<'a> {
@@ -62,7 +66,8 @@ pub(super) struct Interior<'a> {
     /// Largest absolute cost of each limit, and what its budget is lowered by to keep exact occupancies within it.
     cost_units: Vec<f64>,
     margins: Vec<f64>,
-    /// Whether the next step is to keep the products as they are, as budgets were lowered.
+    /// Policies in a row that exceeded a budget, and whether the next step is to keep the products as they are because budgets were lowered.
+    exceeding: usize,
     hold: bool,
     /// $b$ of coverage, scaled to a mean of one, and that mean.
     floor: Option<(Vec<f64>, f64)>,
@@ -105,6 +110,7 @@ impl<'a> Interior<'a> {
             worth: 1.0,
             cost_units: limits.iter().map(limit_size).collect(),
             margins: vec![0.0; limits.len()],
+            exceeding: 0,
             hold: false,
             floor: None,
             at: Point {
@@ -289,31 +295,32 @@ impl<'a> Interior<'a> {
     }
 
     /// What the policy of the occupancy at hand visits, exactly. It is another occupancy where parts of the model hang together by what is left of
-    /// pairs that are never played in the end: their probability is less than $z$, what playing them costs. `without` these, parts may be
-    /// left for ever, and share the mass as they do in the occupancy at hand.
+    /// pairs that are never played in the end: those whose probability beyond $\xi$ is less than what playing them costs, as a rule of
+    /// thumb. `without` these, parts may be left for ever, and share the mass as they do in the occupancy at hand.
     fn visited(&self, without: bool) -> Visited {
-        let (at, mut policy) = (&self.at, self.at.omega.clone());
+        let (at, xi) = (&self.at, self.xi());
+        let mut policy = vec![xi; at.x.len()];
         for (pairs, d) in self.of_states().zip(&self.d) {
-            let played = |i: usize| at.x[i] > at.z[i] * d;
-            if without && pairs.clone().any(played) {
-                let vanishing = pairs.clone().filter(|i| !played(*i));
-                vanishing.for_each(|i| policy[i] = self.xi() * d);
-            }
-            let sum: f64 = policy[pairs.clone()].iter().sum();
-            policy[pairs].iter_mut().for_each(|x| *x /= sum);
+            let played = |i: &usize| at.x[*i] > at.z[*i] * d;
+            let all = !without || !pairs.clone().any(|i| played(&i));
+            let mass = simplex::free_mass(pairs.len(), xi);
+            let free = || pairs.clone().filter(|i| all || played(i));
+            // from x, whose digits are relative: a projection would add rounding to probabilities that may be far smaller
+            let sum: f64 = free().map(|i| at.x[i]).sum();
+            free().for_each(|i| policy[i] += mass * (at.x[i] / sum));
         }
-        let policy = simplex::feasible(self.part.mdp(), self.xi(), policy);
         Visited::by_policy(self.part, self.limits, policy, &self.d)
     }
 
-    /// What a policy visits that is worth as much as the occupancy at hand within the gap that is wanted, or what comes nearest to that.
-    fn best_visited(&self, driver: &Driver<'_>) -> Visited {
+    /// What a policy visits that is worth as much as the occupancy at hand, if there is one among two. Budgets are lowered that this policy, or
+    /// else the one that comes nearest to that, exceeds.
+    fn visited_within(&mut self, prices: &[f64], driver: &Driver<'_>) -> Visited {
         let value = self.utility.value(&self.occupancy());
-        let wanted = value - driver.wanted(value);
+        let gap = driver.wanted(value);
         let missed = |visited: &Visited| {
-            let spent = self.limits.iter().zip(&visited.spent);
-            let beyond = spent.map(|(limit, x)| (x - limit.budget) / limit_size(limit));
-            beyond.fold(wanted - self.utility.value(&visited.omega), f64::max)
+            let short = value - gap - self.utility.value(&visited.omega);
+            let beyond = visited.beyond(self.limits).map(|x| x - WITHIN);
+            beyond.fold(short, f64::max)
         };
         let all = self.visited(false);
         let of_all = missed(&all);
@@ -321,20 +328,38 @@ impl<'a> Interior<'a> {
             return all;
         }
         let other = self.visited(true);
-        if missed(&other) < of_all { other } else { all }
+        let (nearer, farther) = if missed(&other) < of_all {
+            (other, all)
+        } else {
+            (all, other)
+        };
+        self.lower_budgets(&nearer, prices, gap);
+        // whichever is nearer, one that keeps to the limits is an answer
+        let is_answer = |visited: &Visited| visited.keeps(self.limits);
+        if is_answer(&farther) && !is_answer(&nearer) {
+            farther
+        } else {
+            nearer
+        }
     }
 
     /// Aims a little below budgets that a policy exceeds. Where that is cheap it is done without going on to smaller products, which
-    /// need not make policies more exact; else these are waited for as long as there are any.
-    fn keep_within(&mut self, visited: &Visited, dual: &Dual, driver: &Driver<'_>) {
-        let wanted = driver.wanted(self.utility.value(&visited.omega));
-        let exhausted = self.mu() <= EXHAUSTED;
-        for (j, limit) in self.limits.iter().enumerate() {
-            let beyond = visited.spent[j] - limit.budget;
-            let cheap = dual.prices[j] * dual.price_scale * beyond <= CHEAP * wanted;
-            if beyond > 0.0 && (cheap || exhausted) {
-                self.margins[j] += 2.0 * beyond;
-                self.hold |= cheap;
+    /// need not make policies more exact; else these are waited for, but not for ever.
+    fn lower_budgets(&mut self, visited: &Visited, prices: &[f64], gap: f64) {
+        let exceeded: Vec<f64> = visited.beyond(self.limits).collect();
+        if visited.keeps(self.limits) {
+            self.exceeding = 0;
+            return;
+        }
+        self.exceeding += 1;
+        let cheap = |j: usize| exceeded[j] * self.cost_units[j] * prices[j] <= CHEAP * gap;
+        let all_cheap = (0..prices.len()).all(|j| exceeded[j] <= SLIGHTLY && cheap(j));
+        self.hold = all_cheap && self.exceeding <= MOST_EXCEEDING;
+        if self.hold || self.exceeding > MOST_EXCEEDING || self.mu() <= EXHAUSTED {
+            for (margin, (x, unit)) in
+                (self.margins.iter_mut()).zip(exceeded.iter().zip(&self.cost_units))
+            {
+                *margin += 2.0 * x.max(0.0) * unit;
             }
         }
     }
@@ -345,22 +370,25 @@ impl<'a> Interior<'a> {
         let v: Vec<f64> = at.v.iter().map(|v| v * scale).collect();
         let prices = at.y.iter().zip(&self.cost_units);
         let prices: Vec<f64> = prices.map(|(y, unit)| y / unit * scale).collect();
-        let positive =
-            |r: Vec<f64>| -> Vec<f64> { r.iter().map(|x| (x * scale).max(0.0)).collect() };
-        let mut r = positive(self.rewards());
-        if self.floor.is_none() {
+        let mut r = self.rewards();
+        let positive = |r: &mut Vec<f64>| r.iter_mut().for_each(|x| *x = (*x * scale).max(0.0));
+        positive(&mut r);
+        if let Form::Inverse(..) = self.utility.form() {
             // rewards that follow from the other multipliers leave no equation to be met, but in the end they are small differences
             let mut implied = self.priced();
             let z = self.without_floor(&at.z);
             let pairs = implied.iter_mut().zip(z);
             pairs.for_each(|(r, z)| *r = *r + at.lambda - z);
-            let implied = positive(implied);
+            positive(&mut implied);
             let bound = |r: &[f64]| {
                 let (utility, limits) = (self.utility, self.limits);
-                self.part
-                    .bound(utility, limits, &mut r.to_vec(), &v, &prices)
+                let mut r = r.to_vec();
+                self.part.bound(utility, limits, &mut r, &v, &prices)
             };
-            if bound(&implied) < bound(&r) {
+            // what is proven to be less than what is at hand is rounding
+            let value = self.utility.value(&self.occupancy());
+            let (of_implied, own) = (bound(&implied), bound(&r));
+            if of_implied < own && of_implied >= value - 1e-9 * value.abs() {
                 r = implied;
             }
         }
@@ -377,9 +405,9 @@ impl<'a> Interior<'a> {
 
     /// What is at hand as a candidate.
     fn certified(&mut self, driver: &Driver<'_>) -> Candidate {
-        let visited = self.best_visited(driver);
         let dual = self.dual();
-        self.keep_within(&visited, &dual, driver);
+        let prices: Vec<f64> = dual.prices.iter().map(|y| y * dual.price_scale).collect();
+        let visited = self.visited_within(&prices, driver);
         self.certifier.certify(visited, dual)
     }
 
