@@ -325,6 +325,7 @@ impl<'a> Interior<'a> {
         let all = self.visited(false);
         let of_all = missed(&all);
         if of_all <= 0.0 {
+            self.exceeding = 0;
             return all;
         }
         let other = self.visited(true);
