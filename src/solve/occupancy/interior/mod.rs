@@ -53,6 +53,9 @@ const SLIGHTLY: f64 = 1e-6;
 const EXHAUSTED: f64 = 1e-12;
 const MOST_EXCEEDING: usize = 5;
 
+/// A bound that is less than the value at hand by more than this share of it is made of rounding, as in the driver.
+const CONTRADICTION: f64 = 1e-9;
+
 /// What the method has at hand.
 pub(super) struct Interior<'a> {
     part: &'a Occupancies,
@@ -386,10 +389,9 @@ impl<'a> Interior<'a> {
                 let mut r = r.to_vec();
                 self.part.bound(utility, limits, &mut r, &v, &prices)
             };
-            // what is proven to be less than what is at hand is rounding
             let value = self.utility.value(&self.occupancy());
             let (of_implied, own) = (bound(&implied), bound(&r));
-            if of_implied < own && of_implied >= value - 1e-9 * value.abs() {
+            if of_implied < own && of_implied >= value - CONTRADICTION * value.abs() {
                 r = implied;
             }
         }
