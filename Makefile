@@ -21,7 +21,7 @@ test-rust:
 # The package lives in its own virtual environment, built in place from the same target folder as
 # the program. Made anew only when something it is built from changes.
 PYTHON_SOURCES := Cargo.toml Cargo.lock python/Cargo.toml python/pyproject.toml \
-	$(shell find src python/src -name '*.rs') $(wildcard src/studio/page/*)
+	$(shell find crates python/src -name '*.rs') $(wildcard crates/studio/src/page/*)
 
 test-python: $(VENV)/built $(VENV)/browser
 	cd python && ../$(VENV)/bin/python -m pytest -q -n 2 --dist worksteal
@@ -39,7 +39,7 @@ $(VENV)/browser: $(VENV)/tools
 	touch $@
 
 $(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)
-	$(VENV)/bin/maturin develop --profile checked -q --features program -m python/Cargo.toml
+	$(VENV)/bin/maturin develop --profile checked -q -m python/Cargo.toml
 	touch $@
 
 lint: lint-python lint-dependencies lint-workflows

@@ -6,14 +6,14 @@ use ide3al::Result;
 use ide3al::formulation::Formulation;
 use ide3al::frontier::Vary;
 use ide3al::model::Layout;
-use ide3al::report::axes::Axis;
-use ide3al::report::figure::{Figure, Point, Style};
-use ide3al::report::frontier::{Frontier, FrontierPoint};
-use ide3al::report::html::{Cell, Page, Table, Tone};
-use ide3al::report::learning::{AlgorithmResult, CurvePoint, Interval, LearningReport};
-use ide3al::report::palette::Role;
-use ide3al::report::panels::{Panel, Panels};
-use ide3al::report::png::png;
+use ide3al_report::axes::Axis;
+use ide3al_report::figure::{Figure, Point, Style};
+use ide3al_report::frontier::{Frontier, FrontierPoint};
+use ide3al_report::html::{Cell, Page, Table, Tone};
+use ide3al_report::learning::{AlgorithmResult, CurvePoint, Interval, LearningReport};
+use ide3al_report::palette::Role;
+use ide3al_report::panels::{Panel, Panels};
+use ide3al_report::png::png;
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).ok_or("usage: gallery FOLDER")?;

@@ -302,7 +302,7 @@ fn make_corpus() {
     let text = "slip = 0.1\n#####\n#S..#\n#.#.#\n#####\n";
     std::fs::write(place("map", "small.txt"), text).unwrap();
     std::fs::write(place("map", "open.txt"), "S.\n ..\n").unwrap();
-    let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+    let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/report/experiments");
     for name in ["fig-xi.toml", "example-three-states.toml"] {
         std::fs::copy(experiments.join(name), place("experiment-toml", name)).unwrap();
     }

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ide3al::report::axes::Axis;
-use ide3al::report::figure::{Figure, Point, Style};
-use ide3al::report::palette::Role;
-use ide3al::report::panels::{Panel, Panels};
-use ide3al::report::png::png;
+use ide3al_report::axes::Axis;
+use ide3al_report::figure::{Figure, Point, Style};
+use ide3al_report::palette::Role;
+use ide3al_report::panels::{Panel, Panels};
+use ide3al_report::png::png;
 
 use crate::cases::Case;
 use crate::child::Measured;

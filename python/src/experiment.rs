@@ -11,8 +11,8 @@ use ide3al::learn::{
     RunResult, Runs, Summary,
 };
 use ide3al::model::Mdp;
-use ide3al::report::palette::Role;
 use ide3al::solve::TieBreak;
+use ide3al_report::palette::Role;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};

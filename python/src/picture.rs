@@ -1,7 +1,7 @@
 //! Heat maps for notebooks.
 
-use ide3al::report::heat::HeatMap;
-use ide3al::report::panels::{Panel, Panels};
+use ide3al_report::heat::HeatMap;
+use ide3al_report::panels::{Panel, Panels};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 

@@ -13,6 +13,7 @@ use ide3al::frontier::Vary;
 use ide3al::frontier::{for_horizon, sweep};
 use ide3al::model::{Mdp, io};
 use ide3al::solve::{Options, Solution, SolverChoice, TieBreak};
+use ide3al_report::frontier::Frontier;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -421,7 +422,9 @@ pub(crate) fn frontier<'py>(
     signals.finish()?;
     let found = found.map_err(exception)?;
     let dict = to_python(py, &plain(&found)?)?;
-    let svg = found.picture(name, &problem, vary).panels().svg();
+    let svg = Frontier::of_sweep(&found, name, &problem, vary)
+        .panels()
+        .svg();
     dict.cast::<PyDict>()?.set_item("svg", svg)?;
     Ok(dict)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ide3al::studio::{Opening, Studio, World};
+use ide3al_studio::{Opening, Studio, World};
 use pyo3::prelude::*;
 
 use crate::errors::exception;

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ide3al::studio::{Opening, Studio, World};
+use ide3al_studio::{Opening, Studio, World};
 use serde_json::{Value, json};
 
 use crate::process::{PROGRAM, Scratch, interrupt};

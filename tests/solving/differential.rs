@@ -19,8 +19,8 @@ use crate::trust::arbitrary::{self, FAMILIES};
 use crate::trust::verdict::{Verdict, judge};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Mdp;
-use ide3al::report::Table;
 use ide3al::solve::Status;
+use ide3al_report::Table;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 

@@ -291,9 +291,9 @@ fn brackets_a_hundred_thousand_deep() {
     assert!(io::read_policy(&file("deep-policy.json", &deep), &mdp).is_err());
     refused(&file("deep.json", &deep), &["deep.json"]);
     let toml = format!("a = {deep}");
-    assert!(ide3al::reproduce::registry::Spec::parse(&toml).is_err());
+    assert!(ide3al_report::reproduce::registry::Spec::parse(&toml).is_err());
     let tables = "a.".repeat(100_000) + "a = 1";
-    assert!(ide3al::reproduce::registry::Spec::parse(&tables).is_err());
+    assert!(ide3al_report::reproduce::registry::Spec::parse(&tables).is_err());
 }
 
 #[test]

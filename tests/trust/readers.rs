@@ -7,7 +7,7 @@ use ide3al::domains::GridMap;
 use ide3al::learn::{Algorithm, Entry, Experiment, Folder, Goal, Kind, Runs};
 use ide3al::model::io::{read_model, read_policy, write_model};
 use ide3al::model::{Mdp, Policy};
-use ide3al::reproduce::registry::Spec;
+use ide3al_report::reproduce::registry::Spec;
 
 /// The readers, by the name of their folder under `tests/corpus/`.
 pub(crate) const READERS: [&str; 12] = [

@@ -1,0 +1,64 @@
+//! From samples: exploration algorithms on environments whose model is unknown.
+//!
+//! A [`Learner`] turns [counts](crate::model::Counts) into the next policy; a [`Run`]
+//! alternates batches of samples in an [`Environment`] with lessons and judges each
+//! iteration; a set of runs is an [`Experiment`].
+
+mod algorithm;
+mod alias;
+mod checkpoint;
+mod codec;
+mod convergence;
+mod count_based;
+mod environment;
+mod episodic;
+mod estimate;
+mod experiment;
+mod explorer;
+mod folder;
+mod goal;
+mod ideal;
+mod judge;
+mod judge_lived;
+mod learner;
+mod max_ent;
+mod random;
+mod results;
+mod row_error;
+mod run;
+mod runs;
+mod samples;
+mod sampling;
+mod schedule;
+mod simulator;
+mod statistics;
+mod summary;
+mod value_iteration;
+mod wants;
+
+pub use algorithm::{Algorithm, Kind};
+pub use convergence::Convergence;
+pub use count_based::CountBased;
+pub use environment::{End, Environment, Step};
+pub use episodic::Episodic;
+pub use experiment::Experiment;
+pub use explorer::{Explorer, Manner};
+pub use folder::{Entry, Folder};
+pub use goal::{Goal, GoalJudge, Success, hardest_state, reach_probability};
+pub use ideal::Ideal;
+pub use judge::{Judge, Metrics, model_error};
+pub use judge_lived::{Judged, judge_as_lived};
+pub use learner::{Exploration, Learner, Lesson, Loader, Mixture, Planner, Saver, Solver};
+pub use max_ent::MaxEnt;
+pub use random::Random;
+pub use results::{goal_csv, json, runs_csv, write};
+pub use row_error::row_errors;
+pub use run::{Plan, Run, generator};
+pub use runs::{CheckpointPlan, Ended, Event, RunResult, Runs};
+pub use samples::{SamplePlan, Wanted, plan_samples};
+pub use sampling::{PolicySampler, Trajectory};
+pub use schedule::growing_batch;
+pub use simulator::{Simulator, Tables};
+pub use statistics::{Estimate, student_quantile};
+pub use summary::{AlgorithmSummary, GoalPoint, Note, Point, Summary};
+pub use value_iteration::ValueIteration;

@@ -1,0 +1,158 @@
+//! Files that come in and go out.
+
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::extract::{Path, Request, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use super::refusal::Refusal;
+use super::world::{Asked, check_size};
+use super::{Shared, work};
+use ide3al::error::Error;
+use ide3al::model::{Mdp, io};
+use ide3al::solve::solve;
+
+/// Largest model whose text is given back, to be part of a link.
+const MOST_SHARED: usize = 4_000;
+
+/// A folder that goes when it is no longer needed. The readers and writers of models work on files.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(token: &str) -> Result<Self, Refusal> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        // the token in the name is known to nobody else on this machine
+        let path = std::env::temp_dir().join(format!("ide3al-{token}-{number}"));
+        std::fs::create_dir(&path).map_err(|source| Error::Io {
+            path: path.clone(),
+            action: "make",
+            source,
+        })?;
+        Ok(Folder(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // what cannot be removed is small, and the system's to clean
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The extension of a name, of those that are known.
+fn extension(name: &str, known: &[&'static str]) -> Result<&'static str, Refusal> {
+    let found = name
+        .rsplit_once('.')
+        .map(|(_, ending)| ending.to_lowercase());
+    known
+        .iter()
+        .find(|ending| Some(**ending) == found.as_deref())
+        .copied()
+        .ok_or_else(|| {
+            Refusal::bad(format!(
+                "{name}: cannot tell what this file is; its name must end in .{}",
+                known.join(", .")
+            ))
+        })
+}
+
+/// Reads a model, puts it on the shelf under the hash of its bytes, and gives a small one back as JSON.
+pub(super) async fn import(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let ending = extension(&name, &["json", "npz", "umb", "tra"])?;
+    let bytes = work::bytes(request).await?;
+    let inside = Arc::clone(&shared);
+    let job = move |lines: &work::Lines| {
+        let folder = Folder::new(&inside.token)?;
+        let path = folder.0.join(format!("model.{ending}"));
+        write(&path, &bytes)?;
+        let mdp = io::read_model(&path).map_err(|error| named(&error, &path, &name))?;
+        check_size(&mdp)?;
+        let text = if mdp.kernel().nnz() <= MOST_SHARED {
+            let path = folder.0.join("again.json");
+            io::write_model(&path, &mdp)?;
+            std::fs::read_to_string(&path).ok()
+        } else {
+            None
+        };
+        let key = format!("{:016x}", hash(&bytes));
+        inside.shelf.put(key.clone(), Arc::new(mdp));
+        lines.say(&json!({ "model": key, "json": text }));
+        Ok(())
+    };
+    Ok(shared.work.answer(job).await)
+}
+
+/// The model (`model.json`, `model.npz`, ...) or the policy (`policy.json`, ...) of a world.
+pub(super) async fn export(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let asked: Asked = work::json(request).await?;
+    let model = name.starts_with("model.");
+    let ending = if model {
+        extension(&name, &["json", "npz", "umb"])?
+    } else {
+        extension(&name, &["json", "npz", "npy"])?
+    };
+    let inside = Arc::clone(&shared);
+    let write = move || -> Result<Vec<u8>, Refusal> {
+        let mdp = inside.build(&asked.world)?;
+        let folder = Folder::new(&inside.token)?;
+        let path = folder.0.join(format!("out.{ending}"));
+        if model {
+            io::write_model(&path, &mdp)?;
+        } else {
+            write_policy(&mdp, &asked, &path)?;
+        }
+        std::fs::read(&path).map_err(|source| {
+            Error::Io {
+                path,
+                action: "read",
+                source,
+            }
+            .into()
+        })
+    };
+    let done = tokio::task::spawn_blocking(write).await;
+    let bytes = done.map_err(|_| Refusal::bad("the file could not be written"))??;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
+fn write_policy(mdp: &Mdp, asked: &Asked, path: &FilePath) -> Result<(), Refusal> {
+    let problem = asked.problem(mdp)?;
+    let solution = solve(mdp, &problem, &work::options(), None, &mut ())?;
+    Ok(io::write_policy(path, mdp, &solution.policy)?)
+}
+
+fn write(path: &FilePath, bytes: &[u8]) -> Result<(), Refusal> {
+    std::fs::write(path, bytes).map_err(|source| {
+        Error::Io {
+            path: path.to_owned(),
+            action: "write",
+            source,
+        }
+        .into()
+    })
+}
+
+/// An error under the name that the user knows the file by.
+fn named(error: &Error, path: &FilePath, name: &str) -> Refusal {
+    Refusal::bad(error.to_string().replace(&path.display().to_string(), name))
+}
+
+/// Fowler, Noll and Vo's hash: tells files apart, proves nothing.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
