@@ -42,7 +42,9 @@ def main(root: Path, url: str, tag: str) -> None:
     url = url.removesuffix("/")
     for page, folder in (("README.md", ""), ("python/README.md", "python")):
         path = root / page
-        path.write_text(absolute(path.read_text(encoding="utf-8"), folder, url, tag), encoding="utf-8")
+        path.write_text(
+            absolute(path.read_text(encoding="utf-8"), folder, url, tag), encoding="utf-8"
+        )
     crate = root / "Cargo.toml"
     crate.write_text(once(crate.read_text(), "\nreadme = ", f'\nrepository = "{url}"'))
     package = root / "python/pyproject.toml"

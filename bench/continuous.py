@@ -61,7 +61,9 @@ class Unbounded(gym.ObservationWrapper):
 
     def __init__(self, env):
         super().__init__(env)
-        self.observation_space = gym.spaces.Box(-np.inf, np.inf, env.observation_space.shape, np.float32)
+        self.observation_space = gym.spaces.Box(
+            -np.inf, np.inf, env.observation_space.shape, np.float32
+        )
 
     def observation(self, observation):
         return observation
@@ -101,7 +103,8 @@ def position(observation):
     return observation["observation"][:2]
 
 
-#: How to make each world, the steps to learn from, and the bins: low, high, counts, and the numbers they are of.
+# : How to make each world, the steps to learn from, and the bins: low, high, counts, and the
+# numbers they are of.
 WORLDS = {
     "mountain-car": (endless("MountainCarContinuous-v0", 400), 40_000, ([-1.2, -0.07], [0.6, 0.07], [12, 11], plain)),
     "pendulum": (endless("Pendulum-v1", 200), 20_000, ([-PI, -8], [PI, 8], [8, 8], angle)),
@@ -178,7 +181,9 @@ def attempt(task):
 
 def measure(worlds, agents, seeds, processes, settings):
     """{world: {agent: {figure: [value per run]}}}; printed as it comes."""
-    tasks = [(world, agent, seed, settings) for world in worlds for agent in agents for seed in seeds]
+    tasks = [
+        (world, agent, seed, settings) for world in worlds for agent in agents for seed in seeds
+    ]
     found = {}
     with multiprocessing.Pool(processes) as pool:
         for (world, agent, _, _), outcome in pool.imap(attempt, tasks):
@@ -188,22 +193,35 @@ def measure(worlds, agents, seeds, processes, settings):
             for name, value in zip(FIGURES, outcome, strict=True):
                 of[name].append(value)
             if len(of["data"]) == len(seeds):
-                shown = [f"{name} {interval(of[name])[0]:6.3f} +- {interval(of[name])[1]:5.3f}" for name in FIGURES[:2]]
+                shown = [
+                    f"{name} {interval(of[name])[0]:6.3f} +- {interval(of[name])[1]:5.3f}"
+                    for name in FIGURES[:2]
+                ]
                 more = [f"{name} {np.mean(of[name]):.1f}" for name in FIGURES[2:]]
-                print(f"{world:16s}{agent:13s}" + "   ".join([*shown, f"least {min(of['policy']):.3f}", *more]), flush=True)
+                print(
+                    f"{world:16s}{agent:13s}"
+                    + "   ".join([*shown, f"least {min(of['policy']):.3f}", *more]),
+                    flush=True,
+                )
     return found
 
 
 def report(found):
     """The table of the documents."""
     agents = list(next(iter(found.values())))
-    print("\n| world | steps | bins (ln) | " + " | ".join(f"{a}: data / policy" for a in agents) + " |")
+    print(
+        "\n| world | steps | bins (ln) | "
+        + " | ".join(f"{a}: data / policy" for a in agents)
+        + " |"
+    )
     print("|" + "---|" * (len(agents) + 3))
     for world, of in found.items():
         counts = WORLDS[world][2][2]
         cells = []
         for agent in agents:
-            shown = ["{:.2f} ± {:.2f}".format(*interval(of[agent][name])) for name in ("data", "policy")]
+            shown = [
+                "{:.2f} ± {:.2f}".format(*interval(of[agent][name])) for name in ("data", "policy")
+            ]
             cells.append(" / ".join(shown))
         bins = f"{' x '.join(map(str, counts))} ({math.log(math.prod(counts)):.2f})"
         print(f"| {world} | {WORLDS[world][1]:,} | {bins} | " + " | ".join(cells) + " |")
@@ -222,7 +240,9 @@ def curve_of(task):
     def look(agent):
         if marks and agent.num_timesteps >= marks[0]:
             marks.pop(0)
-            found.append((agent.num_timesteps, follow(agent, Binned(make(), *bins), 1000 + seed, BRIEFLY)))
+            found.append(
+                (agent.num_timesteps, follow(agent, Binned(make(), *bins), 1000 + seed, BRIEFLY))
+            )
 
     AGENTS[name](seed=seed).fit(make(), total_timesteps=steps, callback=look)
     return task, found
@@ -235,32 +255,55 @@ def curve(agents, runs, processes, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    colours = {"ide3al": "#0072b2", "count-based": "#e69f00", "max-ent": "#009e73", "random": "#999999"}
+    colours = {
+        "ide3al": "#0072b2",
+        "count-based": "#e69f00",
+        "max-ent": "#009e73",
+        "random": "#999999",
+    }
     runs_of = {agent: [] for agent in agents}
     with multiprocessing.Pool(processes) as pool:
-        for (agent, _), found in pool.imap(curve_of, [(agent, seed) for agent in agents for seed in range(runs)]):
+        for (agent, _), found in pool.imap(
+            curve_of, [(agent, seed) for agent in agents for seed in range(runs)]
+        ):
             runs_of[agent].append(found)
     figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
     for agent, found in runs_of.items():
         steps = np.mean([[at for at, _ in run] for run in found], axis=0)
-        centre, half = zip(*(interval(values) for values in zip(*([v for _, v in run] for run in found))))
-        print(agent, " ".join(f"{at:.0f}: {c:.2f} +- {h:.2f}" for at, c, h in zip(steps, centre, half)), flush=True)
+        centre, half = zip(
+            *(interval(values) for values in zip(*([v for _, v in run] for run in found)))
+        )
+        print(
+            agent,
+            " ".join(f"{at:.0f}: {c:.2f} +- {h:.2f}" for at, c, h in zip(steps, centre, half)),
+            flush=True,
+        )
         axis.plot(steps, centre, "o-", color=colours[agent], label=agent, markersize=3.5)
-        axis.fill_between(steps, np.subtract(centre, half), np.add(centre, half), color=colours[agent], alpha=0.2)
+        axis.fill_between(
+            steps, np.subtract(centre, half), np.add(centre, half), color=colours[agent], alpha=0.2
+        )
     axis.axhline(math.log(12 * 11), linestyle=":", color="black", linewidth=1)
-    axis.set(xlabel="steps", ylabel="entropy over 12 x 11 bins, nats", title=f"MountainCarContinuous: policy learned so far, {runs} runs")
+    axis.set(
+        xlabel="steps",
+        ylabel="entropy over 12 x 11 bins, nats",
+        title=f"MountainCarContinuous: policy learned so far, {runs} runs",
+    )
     axis.legend(frameon=False)
     figure.savefig(path, dpi=110)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--first", type=int, default=0, help="seed of the first run; the others follow")
+    parser.add_argument(
+        "--first", type=int, default=0, help="seed of the first run; the others follow"
+    )
     parser.add_argument("--worlds", default=",".join(WORLDS))
     parser.add_argument("--agents", default=",".join(AGENTS))
     parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
-    parser.add_argument("--abstraction", default="{}", help='settings as JSON: \'{"cells": 20}\'')
+    parser.add_argument("--abstraction", default="{}", help="settings as JSON: '{\"cells\": 20}'")
     parser.add_argument("--json", help="write every figure of every run")
     parser.add_argument("--read", help="take the figures from a file that --json wrote")
     parser.add_argument("--curve", help="draw entropy against steps on the mountain car instead")
@@ -272,8 +315,13 @@ def main():
         with open(given.read) as file:
             found = json.load(file)
     else:
-        settings, seeds = json.loads(given.abstraction), range(given.first, given.first + given.runs)
-        found = measure(given.worlds.split(","), given.agents.split(","), seeds, given.processes, settings)
+        settings, seeds = (
+            json.loads(given.abstraction),
+            range(given.first, given.first + given.runs),
+        )
+        found = measure(
+            given.worlds.split(","), given.agents.split(","), seeds, given.processes, settings
+        )
     if given.json:
         with open(given.json, "w") as file:
             json.dump(found, file, indent=1)

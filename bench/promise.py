@@ -27,7 +27,19 @@ warnings.filterwarnings("ignore")
 #: Samples of every pair that are promised.
 WORLDS = {"Taxi-v4": 10, "FrozenLake-v1": 50, "MiniGrid-DoorKey-5x5-v0": 10}
 #: Student's 97.5 % quantiles by degrees of freedom.
-STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 14: 2.145, 19: 2.093}
+STUDENT = {
+    1: 12.706,
+    2: 4.303,
+    3: 3.182,
+    4: 2.776,
+    5: 2.571,
+    6: 2.447,
+    7: 2.365,
+    8: 2.306,
+    9: 2.262,
+    14: 2.145,
+    19: 2.093,
+}
 
 
 class OneLayout(gymnasium.Wrapper):
@@ -49,9 +61,15 @@ def make(name):
 def one(job):
     name, seed, most = job
     samples = WORLDS[name]
-    data = ide3al.collect(make(name), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=samples), seed=seed)
+    data = ide3al.collect(
+        make(name), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=samples), seed=seed
+    )
     promise, wanting = data.card["promise"], data.wanting
-    states = np.flatnonzero(wanting).tolist() if data.states is None else [data.states[s] for s in np.flatnonzero(wanting)]
+    states = (
+        np.flatnonzero(wanting).tolist()
+        if data.states is None
+        else [data.states[s] for s in np.flatnonzero(wanting)]
+    )
     limit = math.ceil(most * promise["least_steps"])
     until = ide3al.Coverage(each_pair=samples, states=states)
     random = ide3al.collect(make(name), ide3al.Random(), until=until, seed=seed, steps=limit)
@@ -94,7 +112,11 @@ def steps_until(random, states, samples):
 def interval(values, digits=0):
     """Mean and half the width of its 95 % interval."""
     n = len(values)
-    half = f" ± {STUDENT[n - 1] * np.std(values, ddof=1) / math.sqrt(n):,.{digits}f}" if n - 1 in STUDENT else ""
+    half = (
+        f" ± {STUDENT[n - 1] * np.std(values, ddof=1) / math.sqrt(n):,.{digits}f}"
+        if n - 1 in STUDENT
+        else ""
+    )
     return f"{np.mean(values):,.{digits}f}{half}"
 
 
@@ -126,7 +148,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--worlds", default=",".join(WORLDS))
-    parser.add_argument("--most", type=int, default=20, help="random policy: at most so many times the certified minimum of steps")
+    parser.add_argument(
+        "--most",
+        type=int,
+        default=20,
+        help="random policy: at most so many times the certified minimum of steps",
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json")
     given = parser.parse_args()
@@ -134,7 +161,9 @@ def main():
     jobs = [(name, seed, given.most) for name in names for seed in range(given.runs)]
     with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
         runs = pool.map(one, jobs, chunksize=1)
-    print("| environment | samples | pairs | holds | steps | certified least | ratio | random policy |")
+    print(
+        "| environment | samples | pairs | holds | steps | certified least | ratio | random policy |"
+    )
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in names:
         print(row(name, [run for run in runs if run["world"] == name], given.most))

@@ -44,17 +44,24 @@ def chain_of_a_million():
     ones, shape = np.ones(STATES), (STATES, STATES)
     begin = time.perf_counter()
     sparse = ide3al.MDP([sp.csr_array((ones, (s, t)), shape=shape) for t in ends], start=0)
-    print(f"from sparse matrices  {time.perf_counter() - begin:5.1f} s  peak {peak_gibibytes():.2f} GiB")
+    print(
+        f"from sparse matrices  {time.perf_counter() - begin:5.1f} s  peak {peak_gibibytes():.2f} GiB"
+    )
     left, right = (t.tolist() for t in ends)
     space = types.SimpleNamespace
     env = space(
-        P={k: {0: [(1.0, left[k], 0.0, False)], 1: [(1.0, right[k], 0.0, False)]} for k in range(STATES)},
+        P={
+            k: {0: [(1.0, left[k], 0.0, False)], 1: [(1.0, right[k], 0.0, False)]}
+            for k in range(STATES)
+        },
         observation_space=space(n=STATES),
         action_space=space(n=2),
     )
     begin = time.perf_counter()
     table = ide3al.MDP.from_gymnasium(env, start=0)
-    print(f"from a table P        {time.perf_counter() - begin:5.1f} s  peak {peak_gibibytes():.2f} GiB")
+    print(
+        f"from a table P        {time.perf_counter() - begin:5.1f} s  peak {peak_gibibytes():.2f} GiB"
+    )
     assert table == sparse
 
 

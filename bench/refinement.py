@@ -20,12 +20,18 @@ import ide3al
 
 FOLLOWED = 20_000
 #: Steps to learn from, bins along each number, and what is told of the world.
-WORLDS = {"mountain-car": (40_000, [36, 33], {}), "pendulum": (20_000, [32, 32], {"angles": [(0, 1)]})}
+WORLDS = {
+    "mountain-car": (40_000, [36, 33], {}),
+    "pendulum": (20_000, [32, 32], {"angles": [(0, 1)]}),
+}
 
 
 def layouts(cells):
     """All grids of that many cells, at most nine times as many along one number as along the other, and what is no grid."""
-    found = {"refined": {"cells": cells, "refine": True}, "k-means": {"cells": cells, "kind": "k-means"}}
+    found = {
+        "refined": {"cells": cells, "refine": True},
+        "k-means": {"cells": cells, "kind": "k-means"},
+    }
     for first in range(1, cells + 1):
         second, rest = divmod(cells, first)
         if rest == 0 and max(first, second) <= 9 * min(first, second):
@@ -44,7 +50,9 @@ def explore(task):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=6)
     parser.add_argument("--cells", type=int, default=144)
     parser.add_argument("--worlds", default=",".join(WORLDS))
@@ -62,7 +70,10 @@ def main():
             of.append((entropy, met))
             if len(of) == given.runs:
                 centre, half = continuous.interval([value for value, _ in of])
-                print(f"{world:14s}{name:10s}{centre:6.3f} +- {half:5.3f}   cells met {np.mean([n for _, n in of]):.0f}", flush=True)
+                print(
+                    f"{world:14s}{name:10s}{centre:6.3f} +- {half:5.3f}   cells met {np.mean([n for _, n in of]):.0f}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -50,7 +50,10 @@ class Rings:
 
     num_envs = ENVS
     single_observation_space, single_action_space = Ring.observation_space, Ring.action_space
-    observation_space, action_space = batch_space(Ring.observation_space, ENVS), batch_space(Ring.action_space, ENVS)
+    observation_space, action_space = (
+        batch_space(Ring.observation_space, ENVS),
+        batch_space(Ring.action_space, ENVS),
+    )
     metadata = {"autoreset_mode": "NextStep"}
 
     def reset(self, seed=None, options=None):
@@ -62,7 +65,13 @@ class Rings:
         self.places = (self.places + 2 * actions - 1) % STATES
         if self.taken > LIMIT:
             self.reset()
-        return self.places, np.zeros(ENVS), np.zeros(ENVS, dtype=bool), np.full(ENVS, self.taken == LIMIT), {}
+        return (
+            self.places,
+            np.zeros(ENVS),
+            np.zeros(ENVS, dtype=bool),
+            np.full(ENVS, self.taken == LIMIT),
+            {},
+        )
 
 
 def bare(env, steps):
@@ -86,7 +95,9 @@ def processor(work):
 
 
 def overhead(steps=100_000):
-    print("microseconds of processor time per step: the environment's own, and above it fit without plans, fit with IDE3AL's plans, collect")
+    print(
+        "microseconds of processor time per step: the environment's own, and above it fit without plans, fit with IDE3AL's plans, collect"
+    )
     for name, make, n in (("one environment", Ring, 1), ("eight as arrays", Rings, ENVS)):
         own = processor(lambda: bare(make(), steps // n))
         fit = processor(lambda: ide3al.Random(batch_size=steps // 10).fit(make(), steps))
@@ -97,7 +108,12 @@ def overhead(steps=100_000):
 
 
 def speed(rounds, seconds):
-    eight = {f"eight, shared memory {'on' if on else 'off'}": AsyncVectorEnv([Slow] * ENVS, shared_memory=on) for on in (True, False)}
+    eight = {
+        f"eight, shared memory {'on' if on else 'off'}": AsyncVectorEnv(
+            [Slow] * ENVS, shared_memory=on
+        )
+        for on in (True, False)
+    }
     envs = {"one": Slow(), **eight}
     kinds = {
         "bare": lambda env, n: bare(env, n // getattr(env, "num_envs", 1)),
@@ -114,7 +130,9 @@ def speed(rounds, seconds):
                 rates[name, kind].append(steps / (time.perf_counter() - begin))
     for env in eight.values():
         env.close()
-    print(f"\nsteps per second, a step waits for 1 ms; {rounds} rounds: median (least to most); times as many as one")
+    print(
+        f"\nsteps per second, a step waits for 1 ms; {rounds} rounds: median (least to most); times as many as one"
+    )
     for kind in kinds:
         for name in envs:
             found = np.array(rates[name, kind])

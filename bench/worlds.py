@@ -105,7 +105,9 @@ def mountain_car():
 
 def pendulum():
     env = Numbered(gym.make("Pendulum-v1").unwrapped, 200, forces(-2, 0, 2))
-    return Cells(env, [-np.pi, -8], [np.pi, 8], [8, 8], lambda o: np.array([np.arctan2(o[1], o[0]), o[2]]))
+    return Cells(
+        env, [-np.pi, -8], [np.pi, 8], [8, 8], lambda o: np.array([np.arctan2(o[1], o[0]), o[2]])
+    )
 
 
 def cart_pole():
@@ -176,7 +178,28 @@ def explore(task):
 
 FIGURES = ("data", "pairs", "policy", "seconds")
 #: 97.5 % quantiles of Student's t by degrees of freedom.
-T = [0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09]
+T = [
+    0,
+    12.71,
+    4.30,
+    3.18,
+    2.78,
+    2.57,
+    2.45,
+    2.36,
+    2.31,
+    2.26,
+    2.23,
+    2.20,
+    2.18,
+    2.16,
+    2.14,
+    2.13,
+    2.12,
+    2.11,
+    2.10,
+    2.09,
+]
 
 
 def interval(values):
@@ -197,7 +220,9 @@ def attempt(task):
 
 def measure(worlds, agents, runs, processes):
     """{world: {agent: {figure: [value per run]}}}; printed as it comes."""
-    tasks = [(world, agent, seed, {}) for world in worlds for agent in agents for seed in range(runs)]
+    tasks = [
+        (world, agent, seed, {}) for world in worlds for agent in agents for seed in range(runs)
+    ]
     found = {}
     with multiprocessing.Pool(processes) as pool:
         for (world, agent, _, _), outcome in pool.imap(attempt, tasks):
@@ -212,20 +237,28 @@ def measure(worlds, agents, runs, processes):
 
 
 def line(world, agent, of):
-    shown = [f"{name} {interval(of[name])[0]:7.1f} +- {interval(of[name])[1]:5.1f}" for name in FIGURES[:3]]
+    shown = [
+        f"{name} {interval(of[name])[0]:7.1f} +- {interval(of[name])[1]:5.1f}"
+        for name in FIGURES[:3]
+    ]
     return f"{world:15s}{agent:13s}" + "   ".join(shown) + f"   {np.mean(of['seconds']):6.1f} s"
 
 
 def report(found):
     """The table of the README, and what is asked of the default."""
-    means = {w: {a: {f: interval(v)[0] for f, v in of.items()} for a, of in agents.items()} for w, agents in found.items()}
+    means = {
+        w: {a: {f: interval(v)[0] for f, v in of.items()} for a, of in agents.items()}
+        for w, agents in found.items()
+    }
     agents = list(next(iter(found.values())))
     print("\n| world | steps | " + " | ".join(f"{a}: data / policy" for a in agents) + " | pairs |")
     print("|" + "---|" * (len(agents) + 3))
     for world, of in found.items():
         cells = []
         for agent in agents:
-            shown = ["{:.0f} ± {:.0f}".format(*interval(of[agent][name])) for name in ("data", "policy")]
+            shown = [
+                "{:.0f} ± {:.0f}".format(*interval(of[agent][name])) for name in ("data", "policy")
+            ]
             cells.append(" / ".join(shown))
         pairs = ", ".join(f"{means[world][a]['pairs']:.0f}" for a in agents)
         print(f"| {world} | {WORLDS[world][1]:,} | " + " | ".join(cells) + f" | {pairs} |")
@@ -233,10 +266,14 @@ def report(found):
     if "ide3al" not in agents or not rivals:
         return
     for figure in ("policy", "data"):
-        ratios = {w: m["ide3al"][figure] / max(m[a][figure] for a in rivals) for w, m in means.items()}
+        ratios = {
+            w: m["ide3al"][figure] / max(m[a][figure] for a in rivals) for w, m in means.items()
+        }
         worst = min(ratios, key=ratios.get)
         mean = math.exp(np.mean(np.log(list(ratios.values()))))
-        print(f"\n{figure}: ide3al / best rival, geometric mean {mean:.2f}, least {ratios[worst]:.3f} ({worst})")
+        print(
+            f"\n{figure}: ide3al / best rival, geometric mean {mean:.2f}, least {ratios[worst]:.3f} ({worst})"
+        )
         print("  " + ", ".join(f"{w} {r:.2f}" for w, r in ratios.items()))
     if "random" in agents:
         fewer = [w for w, m in means.items() if m["ide3al"]["pairs"] < m["random"]["pairs"]]
@@ -250,7 +287,12 @@ def picture(found, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    colours = {"ide3al": "#0072b2", "count-based": "#e69f00", "max-ent": "#009e73", "random": "#999999"}
+    colours = {
+        "ide3al": "#0072b2",
+        "count-based": "#e69f00",
+        "max-ent": "#009e73",
+        "random": "#999999",
+    }
     worlds, agents = list(found), list(next(iter(found.values())))
     figure, axes = plt.subplots(1, 2, figsize=(11, 0.45 * len(worlds) + 1.6), sharey=True)
     height = 0.8 / len(agents)
@@ -277,7 +319,9 @@ def picture(found, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--worlds", default=",".join(WORLDS))
     parser.add_argument("--agents", default=",".join(AGENTS))
@@ -290,7 +334,9 @@ def main():
         with open(given.read) as file:
             found = json.load(file)
     else:
-        found = measure(given.worlds.split(","), given.agents.split(","), given.runs, given.processes)
+        found = measure(
+            given.worlds.split(","), given.agents.split(","), given.runs, given.processes
+        )
     if given.json:
         with open(given.json, "w") as file:
             json.dump(found, file, indent=1)

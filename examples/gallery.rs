@@ -1,4 +1,5 @@
-//! Draws every kind of picture with SYNTHETIC data: `cargo run --release --example gallery -- FOLDER`.
+//! Draws every kind of picture with SYNTHETIC data:
+//! `cargo run --release --example gallery -- FOLDER`.
 //!
 //! Nothing shown is a result; the page says so. It is for looking at the pictures themselves.
 

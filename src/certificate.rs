@@ -4,7 +4,8 @@ use ide3al::solve::Certificate;
 use ide3al_report::Table;
 use ide3al_report::table::number;
 
-/// `said`: the formulation and its parameters, then what the objective is and what the bound proves.
+/// `said`: the formulation and its parameters, then what the objective is and what the bound
+/// proves.
 pub(crate) fn table(certificate: &Certificate, solver: &str, said: [String; 4]) -> Table {
     let [formulation, parameters, objective, proven] = said;
     let mut table = Table::new(&[]).right(1);

@@ -76,8 +76,8 @@ pub(crate) struct Arguments {
 /// Which problem.
 #[derive(clap::Args)]
 pub(crate) struct ProblemArguments {
-    /// infinity, frobenius, column-sum, dual or state-entropy; 'solve' also takes target, coverage, model-error
-    /// and episode
+    /// infinity, frobenius, column-sum, dual or state-entropy; 'solve' also takes target, coverage,
+    /// model-error and episode
     #[arg(long, value_name = "NAME", default_value = "frobenius")]
     pub(crate) formulation: String,
     /// Least probability of every action, 0 to 1/actions; larger tries actions more evenly

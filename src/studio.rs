@@ -11,7 +11,8 @@ use crate::output;
 
 /// Draw a world and watch the best exploration of it, live, in the browser
 ///
-/// Serves a page on 127.0.0.1 until Ctrl-C. Everything is inside the program; nothing is fetched from anywhere.
+/// Serves a page on 127.0.0.1 until Ctrl-C. Everything is inside the program; nothing is fetched
+/// from anywhere.
 #[derive(clap::Args)]
 #[command(after_help = "\
 MODEL may also be a link that someone copied from their studio: all that follows its '#' is shown here.
@@ -21,7 +22,8 @@ Examples:
   ide3al studio four-rooms
   ide3al studio grid:maze.txt --port 8080 --no-open")]
 pub(crate) struct Arguments {
-    /// Domain with optional parameters, grid:FILE, graph:FILE, a model file, or a link; without it a map to begin with
+    /// Domain with optional parameters, grid:FILE, graph:FILE, a model file, or a link; without it
+    /// a map to begin with
     model: Option<String>,
     /// Port; any free one by default
     #[arg(long, value_name = "P", default_value_t = 0)]

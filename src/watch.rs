@@ -12,7 +12,8 @@ use indicatif::ProgressBar;
 /// A solve shorter than this shows nothing.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// A flag that the first Ctrl-C sets from here on; at the second the user means it, and the program ends.
+/// A flag that the first Ctrl-C sets from here on; at the second the user means it, and the program
+/// ends.
 pub(crate) fn interrupts() -> anyhow::Result<&'static AtomicBool> {
     static STOP: AtomicBool = AtomicBool::new(false);
     ctrlc::set_handler(|| {

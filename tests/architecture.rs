@@ -1,5 +1,6 @@
-//! Data flows one way: no module imports one that comes later in the order that its `lib.rs`
-//! states (`crates/ide3al`); between crates the compiler keeps the order. Tests inside the sources may look anywhere.
+//! Data flows one way: no module imports one that comes later in the order that its `lib.rs` states
+//! (`crates/ide3al`); between crates the compiler keeps the order. Tests inside the sources may
+//! look anywhere.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;

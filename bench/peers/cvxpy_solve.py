@@ -63,7 +63,11 @@ def reference(mdp, formulation, xi, zeta):
             objective = cp.norm1(1 - P.T @ policy)
         else:
             target = cp.Variable((n, n), nonneg=True)
-            constraints += [target <= zeta, cp.sum(target, axis=0) == 1, cp.sum(target, axis=1) == 1]
+            constraints += [
+                target <= zeta,
+                cp.sum(target, axis=0) == 1,
+                cp.sum(target, axis=1) == 1,
+            ]
             # M as a vector, row by row: entry (s, t) collects policy[k] P[k, t] over the pairs of s
             k, t = P.tocoo().coords
             spread = sp.csr_array((P.tocoo().data, (states[k] * n + t, k)), shape=(n * n, pairs))
@@ -88,7 +92,9 @@ def infinity_by_linear_program(mdp, xi, zeta):
     states, _ = mdp.pairs
     n, pairs = mdp.n_states, mdp.n_pairs
     k, t = P.coords
-    entries, of = np.unique(states[k] * n + t, return_inverse=True)  # entries of M that can differ from 0
+    entries, of = np.unique(
+        states[k] * n + t, return_inverse=True
+    )  # entries of M that can differ from 0
     m = entries.size
     # variables: policy, target row by row, distance at each entry, the largest row sum
     size = pairs + n * n + m + 1
@@ -105,7 +111,10 @@ def infinity_by_linear_program(mdp, xi, zeta):
     # M - target <= distance, target - M <= distance
     below = rows(m, M, (-np.ones(m), each, target + entries), (-np.ones(m), each, distance + each))
     above = rows(
-        m, (-P.data, of, k), (np.ones(m), each, target + entries), (-np.ones(m), each, distance + each)
+        m,
+        (-P.data, of, k),
+        (np.ones(m), each, target + entries),
+        (-np.ones(m), each, distance + each),
     )
     # 1 - sum of the target at the successors + sum of distances <= largest
     owner = entries // n
@@ -177,7 +186,9 @@ def main():
     parser.add_argument("--target-states", type=int, default=100)
     parser.add_argument("--only", help="this model")
     arguments = parser.parse_args()
-    print(f"{'model':16} {'formulation':14} {'ide3al':>14} {'other':>14} {'difference':>10}  seconds")
+    print(
+        f"{'model':16} {'formulation':14} {'ide3al':>14} {'other':>14} {'difference':>10}  seconds"
+    )
     worst, left_out = 0.0, []
     for name, mdp in models(arguments.quick):
         if arguments.only not in (None, name):

@@ -18,9 +18,22 @@ import scipy.sparse as sp
 
 import ide3al
 
-DIFFERENCE = 1e-4  # relative; Clarabel's default tolerances are 1e-8, of a problem that it scales itself
+DIFFERENCE = (
+    1e-4  # relative; Clarabel's default tolerances are 1e-8, of a problem that it scales itself
+)
 FORMULATIONS = ("target", "coverage", "model-error")
-GARNETS = ((100, 4, 5), (150, 2, 5), (200, 3, 4), (250, 6, 4), (300, 4, 10), (400, 3, 3), (500, 5, 5), (600, 2, 8), (800, 3, 3), (1000, 4, 5))
+GARNETS = (
+    (100, 4, 5),
+    (150, 2, 5),
+    (200, 3, 4),
+    (250, 6, 4),
+    (300, 4, 10),
+    (400, 3, 3),
+    (500, 5, 5),
+    (600, 2, 8),
+    (800, 3, 3),
+    (1000, 4, 5),
+)
 
 
 def reference(mdp, formulation, q):
@@ -42,7 +55,10 @@ def reference(mdp, formulation, q):
         terms = cp.multiply(c[some] / pairs, cp.inv_pos(pairs * omega[some]))
         problem = cp.Problem(cp.Minimize(cp.sum(terms)), constraints)
     value = problem.solve(solver=cp.CLARABEL)
-    return value * {"target": 1.0, "coverage": 1.0 / pairs, "model-error": float(pairs) ** 2}[formulation]
+    return (
+        value
+        * {"target": 1.0, "coverage": 1.0 / pairs, "model-error": float(pairs) ** 2}[formulation]
+    )
 
 
 def quickest(solve):
@@ -62,28 +78,38 @@ def main():
     rng = np.random.default_rng(arguments.seed)
     garnets = GARNETS[:3] if arguments.quick else GARNETS
     names = ["knight-quest"]
-    names += [f"garnet:states={s},actions={a},branching={b},seed={arguments.seed}" for s, a, b in garnets]
+    names += [
+        f"garnet:states={s},actions={a},branching={b},seed={arguments.seed}" for s, a, b in garnets
+    ]
     ratios, worst = [], 0.0
-    print(f"{'model':46} {'formulation':12} {'ide3al':>14} {'CVXPY':>14} {'seconds':>8} {'CVXPY':>8} {'ratio':>7}")
+    print(
+        f"{'model':46} {'formulation':12} {'ide3al':>14} {'CVXPY':>14} {'seconds':>8} {'CVXPY':>8} {'ratio':>7}"
+    )
     for name in names:
         mdp = ide3al.MDP.domain(name)
         q = rng.dirichlet(np.ones(mdp.n_states))
         for formulation in FORMULATIONS:
             given = {"target": q} if formulation == "target" else {}
-            ours, seconds = quickest(lambda: ide3al.solve(mdp, formulation, xi=0.0, **given).objective)
+            ours, seconds = quickest(
+                lambda: ide3al.solve(mdp, formulation, xi=0.0, **given).objective
+            )
             try:
                 theirs, cvxpy = quickest(lambda: reference(mdp, formulation, q))
             except (cp.SolverError, ValueError) as error:
                 print(f"{name:46} {formulation:12} {ours:14.8g}  CVXPY: {error}", flush=True)
                 continue
             ratios.append(cvxpy / seconds)
-            worst = max(worst, abs(ours - theirs) / max(abs(ours), 1e-3 if formulation == "target" else 0.0))
+            worst = max(
+                worst, abs(ours - theirs) / max(abs(ours), 1e-3 if formulation == "target" else 0.0)
+            )
             print(
                 f"{name:46} {formulation:12} {ours:14.8g} {theirs:14.8g} {seconds:8.4f} {cvxpy:8.3f} {ratios[-1]:7.1f}",
                 flush=True,
             )
     mean = np.exp(np.mean(np.log(ratios)))
-    print(f"geometric mean {mean:.1f}, least {min(ratios):.1f}; largest difference {worst:.1e} of {DIFFERENCE:.0e}")
+    print(
+        f"geometric mean {mean:.1f}, least {min(ratios):.1f}; largest difference {worst:.1e} of {DIFFERENCE:.0e}"
+    )
     return 0 if worst <= DIFFERENCE else 1
 
 

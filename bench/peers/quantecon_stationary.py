@@ -46,7 +46,10 @@ def main():
             peers[n] = (best, answer)
         output = subprocess.run(
             ["cargo", "bench", "--quiet", "--bench", "stationary", "--", folder],
-            cwd=ROOT, check=True, capture_output=True, text=True,
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
         ours = {}
         for line in output.splitlines():

@@ -190,7 +190,11 @@ def by_clarabel(program, accuracy, limit):
         cones.append(clarabel.ZeroConeT(a.shape[0]))
     every = identity(size)
     low, high = np.isfinite(program.lower), np.isfinite(program.upper)
-    for a, b in [*program.below, (-every[low], -program.lower[low]), (every[high], program.upper[high])]:
+    for a, b in [
+        *program.below,
+        (-every[low], -program.lower[low]),
+        (every[high], program.upper[high]),
+    ]:
         if a.shape[0] > 0:
             blocks.append(a)
             right.append(b)
@@ -251,7 +255,9 @@ def by_highs(program, accuracy, limit):
 def solve(model, formulation, xi, zeta, peer, accuracy, limit):
     """Objective, the solver's own seconds and how it ended."""
     program = state(model, formulation, xi, zeta)
-    value, seconds, status = (by_clarabel if peer == "clarabel" else by_highs)(program, accuracy, limit)
+    value, seconds, status = (by_clarabel if peer == "clarabel" else by_highs)(
+        program, accuracy, limit
+    )
     if formulation == "frobenius":
         value = max(2.0 * value, 0.0) ** 0.5
     if formulation in ("dual", "state-entropy"):

@@ -51,12 +51,16 @@ def offline(data, reward, over):
     n, m = data.n_states, data.n_actions
     pairs = data.observations * m + data.actions
     # steps that are alike are counted once: the model is sparse
-    moves, samples = np.unique(np.stack([pairs, data.next_observations])[:, ~over], axis=1, return_counts=True)
+    moves, samples = np.unique(
+        np.stack([pairs, data.next_observations])[:, ~over], axis=1, return_counts=True
+    )
     tried = np.maximum(np.bincount(pairs, minlength=n * m), 1)
     gain = np.bincount(pairs, weights=reward, minlength=n * m) / tried
     weights, values = samples / tried[moves[0]], np.zeros(n)
     for _ in range(300):
-        quality = gain + DISCOUNT * np.bincount(moves[0], weights=weights * values[moves[1]], minlength=n * m)
+        quality = gain + DISCOUNT * np.bincount(
+            moves[0], weights=weights * values[moves[1]], minlength=n * m
+        )
         values = quality.reshape(n, m).max(axis=1)
     return np.where(values > 0, quality.reshape(n, m).argmax(axis=1), -1)
 
@@ -72,7 +76,11 @@ def followed(data, actions, seed, goal=None, episodes=1):
         while not over:
             key = frozen(observation)
             state = numbers.get(key, -1)
-            action = actions[state] if state >= 0 and actions[state] >= 0 else rng.integers(data.n_actions)
+            action = (
+                actions[state]
+                if state >= 0 and actions[state] >= 0
+                else rng.integers(data.n_actions)
+            )
             observation, reward, terminated, truncated, _ = env.step(action)
             arrived = reward > 0 if goal is None else frozen(observation) == goal
             over = terminated or truncated or arrived
@@ -99,7 +107,9 @@ def one_run(seed, samples, most):
     promised = ide3al.collect(make(), ide3al.IDE3AL(), until=until, seed=seed, steps=most)
     random = ide3al.collect(make(), ide3al.Random(), steps=len(promised), seed=seed)
     half = ide3al.collect(make(), ide3al.Random(), steps=len(promised) // 2, seed=seed)
-    completed = ide3al.collect(make(), ide3al.IDE3AL(), until=until, complete=half, seed=seed + 1000, steps=most)
+    completed = ide3al.collect(
+        make(), ide3al.IDE3AL(), until=until, complete=half, seed=seed + 1000, steps=most
+    )
     return {"promised": promised, "random": random, "completed": completed}
 
 
@@ -126,7 +136,9 @@ def main():
             ratio = data.card.get("promise", {}).get("ratio") or float("nan")
             missing = short(data, sets.values(), given.samples)
             own, tasks = judged(data, sets.values(), seed)
-            rows[name].append([len(data), data.card["states"]["met"], missing, ratio, 100 * own, 100 * tasks])
+            rows[name].append(
+                [len(data), data.card["states"]["met"], missing, ratio, 100 * own, 100 * tasks]
+            )
         curves = curves or {name: data.card["curve"] for name, data in sets.items()}
     print(f"{'':10}" + "".join(f"{head:>22}" for head in heads))
     for name, runs in rows.items():
@@ -156,7 +168,11 @@ def draw(curves, given):
         axes[1].plot(curve["steps"], curve["least_count"], **look)
     axes[1].axhline(given.samples, color="black", linewidth=0.8)
     axes[0].set(xlabel="steps", ylabel="pairs tried", title="DoorKey-5x5, one run")
-    axes[1].set(xlabel="steps", ylabel="samples of the rarest pair", title=f"promised: {given.samples} of every pair")
+    axes[1].set(
+        xlabel="steps",
+        ylabel="samples of the rarest pair",
+        title=f"promised: {given.samples} of every pair",
+    )
     for ax in axes:
         ax.grid(alpha=0.25)
         ax.set_xlim(left=0)

@@ -31,7 +31,9 @@ def make():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, default=40_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", default="mountain_car.png")
@@ -41,7 +43,9 @@ def main():
         agent = kind(seed=given.seed).fit(make(), total_timesteps=given.steps)
         lived = agent.account(make(), steps=10_000, seed=1000)
         entropies[kind.__name__] = lived.binned_entropy([12, 11])
-        print(f"{kind.__name__}: {entropies[kind.__name__]:.2f} of 4.88 nats over 12 x 11 bins\n{lived}\n")
+        print(
+            f"{kind.__name__}: {entropies[kind.__name__]:.2f} of 4.88 nats over 12 x 11 bins\n{lived}\n"
+        )
     axes = ide3al.plot_visitation(agent, parts=3, trajectories=2)
     axes[0].figure.suptitle(f"MountainCarContinuous, {given.steps:,} steps of IDE3AL")
     axes[0].figure.savefig(given.out, dpi=110)

@@ -21,12 +21,16 @@ import ide3al
 def main() -> dict[tuple[str, float], float]:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--address", help="of the cluster [default: a local one]")
-    parser.add_argument("--domains", nargs="+", default=["single-chain", "double-chain", "river-swim"])
+    parser.add_argument(
+        "--domains", nargs="+", default=["single-chain", "double-chain", "river-swim"]
+    )
     parser.add_argument("--xi", nargs="+", type=float, default=[0.0, 0.05, 0.1, 0.2, 0.3])
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--iterations", type=int, default=100)
     parser.add_argument("--batch-size", type=int, default=10)
-    parser.add_argument("--out", type=pathlib.Path, help="folder to keep the runs in, and resume from")
+    parser.add_argument(
+        "--out", type=pathlib.Path, help="folder to keep the runs in, and resume from"
+    )
     parser.add_argument("--picture", default="ray_sweep.png")
     given = parser.parse_args()
     if not ray.is_initialized():
@@ -37,7 +41,11 @@ def main() -> dict[tuple[str, float], float]:
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(
-        1, len(given.domains), figsize=(4 * len(given.domains), 3.5), layout="constrained", squeeze=False
+        1,
+        len(given.domains),
+        figsize=(4 * len(given.domains), 3.5),
+        layout="constrained",
+        squeeze=False,
     )
     print(f"{'domain':14}{'xi':>6}  {'state entropy, share of the largest':>36}")
     for ax, domain in zip(panels[0], given.domains):

@@ -69,8 +69,8 @@ __all__ = [
     "studio",
 ]
 
-#: Where the names live: modules are loaded when something of theirs is first asked for, so that importing the package takes
-#: next to nothing.
+# : Where the names live: modules are loaded when something of theirs is first asked for, so that
+# importing the package takes : next to nothing.
 _HOMES = {
     "_extras": ("MissingExtra",),
     "_ide3al": ("Error",),

@@ -185,6 +185,7 @@ class Experience:
     @property
     def n_states(self) -> int: ...
     def plan(self, wanted: Floats, of_states: bool) -> tuple[Floats, dict[str, Any]]: ...
+
 def recount(
     agent: Agent,
     states: Integers,

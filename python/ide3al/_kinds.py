@@ -6,7 +6,14 @@ from typing import Literal
 
 #: Problems with a stationary policy; ``solve`` also takes "episode".
 Formulation = Literal[
-    "frobenius", "infinity", "column-sum", "dual", "state-entropy", "target", "coverage", "model-error"
+    "frobenius",
+    "infinity",
+    "column-sum",
+    "dual",
+    "state-entropy",
+    "target",
+    "coverage",
+    "model-error",
 ]
 #: Which road to take: by formulation and size, or the general conic solver.
 Solver = Literal["auto", "conic"]

@@ -109,7 +109,10 @@ def _step(env: Any, action: Any, stream: tuple[int, int, int]) -> tuple[Any, Any
 
 
 def _default_key(env: Any, observation: Any) -> Hashable:
-    encode, at = getattr(getattr(env, "grid", None), "encode", None), getattr(env, "agent_pos", None)
+    encode, at = (
+        getattr(getattr(env, "grid", None), "encode", None),
+        getattr(env, "agent_pos", None),
+    )
     if at is not None and callable(encode):
         # MiniGrid's own hash() tells a place that was reset to from one that was walked to, and
         # forgets what is carried

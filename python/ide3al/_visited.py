@@ -34,5 +34,8 @@ class Visited:
         return [
             ("state entropy", nats(self.entropy, self.entropy_normalized)),
             ("state-action entropy", pairs),
-            ("least visited", f"state {figures['least_visited_state']}, {figures['min_probability']:.3g}"),
+            (
+                "least visited",
+                f"state {figures['least_visited_state']}, {figures['min_probability']:.3g}",
+            ),
         ]

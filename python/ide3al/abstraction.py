@@ -56,16 +56,26 @@ class Abstraction:
         if kind not in (None, "grid", "k-means"):
             raise Error(f'kind = {kind!r}: "grid" and "k-means" are known')
         if refine and kind is not None:
-            raise Error(f"kind = {kind!r}: refined cells are of a kind of their own; leave out kind or refine")
+            raise Error(
+                f"kind = {kind!r}: refined cells are of a kind of their own; leave out kind or refine"
+            )
         if bounds not in ("seen", "declared"):
-            raise Error(f'bounds = {bounds!r}: "seen" and "declared" are known; give numbers as low and high')
+            raise Error(
+                f'bounds = {bounds!r}: "seen" and "declared" are known; give numbers as low and high'
+            )
         if cells is not None:
             given = np.atleast_1d(np.asarray(cells))
             if given.dtype.kind not in "iu" or given.ndim != 1 or (given < 1).any():
                 raise Error(f"cells = {cells!r}: whole numbers of at least 1 are needed")
             if (kind == "k-means" or refine) and np.ndim(cells) != 0:
-                raise Error(f"cells = {cells!r}: {'refine' if refine else kind} takes one number, that of all cells")
-            cells = int(given[0]) if given.size == 1 and np.ndim(cells) == 0 else [int(n) for n in given]
+                raise Error(
+                    f"cells = {cells!r}: {'refine' if refine else kind} takes one number, that of all cells"
+                )
+            cells = (
+                int(given[0])
+                if given.size == 1 and np.ndim(cells) == 0
+                else [int(n) for n in given]
+            )
         if features is not None and not callable(features):
             raise Error("features: a function from an observation to numbers is needed")
         if repeat is not None and repeat < 1:
@@ -106,7 +116,11 @@ class Abstraction:
         }
 
     def __repr__(self) -> str:
-        given = {k: v for k, v in {**self.save(), "features": self.features}.items() if v is not None and v is not False and v != []}
+        given = {
+            k: v
+            for k, v in {**self.save(), "features": self.features}.items()
+            if v is not None and v is not False and v != []
+        }
         return f"Abstraction({', '.join(f'{k}={v!r}' for k, v in given.items())})"
 
 
@@ -139,7 +153,8 @@ class Choices:
                     "gymnasium.wrappers.RescaleAction"
                 )
             self.elements = [
-                row.reshape(shape).astype(dtype) for row in _choose(low, high, given or 3, given is not None)
+                row.reshape(shape).astype(dtype)
+                for row in _choose(low, high, given or 3, given is not None)
             ]
         self.size = len(self.elements)
 
@@ -191,4 +206,8 @@ def in_all(abstraction: Abstraction, numbers: int) -> int:
     """How many k-means or refined cells there are."""
     if isinstance(abstraction.cells, int):
         return abstraction.cells
-    return int(PER_NUMBER[numbers] ** numbers) if abstraction.refine and numbers in PER_NUMBER else CENTRES
+    return (
+        int(PER_NUMBER[numbers] ** numbers)
+        if abstraction.refine and numbers in PER_NUMBER
+        else CENTRES
+    )

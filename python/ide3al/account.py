@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 #: Most vectors that nearest neighbours are looked for among.
 NEIGHBOURS_AMONG = 4000
-#: Least distance between neighbours, as a share of what it is between as many vectors spread evenly over the unit box.
+# : Least distance between neighbours, as a share of what it is between as many vectors spread
+# evenly over the unit box.
 NEAREST = 0.1
 
 
@@ -84,7 +85,10 @@ class Account:
             ("predicted, over cells", nats(self.predicted_entropy, self.predicted_entropy / most)),
             ("realised, over cells", nats(self.realised_entropy, self.realised_entropy / most)),
             ("elsewhere than predicted", f"{100 * self.distance:.1f} % of the time"),
-            ("nearest neighbours", f"{self.neighbour_entropy():.3f} nats (0 is even over the whole box)"),
+            (
+                "nearest neighbours",
+                f"{self.neighbour_entropy():.3f} nats (0 is even over the whole box)",
+            ),
             ("proven", "the plan's gap in the estimate; nothing of the environment"),
         ]
 
@@ -131,7 +135,9 @@ def account(agent: Agent, env: Any, steps: int, seed: int) -> Account:
     """Follows what an agent has learned in ``env`` and compares."""
     cut = agent._cut
     if cut is None:
-        raise Error("account: this agent's environment is finite; there are no cells to account for")
+        raise Error(
+            "account: this agent's environment is finite; there are no cells to account for"
+        )
     if steps < 10:
         raise Error(f"steps = {steps}: at least 10 are needed")
     predicted: Floats = np.asarray(agent.metrics["stationary"], dtype=np.float64)

@@ -88,7 +88,9 @@ class Agent:
         if total_timesteps < 1:
             raise Error(f"total_timesteps = {total_timesteps}: at least 1 is needed")
         if engine is not None or workers is not None or is_vector(env):
-            return self._fit_elsewhere(env, total_timesteps, progress_bar, callback, engine, workers)
+            return self._fit_elsewhere(
+                env, total_timesteps, progress_bar, callback, engine, workers
+            )
         if self._cuts(env):
             return self._fit_cells(env, total_timesteps, progress_bar, callback)
         agent, observations, actions = self._attach(env)
@@ -119,20 +121,32 @@ class Agent:
         return self
 
     def _fit_elsewhere(
-        self, env: Any, total: int, progress_bar: bool, callback: Callback | None, engine: str | None, workers: int | None
+        self,
+        env: Any,
+        total: int,
+        progress_bar: bool,
+        callback: Callback | None,
+        engine: str | None,
+        workers: int | None,
     ) -> Self:
         """In many environments at once, or on a cluster."""
         show = _show_progress if progress_bar else None
         if engine is None:
             if workers is not None:
-                raise Error('workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)')
+                raise Error(
+                    'workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)'
+                )
             fit_vector(self, env, total, show=show, callback=callback)
         elif engine == "ray":
             from .planners import fit_on_ray
 
-            fit_on_ray(self, env, total, 2 if workers is None else workers, show=show, callback=callback)
+            fit_on_ray(
+                self, env, total, 2 if workers is None else workers, show=show, callback=callback
+            )
         else:
-            raise Error(f"engine = {engine!r}: known is 'ray'; leave it out to learn in this process")
+            raise Error(
+                f"engine = {engine!r}: known is 'ray'; leave it out to learn in this process"
+            )
         if progress_bar:
             sys.stderr.write("\n")
         return self
@@ -146,7 +160,9 @@ class Agent:
         if self._cut is None:
             if self._agent is not None or (self.abstraction is None and not needs_cells(env)):
                 return False
-            self._cut = Cut(self.abstraction or Abstraction(), env.observation_space, env.action_space)
+            self._cut = Cut(
+                self.abstraction or Abstraction(), env.observation_space, env.action_space
+            )
         else:
             self._cut.check(env)
         return True
@@ -159,7 +175,9 @@ class Agent:
         self._held = None
 
         def make() -> _ide3al.Agent:
-            self._agent = _ide3al.Agent(self._algorithm, 1, cut.actions.size, self.seed, self._parameters, True)
+            self._agent = _ide3al.Agent(
+                self._algorithm, 1, cut.actions.size, self.seed, self._parameters, True
+            )
             return self._agent
 
         def after(done: int, _: _ide3al.Agent) -> bool:
@@ -211,7 +229,9 @@ class Agent:
     def _predict_batch(self, observations: Any, many: int, deterministic: bool) -> Any:
         agent, index, actions = self._fitted(), self._observations, self._actions
         assert index is not None and actions is not None
-        states = numbers_of(index.copy() if isinstance(index, Found) else index, index.space, observations, many)
+        states = numbers_of(
+            index.copy() if isinstance(index, Found) else index, index.space, observations, many
+        )
         known = states < agent.n_states
         chosen = np.zeros(many, dtype=np.int64)
         if deterministic:
@@ -321,12 +341,14 @@ class Agent:
                     met = Found.load(archive.read("observations.txt").decode())
                 cells = None
                 if "cells.json" in archive.namelist():
-                    cells = json.loads(archive.read("cells.json")), archive.read("steps.npz"), features
+                    cells = (
+                        json.loads(archive.read("cells.json")),
+                        archive.read("steps.npz"),
+                        features,
+                    )
             written_by = str(document["class"])
             agent = cls.__new__(cls)
-            Agent.__init__(
-                agent, seed=int(document["seed"]), **dict(document["parameters"])
-            )
+            Agent.__init__(agent, seed=int(document["seed"]), **dict(document["parameters"]))
         except OSError as problem:
             raise Error(f"{name}: cannot read: {problem}") from None
         except (
@@ -339,14 +361,22 @@ class Agent:
         if written_by != cls.__name__:
             raise Error(f"{name}: holds a {written_by}; load it with ide3al.{written_by}.load")
         agent._agent = _ide3al.Agent.load(text, learner)
-        if agent._agent.open and cells is None and (met is None or met.size < agent._agent.n_states):
-            raise Error(f"{name}: this is no agent saved by ide3al, or it is damaged: observations.txt")
+        if (
+            agent._agent.open
+            and cells is None
+            and (met is None or met.size < agent._agent.n_states)
+        ):
+            raise Error(
+                f"{name}: this is no agent saved by ide3al, or it is damaged: observations.txt"
+            )
         agent._observations, agent._saved_cut = met, cells
         if env is not None and not agent._cuts(env):
             agent._attach(env)
         return agent
 
-    def _attach(self, env: Any, numbered: Index | Found | None = None) -> tuple[_ide3al.Agent, Index | Found, Index]:
+    def _attach(
+        self, env: Any, numbered: Index | Found | None = None
+    ) -> tuple[_ide3al.Agent, Index | Found, Index]:
         _check_environment(env)
         single = "single_" if is_vector(env) else ""
         space = getattr(env, f"{single}observation_space")

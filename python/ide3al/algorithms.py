@@ -84,7 +84,13 @@ class MaxEnt(Agent):
         seed: int = 0,
     ) -> None:
         super().__init__(
-            batch_size=batch_size, seed=seed, abstraction=abstraction, epsilon=epsilon, eta=eta, discount=discount, paper=paper
+            batch_size=batch_size,
+            seed=seed,
+            abstraction=abstraction,
+            epsilon=epsilon,
+            eta=eta,
+            discount=discount,
+            paper=paper,
         )
 
 
@@ -104,7 +110,12 @@ class CountBased(Agent):
         seed: int = 0,
     ) -> None:
         super().__init__(
-            batch_size=batch_size, seed=seed, abstraction=abstraction, epsilon=epsilon, discount=discount, paper=paper
+            batch_size=batch_size,
+            seed=seed,
+            abstraction=abstraction,
+            epsilon=epsilon,
+            discount=discount,
+            paper=paper,
         )
 
 

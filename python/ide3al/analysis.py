@@ -75,7 +75,10 @@ class Analysis(Visited):
         rows = [
             *self._evenness_rows(),
             ("spectral gap", f"{self.spectral_gap:.4g} ({figures['spectral_gap_kind']})"),
-            ("mixing time", "infinite" if steps == float("inf") else f"{at_least}{steps:.0f} steps"),
+            (
+                "mixing time",
+                "infinite" if steps == float("inf") else f"{at_least}{steps:.0f} steps",
+            ),
             (
                 "recurrent classes",
                 f"{self.recurrent_classes}, {self.transient_states} transient states",
@@ -95,7 +98,9 @@ class Analysis(Visited):
         """Where the time goes, as HTML; empty where the model is not known."""
         if self._mdp is None:
             return ""
-        svg = _ide3al.heat_map(self._mdp._model, self.stationary, "Long-run visits", "share of time")
+        svg = _ide3al.heat_map(
+            self._mdp._model, self.stationary, "Long-run visits", "share of time"
+        )
         return html_picture(svg, "Heat map of long-run visits")
 
     def _repr_html_(self) -> str:
@@ -116,7 +121,9 @@ def analyze(
     A policy that depends on the step, (T, S, A), is judged over its own episode."""
     if is_timed(policy):
         if horizon is not None:
-            raise Error(f"horizon = {horizon}: the policy is judged over its own steps; leave it out")
+            raise Error(
+                f"horizon = {horizon}: the policy is judged over its own steps; leave it out"
+            )
         return EpisodeAnalysis(
             _ide3al.analyze_episode(mdp._model, timed_probabilities(mdp, policy))
         )

@@ -54,14 +54,18 @@ def read(dataset: Any, *, env: Any = None, states: Abstraction | Agent | None = 
         if path.is_dir():
             path = path / "data.npz"
             if not path.exists():
-                raise Error(f"{name}: holds no data.npz: the collection is not finished; go on with resume=True")
+                raise Error(
+                    f"{name}: holds no data.npz: the collection is not finished; go on with resume=True"
+                )
             name = str(path)
         if name.endswith(".npz"):
             return _from_arrays(read_npz(name), name, env, states)
         if name.endswith(".parquet"):
             return _from_arrays(read_parquet(name), name, env, states)
         if path.suffix in (".h5", ".hdf5", ".json", ".html", ".csv", ".pkl"):
-            raise Error(f"{name}: cannot read {path.suffix}; give an .npz or .parquet file, or the id of a Minari data set")
+            raise Error(
+                f"{name}: cannot read {path.suffix}; give an .npz or .parquet file, or the id of a Minari data set"
+            )
         minari = need("minari", "minari")
         try:
             dataset = minari.load_dataset(name)
@@ -71,7 +75,9 @@ def read(dataset: Any, *, env: Any = None, states: Abstraction | Agent | None = 
                 "minari.list_local_datasets() lists what there is"
             ) from None
         except Exception as problem:  # whatever a damaged folder makes Minari raise
-            raise Error(f"{name!r}: Minari cannot load it: {type(problem).__name__}: {problem}") from None
+            raise Error(
+                f"{name!r}: Minari cannot load it: {type(problem).__name__}: {problem}"
+            ) from None
     if hasattr(dataset, "iterate_episodes"):
         return _from_minari(dataset, env, states)
     raise Error(
@@ -81,11 +87,15 @@ def read(dataset: Any, *, env: Any = None, states: Abstraction | Agent | None = 
 
 def _cut_of(agent: Agent) -> Cut:
     if agent._cut is None:
-        raise Error("states: this agent has no cells: it was not fitted in a continuous environment, or is to be loaded with env=...")
+        raise Error(
+            "states: this agent has no cells: it was not fitted in a continuous environment, or is to be loaded with env=..."
+        )
     return agent._cut
 
 
-def audit(dataset: Any, *, env: Any = None, states: Abstraction | Agent | None = None, until: Any = None) -> Data:
+def audit(
+    dataset: Any, *, env: Any = None, states: Abstraction | Agent | None = None, until: Any = None
+) -> Data:
     """The card of a data set that anybody collected, as ``audit(...).card``: what it covers, what is missing. ``until`` is a
     promise to hold it to, such as ``ide3al.Coverage(each_pair=50)``: the card then names what falls short and the certified least
     number of further steps, in the model that the data suggest.
@@ -117,11 +127,20 @@ def _spaces(env: Any) -> tuple[Any, Any]:
     )
 
 
-def _numbers(observations: Any, index: Index | Found | Choices, abstraction: Abstraction | None) -> np.ndarray[Any, Any]:
+def _numbers(
+    observations: Any, index: Index | Found | Choices, abstraction: Abstraction | None
+) -> np.ndarray[Any, Any]:
     """Numbers of a batch of observations, an array or one by one."""
     if abstraction is not None:
-        return np.array([index.number(frozen(abstraction(part))) for part in _each(observations)], dtype=np.int64)
-    if isinstance(observations, np.ndarray) and observations.ndim == 1 and observations.dtype.kind in "iu":
+        return np.array(
+            [index.number(frozen(abstraction(part))) for part in _each(observations)],
+            dtype=np.int64,
+        )
+    if (
+        isinstance(observations, np.ndarray)
+        and observations.ndim == 1
+        and observations.dtype.kind in "iu"
+    ):
         values = observations.astype(np.int64)
         distinct, inverse = np.unique(values, return_inverse=True)
         # in the order in which they are met
@@ -138,7 +157,10 @@ def _each(observations: Any) -> list[Any]:
     """One by one: rows of an array, or parts of a dictionary or tuple taken together."""
     if isinstance(observations, Mapping):
         names = list(observations)
-        return [dict(zip(names, row, strict=True)) for row in zip(*map(_each, observations.values()), strict=True)]
+        return [
+            dict(zip(names, row, strict=True))
+            for row in zip(*map(_each, observations.values()), strict=True)
+        ]
     if isinstance(observations, tuple):
         return list(zip(*map(_each, observations), strict=True))
     return list(observations)
@@ -158,7 +180,9 @@ def _from_minari(dataset: Any, env: Any, states: Abstraction | None) -> Data:
     wanted = _spaces(env)
     for kind, theirs, ours in zip(("observation", "action"), spaces, wanted, strict=True):
         if ours is not None and states is None and theirs != ours:
-            raise Error(f"the data set's {kind} space is {theirs}, the environment's {ours}: these data are of another environment")
+            raise Error(
+                f"the data set's {kind} space is {theirs}, the environment's {ours}: these data are of another environment"
+            )
     index = _numbered(spaces[0], states)
     actions = states.actions if isinstance(states, View) else Index(spaces[1])
     episodes = []
@@ -166,7 +190,9 @@ def _from_minari(dataset: Any, env: Any, states: Abstraction | None) -> Data:
         numbers = _numbers(episode.observations, index, states)
         tried = _numbers(episode.actions, actions, None)
         if len(numbers) != len(tried) + 1:
-            raise Error(f"episode {k}: {len(numbers)} observations and {len(tried)} actions; one observation more is needed")
+            raise Error(
+                f"episode {k}: {len(numbers)} observations and {len(tried)} actions; one observation more is needed"
+            )
         terminated = bool(np.asarray(episode.terminations)[-1]) if len(tried) else False
         if terminated and isinstance(states, View) and isinstance(index, Found):
             numbers[-1] = index.take(ENDED)
@@ -178,16 +204,22 @@ def _from_minari(dataset: Any, env: Any, states: Abstraction | None) -> Data:
         about = about_of(read_card(str(metadata[CARD]), str(metadata.get("dataset_id"))))
     else:
         spec = getattr(dataset, "env_spec", None)
-        about["environment"] = str(getattr(spec, "id", None) or metadata.get("dataset_id", "unknown"))
+        about["environment"] = str(
+            getattr(spec, "id", None) or metadata.get("dataset_id", "unknown")
+        )
         about["policy"] = {"name": str(metadata.get("algorithm_name", "unknown"))}
     if isinstance(states, View):
         about["abstraction"] = states.said(repeat=1)
     found = tuple(index.keys) if isinstance(index, Found) else None
-    data = joined(episodes, index.size, actions.size, found, about, spaces if states is None else None)
+    data = joined(
+        episodes, index.size, actions.size, found, about, spaces if states is None else None
+    )
     return data.replace(dataset=dataset)
 
 
-def _from_arrays(arrays: dict[str, Any], place: str, env: Any, abstraction: Abstraction | None) -> Data:
+def _from_arrays(
+    arrays: dict[str, Any], place: str, env: Any, abstraction: Abstraction | None
+) -> Data:
     given = {}
     for wanted, names in _NAMES.items():
         for name in names:
@@ -196,7 +228,9 @@ def _from_arrays(arrays: dict[str, Any], place: str, env: Any, abstraction: Abst
                 break
     for needed in ("observations", "actions", "terminations"):
         if needed not in given:
-            raise Error(f"{place}: no array of {needed} ({', '.join(_NAMES[needed])}); there are: {', '.join(arrays) or 'none'}")
+            raise Error(
+                f"{place}: no array of {needed} ({', '.join(_NAMES[needed])}); there are: {', '.join(arrays) or 'none'}"
+            )
     n = len(given["observations"])
     given.setdefault("rewards", np.zeros(n))
     given.setdefault("truncations", np.zeros(n, dtype=np.bool_))
@@ -221,13 +255,26 @@ def _from_arrays(arrays: dict[str, Any], place: str, env: Any, abstraction: Abst
         given["actions"] = given["actions"][:, 0]
     if ours:
         index: Index | Found = Found()
-    elif given["observations"].ndim == 2 and given["observations"].shape[1] == 1 and spaces[0] is None:
+    elif (
+        given["observations"].ndim == 2
+        and given["observations"].shape[1] == 1
+        and spaces[0] is None
+    ):
         given["observations"] = given["observations"][:, 0]
-        given.update({"next_observations": given["next_observations"][:, 0]} if "next_observations" in given else {})
+        given.update(
+            {"next_observations": given["next_observations"][:, 0]}
+            if "next_observations" in given
+            else {}
+        )
         index = _numbered(None, abstraction)
     else:
         index = _numbered(spaces[0], abstraction)
-    if not ours and given["observations"].dtype.kind == "f" and abstraction is None and not isinstance(index, Index):
+    if (
+        not ours
+        and given["observations"].dtype.kind == "f"
+        and abstraction is None
+        and not isinstance(index, Index)
+    ):
         values = given["observations"]
         if not np.isfinite(values).all() or (values != np.round(values)).any():
             raise Error(
@@ -244,19 +291,43 @@ def _from_arrays(arrays: dict[str, Any], place: str, env: Any, abstraction: Abst
     if ours:
         numbers, next_numbers = observations.astype(np.int64), following.astype(np.int64)
         n_states, n_actions = int(arrays["n_states"]), int(arrays["n_actions"])
-        keys = read_keys(str(arrays["states"]), place) if np.ndim(arrays.get("states", [])) == 0 else None
+        keys = (
+            read_keys(str(arrays["states"]), place)
+            if np.ndim(arrays.get("states", [])) == 0
+            else None
+        )
         tried = given["actions"].astype(np.int64)
-        for name, values, limit in (("observations", numbers, n_states), ("next_observations", next_numbers, n_states), ("actions", tried, n_actions)):
+        for name, values, limit in (
+            ("observations", numbers, n_states),
+            ("next_observations", next_numbers, n_states),
+            ("actions", tried, n_actions),
+        ):
             if (values < 0).any() or (values >= limit).any():
-                raise Error(f"{place}: {name}: some lie outside 0..{limit - 1}: the file is damaged")
+                raise Error(
+                    f"{place}: {name}: some lie outside 0..{limit - 1}: the file is damaged"
+                )
         if keys is not None and len(keys) != n_states:
-            raise Error(f"{place}: states: {len(keys)} listed, {n_states} counted: the file is damaged")
+            raise Error(
+                f"{place}: states: {len(keys)} listed, {n_states} counted: the file is damaged"
+            )
         about = about_of(read_card(str(arrays["card"]), place))
-        known = spaces if None not in spaces and states_match(spaces, n_states, n_actions, keys) else None
+        known = (
+            spaces
+            if None not in spaces and states_match(spaces, n_states, n_actions, keys)
+            else None
+        )
     else:
-        both = _numbers(np.stack([observations, following], axis=1).reshape(2 * n, *observations.shape[1:]), index, abstraction)
+        both = _numbers(
+            np.stack([observations, following], axis=1).reshape(2 * n, *observations.shape[1:]),
+            index,
+            abstraction,
+        )
         numbers, next_numbers = both[0::2], both[1::2]
-        if isinstance(abstraction, View) and isinstance(index, Found) and ends["terminations"].any():
+        if (
+            isinstance(abstraction, View)
+            and isinstance(index, Found)
+            and ends["terminations"].any()
+        ):
             next_numbers[ends["terminations"]] = index.take(ENDED)
         keys = tuple(index.keys) if isinstance(index, Found) else None
         n_states = index.size
@@ -264,8 +335,14 @@ def _from_arrays(arrays: dict[str, Any], place: str, env: Any, abstraction: Abst
             actions = abstraction.actions if isinstance(abstraction, View) else Index(spaces[1])
             tried, n_actions = _numbers(given["actions"], actions, None), actions.size
         else:
-            if given["actions"].ndim != 1 or given["actions"].dtype.kind not in "iu" or (given["actions"] < 0).any():
-                raise Error(f"{place}: actions: expected numbers from 0; for other actions give env=...")
+            if (
+                given["actions"].ndim != 1
+                or given["actions"].dtype.kind not in "iu"
+                or (given["actions"] < 0).any()
+            ):
+                raise Error(
+                    f"{place}: actions: expected numbers from 0; for other actions give env=..."
+                )
             tried = given["actions"].astype(np.int64)
             n_actions = int(tried.max()) + 1
         about = {"environment": _environment_name(env), "policy": {"name": "unknown"}}
@@ -287,10 +364,14 @@ def _from_arrays(arrays: dict[str, Any], place: str, env: Any, abstraction: Abst
     )
 
 
-def states_match(spaces: tuple[Any, Any], n_states: int, n_actions: int, keys: tuple[Any, ...] | None) -> bool:
+def states_match(
+    spaces: tuple[Any, Any], n_states: int, n_actions: int, keys: tuple[Any, ...] | None
+) -> bool:
     """Whether numbers of data fit the spaces of an environment."""
     index, actions = states_of(spaces[0]), Index(spaces[1])
-    return actions.size == n_actions and (keys is not None if isinstance(index, Found) else index.size == n_states)
+    return actions.size == n_actions and (
+        keys is not None if isinstance(index, Found) else index.size == n_states
+    )
 
 
 def _environment_name(env: Any) -> str:

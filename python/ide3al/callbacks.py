@@ -28,9 +28,7 @@ class TensorBoard:
     logged; ``then`` is another callback to call after each batch.
     """
 
-    def __init__(
-        self, folder: str | os.PathLike[str], *, every: int = 1, then: Any = None
-    ) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, every: int = 1, then: Any = None) -> None:
         if every < 1:
             raise Error(f"every = {every}: at least 1 is needed")
         self.every = every

@@ -43,14 +43,18 @@ def card_of(data: Data) -> dict[str, Any]:
             "number": len(bounds) - 1 if len(data) else 0,
             "terminated": int(data.terminations.sum()),
             "truncated": int(data.truncations.sum()),
-            "mean_return": float(returns.mean()) if returns.size and np.isfinite(returns.mean()) else None,
+            "mean_return": float(returns.mean())
+            if returns.size and np.isfinite(returns.mean())
+            else None,
         },
         "states": {
             "declared": data.n_states if data.states is None else None,
             "met": int(data.met.sum()),
             "terminal": int(data.terminal.sum()),
             "unmet": int(unmet.size) if data.states is None else None,
-            "unmet_named": [_name(data, s) for s in unmet[:NAMED].tolist()] if data.states is None else [],
+            "unmet_named": [_name(data, s) for s in unmet[:NAMED].tolist()]
+            if data.states is None
+            else [],
         },
         "actions": data.n_actions,
         "entropy": state_entropy,
@@ -103,7 +107,11 @@ def _curve(data: Data) -> dict[str, list[float]]:
     """Pairs tried, least count and effective states after so many steps. The least count is over the pairs of states that
     the whole data set met."""
     n = len(data)
-    marks = np.unique(np.linspace(0, n, min(n, _POINTS) + 1).astype(np.int64)) if n else np.zeros(1, dtype=np.int64)
+    marks = (
+        np.unique(np.linspace(0, n, min(n, _POINTS) + 1).astype(np.int64))
+        if n
+        else np.zeros(1, dtype=np.int64)
+    )
     pairs = data.observations * data.n_actions + data.actions
     first = np.sort(np.unique(pairs, return_index=True)[1])
     wanting = np.repeat(data.wanting, data.n_actions)
@@ -159,13 +167,22 @@ def card_rows(card: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("environment", str(card["environment"])))
     rows += [
         ("steps", str(card["steps"])),
-        ("episodes", f"{episodes['number']}: {episodes['terminated']} ended by a terminal state, {episodes['truncated']} cut short"),
+        (
+            "episodes",
+            f"{episodes['number']}: {episodes['terminated']} ended by a terminal state, {episodes['truncated']} cut short",
+        ),
         ("states met", _states(states)),
-        ("pairs seen", f"{pairs['tried']} of {pairs['of_states_met']} of states met, {share:.1f} %"),
+        (
+            "pairs seen",
+            f"{pairs['tried']} of {pairs['of_states_met']} of states met, {share:.1f} %",
+        ),
         ("least count", f"{pairs['least_count']} of a pair; {pairs['untried']} never tried"),
         ("state entropy", nats(card["entropy"], card["entropy"] / np.log(all_states))),
         ("effective states", f"{card['effective_states']:.1f}"),
-        ("state-action entropy", nats(card["state_action_entropy"], card["state_action_entropy"] / np.log(most))),
+        (
+            "state-action entropy",
+            nats(card["state_action_entropy"], card["state_action_entropy"] / np.log(most)),
+        ),
     ]
     promise = card.get("promise")
     if promise:
@@ -196,25 +213,37 @@ def card_page(card: dict[str, Any]) -> str:
     """One page that needs nothing else. Whatever names the data carry, they are text here."""
     title = f"Data set: {card.get('environment', 'transitions')}"
     escape = html.escape
-    table = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in card_rows(card))
+    table = "".join(
+        f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in card_rows(card)
+    )
     parts = [f"<h1>{escape(title)}</h1><table>{table}</table>"]
-    parts.append(f"<figure>{curve_svg(card)}<figcaption>What the first steps cover.</figcaption></figure>")
+    parts.append(
+        f"<figure>{curve_svg(card)}<figcaption>What the first steps cover.</figcaption></figure>"
+    )
     if card["grid"] is not None:
-        parts.append(f"<figure>{heat_svg(card['grid'])}<figcaption>Visits per cell.</figcaption></figure>")
+        parts.append(
+            f"<figure>{heat_svg(card['grid'])}<figcaption>Visits per cell.</figcaption></figure>"
+        )
     pairs, states = card["pairs"], card["states"]
     missing = []
     if pairs["untried"]:
         named = ", ".join(f"({s}, {a})" for s, a in pairs["untried_named"])
         more = pairs["untried"] - len(pairs["untried_named"])
-        missing.append(("pairs never tried (state, action)", named + (f" and {more} more" if more else "")))
+        missing.append(
+            ("pairs never tried (state, action)", named + (f" and {more} more" if more else ""))
+        )
     if states["unmet"]:
         named = ", ".join(str(s) for s in states["unmet_named"])
         more = states["unmet"] - len(states["unmet_named"])
-        missing.append(("states declared and never met", named + (f" and {more} more" if more else "")))
+        missing.append(
+            ("states declared and never met", named + (f" and {more} more" if more else ""))
+        )
     if missing:
         listed = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in missing)
         parts.append(f"<h2>What is missing</h2><table>{listed}</table>")
-    rest = {k: v for k, v in card.items() if k not in ("curve", "grid", "pairs", "states", "episodes")}
+    rest = {
+        k: v for k, v in card.items() if k not in ("curve", "grid", "pairs", "states", "episodes")
+    }
     parts.append(f"<h2>How it was made</h2><pre>{escape(json.dumps(rest, indent=1))}</pre>")
     body = "\n".join(parts)
     return (

@@ -52,7 +52,11 @@ class View:
     def said(self, repeat: int | None = None) -> dict[str, Any]:
         """As JSON, for the card."""
         tried = [np.asarray(self.actions.element(k)).tolist() for k in range(self.actions.size)]
-        return {"numbers": self.cut.names, "actions": tried, "repeat": self.repeat if repeat is None else repeat}
+        return {
+            "numbers": self.cut.names,
+            "actions": tried,
+            "repeat": self.repeat if repeat is None else repeat,
+        }
 
     def _middle(self, key: int) -> Hashable:
         if key not in self._middles:
@@ -91,7 +95,13 @@ class Celled:
             total += float(reward)
             if terminated or truncated:
                 break
-        return ENDED if terminated else self.view(observation), total, bool(terminated), bool(truncated), info
+        return (
+            ENDED if terminated else self.view(observation),
+            total,
+            bool(terminated),
+            bool(truncated),
+            info,
+        )
 
     def close(self) -> None:
         self.env.close()
@@ -105,7 +115,9 @@ def viewed(policy: Any, env: Any) -> View | None:
         assert policy._cut is not None
         known = policy._cut.actions.space
         if known != env.action_space:
-            raise Error(f"this agent was fitted with actions {known}; the environment has {env.action_space}")
+            raise Error(
+                f"this agent was fitted with actions {known}; the environment has {env.action_space}"
+            )
         return View(policy._cut)
     if hasattr(env, "observation_space") and needs_cells(env):
         raise Error(

@@ -107,7 +107,9 @@ class Centres:
             size = np.bincount(owner, minlength=len(centres))
             for column in range(unit.shape[1]):
                 sums = np.bincount(owner, weights=unit[:, column], minlength=len(centres))
-                centres[:, column] = np.where(size > 0, sums / np.maximum(size, 1), centres[:, column])
+                centres[:, column] = np.where(
+                    size > 0, sums / np.maximum(size, 1), centres[:, column]
+                )
         return cls(centres * scale, scale)
 
     def save(self) -> dict[str, Any]:
@@ -131,7 +133,9 @@ def _nearest(unit: Floats, centres: Floats, half: Floats) -> Integers:
 
 
 #: Powers of an odd number, as whole numbers that wrap around.
-_MIXERS = np.cumprod(np.full(64, 0x9E3779B97F4A7C15, dtype=np.uint64), dtype=np.uint64).view(np.int64)
+_MIXERS = np.cumprod(np.full(64, 0x9E3779B97F4A7C15, dtype=np.uint64), dtype=np.uint64).view(
+    np.int64
+)
 
 
 def thinned(unit: Floats, most: int) -> Floats:
@@ -140,7 +144,8 @@ def thinned(unit: Floats, most: int) -> Floats:
     parts, kept = 1, unit[:1]
     while parts < 2**20:
         places = np.floor((unit - low) / spread * parts).astype(np.int64)
-        # odd multipliers tell cubes apart by one number; two that meet are one cube, which does no harm here
+        # odd multipliers tell cubes apart by one number; two that meet are one cube, which does no
+        # harm here
         mixed = places @ _MIXERS[: unit.shape[1]]
         _, first = np.unique(mixed, return_index=True)
         if len(first) > most and len(kept) > 1:
@@ -170,5 +175,7 @@ Cells = Grid | Centres | Tree
 
 def load_cells(document: dict[str, Any]) -> Cells:
     """What ``save`` wrote."""
-    kinds: dict[str, type[Grid] | type[Centres] | type[Tree]] = {kind.kind: kind for kind in (Grid, Centres, Tree)}
+    kinds: dict[str, type[Grid] | type[Centres] | type[Tree]] = {
+        kind.kind: kind for kind in (Grid, Centres, Tree)
+    }
     return kinds[document["kind"]].load(document)

@@ -86,13 +86,17 @@ def collect(
     if learn and not isinstance(policy, Agent):
         raise Error("learn: only an agent can; give one, such as ide3al.IDE3AL()")
     if learn and (resume or until is not None or complete is not None):
-        raise Error("learn: an agent that learns from its own steps takes no resume, until or complete; leave one out")
+        raise Error(
+            "learn: an agent that learns from its own steps takes no resume, until or complete; leave one out"
+        )
     if resume and out is None and dataset_id is None:
         raise Error("resume: give the out or dataset_id of the collection to go on with")
     if engine not in (None, "ray"):
         raise Error(f"engine = {engine!r}: known is 'ray'; leave it out to collect in this process")
     if workers is not None and engine is None:
-        raise Error('workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)')
+        raise Error(
+            'workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)'
+        )
     place = _place(dataset_id, out)
     own = engine is None and callable(env) and not hasattr(env, "observation_space")
     if own:
@@ -100,7 +104,9 @@ def collect(
     view = None if engine is not None else viewed(None if learn else policy, env)
     if view is not None:
         if dataset_id is not None:
-            raise Error("dataset_id: these data are of cells, which Minari has no space for; keep them with out=...")
+            raise Error(
+                "dataset_id: these data are of cells, which Minari has no space for; keep them with out=..."
+            )
         env = Celled(env, view)
     given = None if complete is None else _given(complete, env, view, until, policy)
     source, spec = _source(env, engine, workers, time_limit, given, policy, own)
@@ -108,7 +114,9 @@ def collect(
         if learn and engine is None and episode_steps is None and time_limit is None:
             data = recorded(spec, policy, steps or 0)
         else:
-            work = _Work(spec, source, policy, steps, until, seed, learn, episode_steps, given, workers or 1)
+            work = _Work(
+                spec, source, policy, steps, until, seed, learn, episode_steps, given, workers or 1
+            )
             data = work.collect(place, resume, _shown(progress, until))
         if view is not None:
             data = data.replace(about={**data.about, "abstraction": view.said()})
@@ -126,7 +134,9 @@ def _place(dataset_id: str | None, out: str | Path | None) -> Path | None:
     if out is not None:
         folder = folder_of(out)
         if (folder / "data.npz").exists():
-            raise Error(f"out = {str(folder)!r}: a data set is there already; choose another folder")
+            raise Error(
+                f"out = {str(folder)!r}: a data set is there already; choose another folder"
+            )
         return folder / "episodes.log"
     return None if dataset_id is None else unfinished(dataset_id) / "episodes.log"
 
@@ -142,7 +152,9 @@ def _given(complete: Any, env: Any, view: View | None, until: Coverage | None, p
                 "fit one with Abstraction(repeat=...) that does the same"
             )
         if until is None or not until.plans(policy):
-            raise Error("complete: in a continuous environment only with ide3al.IDE3AL and a promise, until=...")
+            raise Error(
+                "complete: in a continuous environment only with ide3al.IDE3AL and a promise, until=..."
+            )
     return given
 
 
@@ -188,9 +200,15 @@ def _known(states: Index | Found, policy: Any, given: Data | None, env: Any) -> 
     if isinstance(states, Found) and isinstance(env, Celled):
         if given is None:
             states.restart(env.view.known())
-    elif isinstance(states, Found) and isinstance(policy, Agent) and isinstance(policy._observations, Found):
+    elif (
+        isinstance(states, Found)
+        and isinstance(policy, Agent)
+        and isinstance(policy._observations, Found)
+    ):
         if given is not None and policy.num_timesteps:
-            raise Error("complete: give an agent that has not learned yet: it would number states in another way")
+            raise Error(
+                "complete: give an agent that has not learned yet: it would number states in another way"
+            )
         if given is None:
             states.restart(policy._observations.keys)
 
@@ -230,7 +248,11 @@ class _Work:
         else:
             self._planner = Fixed(policy, source, until)
         named = type(policy).__name__ if isinstance(policy, Agent) else "policy"
-        parameters = {k: v for k, v in policy._parameters.items() if v is not None} if isinstance(policy, Agent) else {}
+        parameters = (
+            {k: v for k, v in policy._parameters.items() if v is not None}
+            if isinstance(policy, Agent)
+            else {}
+        )
         self._about: dict[str, Any] = {
             "environment": environment_name(env),
             "policy": {"name": named, "parameters": parameters},
@@ -238,7 +260,10 @@ class _Work:
             "episode_steps": self._longest,
         }
         if given is not None:
-            self._about["completes"] = {"steps": len(given), **{k: given.about[k] for k in ("environment", "policy") if k in given.about}}
+            self._about["completes"] = {
+                "steps": len(given),
+                **{k: given.about[k] for k in ("environment", "policy") if k in given.about},
+            }
         self._begun = {
             **self._about,
             "steps": steps,
@@ -260,10 +285,25 @@ class _Work:
                 if store is not None:
                     store.add(episode)
                 self._take(episode)
-                show({"steps": self._taken, "episodes": len(self._episodes), **self._planner.progress()})
-            show({"steps": self._taken, "episodes": len(self._episodes), **self._planner.progress(), "done": True})
+                show(
+                    {
+                        "steps": self._taken,
+                        "episodes": len(self._episodes),
+                        **self._planner.progress(),
+                    }
+                )
+            show(
+                {
+                    "steps": self._taken,
+                    "episodes": len(self._episodes),
+                    **self._planner.progress(),
+                    "done": True,
+                }
+            )
         except CollectionError as problem:
-            raise CollectionError(f"{problem}; {self._saved(store)}", self._data()) from problem.__cause__
+            raise CollectionError(
+                f"{problem}; {self._saved(store)}", self._data()
+            ) from problem.__cause__
         except Exception as problem:
             # the environment's own exceptions come through
             problem.add_note(f"ide3al: {self._saved(store)}")
@@ -295,7 +335,9 @@ class _Work:
             planner.resume(plan, said)
             budget = said[-1].get("batch")
             if said[-1]["count"] is not None:
-                count = said[-1]["count"] - sum(episode.plan == plan.number for episode in store.episodes)
+                count = said[-1]["count"] - sum(
+                    episode.plan == plan.number for episode in store.episodes
+                )
                 if budget is not None and self._of_plan(plan) >= budget:
                     count = 0
         while not self._over():
@@ -308,7 +350,9 @@ class _Work:
                 if store is not None:
                     store.follow(plan, {**about, "count": count})
             before = len(self._episodes)
-            for episode in source.episodes(plan, self._seed, before, count, self._left, self._longest):
+            for episode in source.episodes(
+                plan, self._seed, before, count, self._left, self._longest
+            ):
                 yield self._cut(episode)
                 # episodes that turn out longer than they were bring more than they were planned for
                 if self._over() or (budget is not None and self._of_plan(plan) >= budget):
@@ -360,7 +404,9 @@ class _Work:
         return f"{kept} are saved in {store.path}; go on with resume=True"
 
 
-def _kept(data: Data, env: Any, dataset_id: str | None, out: str | Path | None, place: Path | None) -> Data:
+def _kept(
+    data: Data, env: Any, dataset_id: str | None, out: str | Path | None, place: Path | None
+) -> Data:
     """Written where it was asked for; what was saved on the way is not needed any more."""
     if out is not None:
         folder = folder_of(out)

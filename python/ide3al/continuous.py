@@ -65,7 +65,9 @@ class Loop:
             if end:
                 self.begin()
             times = int(rng.choice(REPEATS))
-            _, end = self.hold(int(rng.integers(self.cut.actions.size)), min(times, self.left - until))
+            _, end = self.hold(
+                int(rng.integers(self.cut.actions.size)), min(times, self.left - until)
+            )
         if end:
             self.begin()
 
@@ -108,15 +110,19 @@ def explore(
             break
 
 
-def restore(
-    document: dict[str, Any], log: bytes, env: Any, features: Extractor | None
-) -> Cut:
+def restore(document: dict[str, Any], log: bytes, env: Any, features: Extractor | None) -> Cut:
     """What :meth:`Cut.save` and :meth:`Cut.save_log` gave, for an environment like the one it was made in."""
     if document["features"] and features is None:
-        raise Error("this agent was made with features=..., which no file can hold; give the function to load again")
+        raise Error(
+            "this agent was made with features=..., which no file can hold; give the function to load again"
+        )
     if features is not None and not document["features"]:
         raise Error("features: this agent was made without any")
-    cut = Cut(Abstraction(**document["abstraction"], features=features), env.observation_space, env.action_space)
+    cut = Cut(
+        Abstraction(**document["abstraction"], features=features),
+        env.observation_space,
+        env.action_space,
+    )
     with np.load(io.BytesIO(log), allow_pickle=False) as arrays:
         vectors, actions = arrays["vectors"], arrays["actions"]
     if features is None and cut.features.size != document["size"]:

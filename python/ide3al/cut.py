@@ -16,8 +16,8 @@ from .log import CUT, ENDED, NOW, Log
 from .mdp import Floats, Integers
 from .refined import Moves, Tree, refined
 
-#: The one cell of all observations that ended an episode: nothing can be done there, wherever it is, and nothing is gained by
-#: ending episodes in many places.
+# : The one cell of all observations that ended an episode: nothing can be done there, wherever it
+# is, and nothing is gained by : ending episodes in many places.
 OVER = -1
 #: Steps that an action may be held for.
 REPEATS = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -116,7 +116,10 @@ class Cut:
     @property
     def box(self) -> tuple[Floats, Floats]:
         """Bounds of these numbers as told or declared, and where they are infinite those of what was seen."""
-        low, high = (np.where(np.isfinite(b), b, seen) for b, seen in zip(self._declared(), self._bounds, strict=True))
+        low, high = (
+            np.where(np.isfinite(b), b, seen)
+            for b, seen in zip(self._declared(), self._bounds, strict=True)
+        )
         return low, high
 
     def _laid(self) -> Cells:
@@ -244,7 +247,9 @@ class Cut:
             return Centres.among(vectors, scale, in_all(chosen, len(self.used)))
         if isinstance(chosen.cells, list):
             if len(chosen.cells) != self.features.size:
-                raise Error(f"cells: {len(chosen.cells)} numbers for {self.features.size} per observation; one each is needed")
+                raise Error(
+                    f"cells: {len(chosen.cells)} numbers for {self.features.size} per observation; one each is needed"
+                )
             counts = np.array(chosen.cells)
         else:
             counts = np.full(len(self.used), per_number(chosen, len(self.used)))
@@ -268,21 +273,30 @@ class Cut:
         declared = self.abstraction.bounds == "declared"
         found = []
         for told, box, extreme in zip(self._told(), self._declared(), seen, strict=True):
-            kept = np.isfinite(box) & (np.isfinite(told) | declared | self.features.fixed[self.used])
+            kept = np.isfinite(box) & (
+                np.isfinite(told) | declared | self.features.fixed[self.used]
+            )
             found.append(np.where(kept, box, extreme))
         low, high = found
         if (high < low).any():
             k = int(np.argmax(high < low))
-            raise Error(f"low = {low[k]:g} exceeds high = {high[k]:g} ({self.names[k]}): nothing lies between")
+            raise Error(
+                f"low = {low[k]:g} exceeds high = {high[k]:g} ({self.names[k]}): nothing lies between"
+            )
         same = high == low
         return np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)
 
     def _told(self) -> list[Floats]:
         """Bounds of the numbers in use as the abstraction gives them, infinite where it does not."""
         bounds = []
-        for name, told, none in (("low", self.abstraction.low, -np.inf), ("high", self.abstraction.high, np.inf)):
+        for name, told, none in (
+            ("low", self.abstraction.low, -np.inf),
+            ("high", self.abstraction.high, np.inf),
+        ):
             if told is not None and told.size not in (1, self.features.size):
-                raise Error(f"{name}: {told.size} numbers for {self.features.size} per observation; one each is needed")
+                raise Error(
+                    f"{name}: {told.size} numbers for {self.features.size} per observation; one each is needed"
+                )
             whole = np.full(self.features.size, none if told is None else told)
             bounds.append(whole[self.used])
         return bounds
@@ -349,7 +363,11 @@ class Cut:
     def save_log(self) -> bytes:
         assert self.log is not None
         buffer = io.BytesIO()
-        np.savez(buffer, vectors=self.log.vectors.astype(np.float32), actions=self.log.actions.astype(np.int32))
+        np.savez(
+            buffer,
+            vectors=self.log.vectors.astype(np.float32),
+            actions=self.log.actions.astype(np.int32),
+        )
         return buffer.getvalue()
 
 

@@ -106,11 +106,21 @@ class Data:
             terminated = bool(self.terminations[after - 1])
             last = self.next_observations[after - 1 : after]
             visited = np.concatenate([self.observations[first:after], last])
-            if not (self.observations[first + 1 : after] == self.next_observations[first : after - 1]).all():
+            if not (
+                self.observations[first + 1 : after] == self.next_observations[first : after - 1]
+            ).all():
                 raise Error(f"episode {k}: an observation is not the next one of the step before")
             steps = slice(first, after)
             episodes.append(
-                Episode(visited, self.actions[steps], self.rewards[steps], terminated, not terminated, 0, found[k])
+                Episode(
+                    visited,
+                    self.actions[steps],
+                    self.rewards[steps],
+                    terminated,
+                    not terminated,
+                    0,
+                    found[k],
+                )
             )
         return episodes
 
@@ -134,7 +144,12 @@ class Data:
 
         name = os.fspath(path)
         ending = Path(name).suffix
-        writers = {".npz": npz_bytes, ".parquet": parquet_bytes, ".json": _json_bytes, ".html": _html_bytes}
+        writers = {
+            ".npz": npz_bytes,
+            ".parquet": parquet_bytes,
+            ".json": _json_bytes,
+            ".html": _html_bytes,
+        }
         if ending not in writers:
             raise Error(f"{name}: the ending says the format: {', '.join(writers)}")
         _ide3al.write_file(name, writers[ending](self))

@@ -36,7 +36,8 @@ class Episode:
     truncated: bool
     #: Number of the plan it followed.
     plan: int = 0
-    #: What was met for the first time in this episode, where states are numbered as they are met, in order.
+    # : What was met for the first time in this episode, where states are numbered as they are met,
+    # in order.
     found: tuple[Hashable, ...] = ()
 
     def __len__(self) -> int:
@@ -47,7 +48,13 @@ class Episode:
         if steps >= len(self):
             return self
         return Episode(
-            self.states[: steps + 1], self.actions[:steps], self.rewards[:steps], False, True, self.plan, self.found
+            self.states[: steps + 1],
+            self.actions[:steps],
+            self.rewards[:steps],
+            False,
+            True,
+            self.plan,
+            self.found,
         )
 
 
@@ -69,8 +76,8 @@ class Plan:
 
     number: int
     table: Floats
-    #: Samples that an episode is for, per pair (S, A) or per state (S, 1): it is cut when it has brought all of them, or none for
-    #: ``patience`` steps after the first.
+    # : Samples that an episode is for, per pair (S, A) or per state (S, 1): it is cut when it has
+    # brought all of them, or none for : ``patience`` steps after the first.
     errand: Integers | None = None
     patience: int = 0
     sums: Floats = field(init=False, repr=False)
@@ -166,7 +173,9 @@ class Runner:
             terminated=bool(terminated),
             truncated=bool(truncated and not terminated),
             plan=plan.number,
-            found=tuple(states.keys[before:]) if isinstance(states, Found) and states.size > before else (),
+            found=tuple(states.keys[before:])
+            if isinstance(states, Found) and states.size > before
+            else (),
         )
 
 
@@ -206,10 +215,16 @@ class Lessons:
             start = int(episode.states[0])
             starts.append(start)
             if self._over is not None:
-                rows.append(np.array([[self._over, self._turn % self._n_actions, start, 3]], dtype=np.int64))
+                rows.append(
+                    np.array([[self._over, self._turn % self._n_actions, start, 3]], dtype=np.int64)
+                )
                 self._turn += 1
             steps = np.zeros((len(episode), 4), dtype=np.int64)
-            steps[:, 0], steps[:, 1], steps[:, 2] = episode.states[:-1], episode.actions, episode.states[1:]
+            steps[:, 0], steps[:, 1], steps[:, 2] = (
+                episode.states[:-1],
+                episode.actions,
+                episode.states[1:],
+            )
             steps[-1:, 3] = 1 if episode.terminated else 2
             rows.append(steps)
             self._over = int(episode.states[-1]) if episode.terminated else None

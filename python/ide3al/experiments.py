@@ -81,7 +81,9 @@ class ExperimentResult:
         """The columns as a ``polars.DataFrame``; what was not computed is null."""
         return need("polars", "polars").DataFrame(self.columns()).fill_nan(None)
 
-    def scores(self, metric: str = "entropy_normalized", *, curve: bool = False) -> dict[str, Floats]:
+    def scores(
+        self, metric: str = "entropy_normalized", *, curve: bool = False
+    ) -> dict[str, Floats]:
         """Arrays as rliable takes them: for each algorithm the final figure of each run,
         (runs, 1), or with ``curve`` all iterations, (runs, 1, iterations + 1). A run that
         converged keeps its last figure. Several models: :func:`scores`."""
@@ -140,7 +142,10 @@ class ExperimentResult:
     def _rows(self) -> list[tuple[str, str]]:
         given = self.parameters
         rows = [
-            ("runs", f"{given['runs']} of {given['iterations']} iterations of {given['batch_size']} steps")
+            (
+                "runs",
+                f"{given['runs']} of {given['iterations']} iterations of {given['batch_size']} steps",
+            )
         ]
         if not self.complete:
             return [*rows, ("not done", f"{len(self.missing)} runs")]

@@ -80,7 +80,11 @@ class Features:
             )
         # one sum is finite where all numbers are: much quicker than asking each
         if not math.isfinite(numbers.sum()) and not np.isfinite(numbers).all():
-            name = (self.names or ["?"])[0] if self._angles else self.names[int(np.argmin(np.isfinite(numbers)))]
+            name = (
+                (self.names or ["?"])[0]
+                if self._angles
+                else self.names[int(np.argmin(np.isfinite(numbers)))]
+            )
             raise Error(
                 f"an observation is not finite ({name} = {numbers[int(np.argmin(np.isfinite(numbers)))]}): no cell holds it; "
                 "give features=... that leave it out or clip it"
@@ -106,7 +110,9 @@ class Features:
             return
         used = [int(k) for pair in angles for k in pair]
         if len(set(used)) != len(used) or any(len(pair) != 2 for pair in angles):
-            raise Error(f"angles = {list(angles)}: pairs of places (cosine, sine) are needed, each place once")
+            raise Error(
+                f"angles = {list(angles)}: pairs of places (cosine, sine) are needed, each place once"
+            )
         if any(not 0 <= k < self._size for k in used):
             raise Error(f"angles = {list(angles)}: places from 0 to {self._size - 1} are needed")
         self._angles = [(int(cosine), int(sine)) for cosine, sine in angles]
@@ -137,7 +143,13 @@ class _Part:
     """One space within an observation."""
 
     def __init__(
-        self, path: tuple[Any, ...], shape: tuple[int, ...], name: str, low: Any, high: Any, whole: bool
+        self,
+        path: tuple[Any, ...],
+        shape: tuple[int, ...],
+        name: str,
+        low: Any,
+        high: Any,
+        whole: bool,
     ) -> None:
         self.path, self.shape = path, shape
         size = math.prod(shape)
@@ -151,7 +163,9 @@ class _Part:
         try:
             array = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
-            raise Error(f"{value!r} is no array of numbers: observations must be of the declared space") from None
+            raise Error(
+                f"{value!r} is no array of numbers: observations must be of the declared space"
+            ) from None
         if array.shape != self.shape and array.size != len(self.names):
             raise Error(
                 f"an observation has shape {array.shape}, its space {self.shape}: the shape of observations must not change"
@@ -172,7 +186,9 @@ def _parts(space: Any, name: str, path: tuple[Any, ...] = ()) -> list[_Part]:
             raise Error(f"{space} holds no numbers; give features=...")
         return found
     if kind == "Box":
-        if len(space.shape) >= 3 or (np.dtype(space.dtype) == np.uint8 and math.prod(space.shape) > MOST):
+        if len(space.shape) >= 3 or (
+            np.dtype(space.dtype) == np.uint8 and math.prod(space.shape) > MOST
+        ):
             raise Error(
                 f"{space} holds images; cells of pixels say nothing: give the few numbers that matter with "
                 "Abstraction(features=lambda observation: ...)"
@@ -183,7 +199,9 @@ def _parts(space: Any, name: str, path: tuple[Any, ...] = ()) -> list[_Part]:
         return [_Part(path, (), name, space.start, space.start + space.n - 1, True)]
     if kind == "MultiDiscrete":
         start = np.asarray(getattr(space, "start", 0))
-        return [_Part(path, tuple(space.shape), name, start, start + np.asarray(space.nvec) - 1, True)]
+        return [
+            _Part(path, tuple(space.shape), name, start, start + np.asarray(space.nvec) - 1, True)
+        ]
     if kind == "MultiBinary":
         return [_Part(path, tuple(space.shape), name, 0, 1, True)]
     raise Error(f"{space} holds no numbers; give Abstraction(features=lambda observation: ...)")

@@ -71,7 +71,11 @@ def frame(data: Data) -> Any:
 
 def parquet_bytes(data: Data) -> bytes:
     """Parquet with the card in its metadata."""
-    about = {CARD: card_text(data.card), "n_states": str(data.n_states), "n_actions": str(data.n_actions)}
+    about = {
+        CARD: card_text(data.card),
+        "n_states": str(data.n_states),
+        "n_actions": str(data.n_actions),
+    }
     if data.states is not None:
         about["states"] = literal(data.states)
     buffer = io.BytesIO()
@@ -140,7 +144,10 @@ def write_minari(data: Data, dataset_id: str, env: Any) -> Any:
     if len(data) == 0:
         raise Error("a Minari data set needs at least one step")
     spec = getattr(env, "spec", None)
-    spaces = data.spaces or (getattr(env, "observation_space", None), getattr(env, "action_space", None))
+    spaces = data.spaces or (
+        getattr(env, "observation_space", None),
+        getattr(env, "action_space", None),
+    )
     buffers = _minari_episodes(data, spaces, minari.data_collector.EpisodeBuffer)
     root = folder.parents[dataset_id.count("/")]
     hidden = unfinished(dataset_id) / f"building-{os.getpid()}"
@@ -233,8 +240,17 @@ def read_npz(name: str) -> dict[str, Any]:
             return {key: archive[key] for key in archive.files}
     except OSError as problem:
         raise Error(f"{name}: cannot read: {problem}") from None
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as problem:
-        raise Error(f"{name}: this is no NPZ file of arrays, or it is cut or damaged: {problem}") from None
+    except (
+        ValueError,
+        EOFError,
+        KeyError,
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,
+    ) as problem:
+        raise Error(
+            f"{name}: this is no NPZ file of arrays, or it is cut or damaged: {problem}"
+        ) from None
 
 
 def read_parquet(name: str) -> dict[str, Any]:
@@ -246,7 +262,9 @@ def read_parquet(name: str) -> dict[str, Any]:
     except OSError as problem:
         raise Error(f"{name}: cannot read: {problem}") from None
     except polars.exceptions.PolarsError as problem:
-        raise Error(f"{name}: this is no Parquet file, or it is cut or damaged: {problem}") from None
+        raise Error(
+            f"{name}: this is no Parquet file, or it is cut or damaged: {problem}"
+        ) from None
     arrays: dict[str, Any] = {column: table[column].to_numpy() for column in table.columns}
     for key in ("n_states", "n_actions"):
         if key in about:

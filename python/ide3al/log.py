@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from .mdp import Floats, Integers
 
-#: What a moment's action was, where there was none: the episode ended there, was cut there, or goes on now.
+# : What a moment's action was, where there was none: the episode ended there, was cut there, or
+# goes on now.
 ENDED, CUT, NOW = -1, -2, -3
 
 
@@ -23,7 +24,13 @@ class Log:
         self.full = False
 
     @classmethod
-    def restored(cls, vectors: npt.NDArray[np.float32], actions: npt.NDArray[np.int32], limit: int, full: bool) -> Log:
+    def restored(
+        cls,
+        vectors: npt.NDArray[np.float32],
+        actions: npt.NDArray[np.int32],
+        limit: int,
+        full: bool,
+    ) -> Log:
         """With what a file holds."""
         if vectors.ndim != 2 or actions.shape != (len(vectors),) or len(vectors) > limit:
             raise ValueError("the recorded steps do not fit together")

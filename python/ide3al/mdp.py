@@ -326,9 +326,7 @@ def probabilities(mdp: MDP, policy: Any) -> Floats:
         lengths = np.diff(mdp._model.first_pair)
         for state, (row, length) in enumerate(zip(rows, lengths, strict=True)):
             if row.size != length:
-                raise Error(
-                    f"policy, state {state}: {row.size} probabilities for {length} actions"
-                )
+                raise Error(f"policy, state {state}: {row.size} probabilities for {length} actions")
         return np.concatenate(rows)
     array = _numbers(policy, "policy")
     if array.shape == (mdp.n_pairs,):
@@ -412,7 +410,9 @@ def _start(start: npt.ArrayLike | int | None, n_states: int) -> Floats | None:
     if np.ndim(start) == 0:
         state = np.asarray(start)
         if state.dtype.kind not in "iu" or not 0 <= int(state) < n_states:
-            raise Error(f"start = {start}: give a state from 0 to {n_states - 1}, or a distribution")
+            raise Error(
+                f"start = {start}: give a state from 0 to {n_states - 1}, or a distribution"
+            )
         one = np.zeros(n_states)
         one[int(state)] = 1.0
         return one

@@ -98,7 +98,8 @@ class Learning:
         self._lessons = Lessons(actions.size)
         self._batch: list[Episode] = []
         self._number = self._episodes = self._steps = 0
-        #: Steps of the model so far: those of the episodes, and those that left a terminal state; and whether one is to be left.
+        # : Steps of the model so far: those of the episodes, and those that left a terminal state;
+        # and whether one is to be left.
         self.rows = self.owed = 0
 
     def digest(self) -> str:
@@ -157,7 +158,11 @@ class Evened(Learning):
     def next(self) -> Made | None:
         tally = self._tally
         known = tally.counts[tally.wanting]
-        if known.size and known.min() >= _ENOUGH and len(known) < (self._until.effective_states or 0):
+        if (
+            known.size
+            and known.min() >= _ENOUGH
+            and len(known) < (self._until.effective_states or 0)
+        ):
             return None
         return super().next()
 

@@ -35,7 +35,9 @@ def plot_visitation(
     if isinstance(mdp, Agent):
         if mdp._cut is not None:
             if visits is not None or shape is not None:
-                raise Error("visits, shape: a continuous agent is drawn by its own steps; leave them out")
+                raise Error(
+                    "visits, shape: a continuous agent is drawn by its own steps; leave them out"
+                )
             return plot_steps(mdp._cut, ax=ax, **options)
         visits = mdp.visits if visits is None else visits
         mdp = mdp.model

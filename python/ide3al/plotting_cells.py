@@ -44,7 +44,11 @@ def plot_steps(
     if parts == 1:
         axes = [plt.subplots()[1] if ax is None else ax]
     else:
-        axes = list(plt.subplots(1, parts, figsize=(4.2 * parts, 3.6), sharex=True, sharey=True, layout="constrained")[1])
+        axes = list(
+            plt.subplots(
+                1, parts, figsize=(4.2 * parts, 3.6), sharex=True, sharey=True, layout="constrained"
+            )[1]
+        )
     edges = [np.linspace(a, b, BINS + 1) for a, b in zip(low, high, strict=True)]
     bounds = np.linspace(0, len(vectors), parts + 1).astype(np.int64)
     moved = [int((actions[a:b] >= 0).sum()) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
@@ -56,7 +60,9 @@ def plot_steps(
     most = max(float(np.quantile(p[p > 0], 0.98)) for p in pictures)
     for k, (axis, picture) in enumerate(zip(axes, pictures, strict=True)):
         shown = np.ma.masked_equal(picture.T, 0)
-        image = axis.pcolormesh(edges[0], edges[1], shown, cmap="viridis", vmin=0, vmax=most, rasterized=True)
+        image = axis.pcolormesh(
+            edges[0], edges[1], shown, cmap="viridis", vmin=0, vmax=most, rasterized=True
+        )
         if cells:
             _draw_cells(axis, cut, places)
         axis.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=cut.names[places[0]])
@@ -65,7 +71,9 @@ def plot_steps(
             axis.set_title(f"part {k + 1} of {parts}: {moved[k]:,} steps", fontsize=10)
     axes[0].set_ylabel(cut.names[places[1]])
     _draw_trajectories(axes[-1], _broken(cut, places, vectors), actions, trajectories)
-    axes[-1].figure.colorbar(image, ax=axes if parts > 1 else axes[0], label="share of steps", extend="max")
+    axes[-1].figure.colorbar(
+        image, ax=axes if parts > 1 else axes[0], label="share of steps", extend="max"
+    )
     return axes[0] if parts == 1 else np.array(axes)
 
 
@@ -136,4 +144,10 @@ def _draw_trajectories(axis: Any, vectors: Any, actions: Any, count: int) -> Non
     # one that has only just begun shows nothing
     lived = [(first, after) for first, after in zip(begins, ends, strict=True) if after - first > 1]
     for first, after in lived[-count:]:
-        axis.plot(vectors[first:after, 0], vectors[first:after, 1], color="orangered", linewidth=1.0, alpha=0.9)
+        axis.plot(
+            vectors[first:after, 0],
+            vectors[first:after, 1],
+            color="orangered",
+            linewidth=1.0,
+            alpha=0.9,
+        )

@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     from .data import Data
     from .sources import Source
 
-#: The next plan is followed for this share of the steps so far, but for no more than this share of what is still needed.
+# : The next plan is followed for this share of the steps so far, but for no more than this share of
+# what is still needed.
 _GROWTH, _SHARE = 0.15, 0.4
-#: When fewer steps than this many episodes have are still needed, an episode is cut when it has brought what it was for, or
-#: nothing for this many times as long as a sample should take, and this many steps more.
+# : When fewer steps than this many episodes have are still needed, an episode is cut when it has
+# brought what it was for, or : nothing for this many times as long as a sample should take, and
+# this many steps more.
 _LATE, _PATIENCE = 4, 4
-#: States that no more than this share of the episodes could have come to, of the share for the easiest ones, can wait.
+# : States that no more than this share of the episodes could have come to, of the share for the
+# easiest ones, can wait.
 _RARE = 0.5
 
 
@@ -47,12 +50,18 @@ class Coverage:
     states: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        kinds = {"each_pair": self.each_pair, "each_state": self.each_state, "effective_states": self.effective_states}
+        kinds = {
+            "each_pair": self.each_pair,
+            "each_state": self.each_state,
+            "effective_states": self.effective_states,
+        }
         given = {name: value for name, value in kinds.items() if value is not None}
         if len(given) != 1:
             raise Error(f"Coverage: give one of {', '.join(kinds)}")
         for name, value in given.items():
-            if not (math.isfinite(value) and value >= 1) or (name != "effective_states" and value != int(value)):
+            if not (math.isfinite(value) and value >= 1) or (
+                name != "effective_states" and value != int(value)
+            ):
                 raise Error(f"Coverage: {name} = {value}: a number from 1 is needed")
         if self.states is not None and self.effective_states is not None:
             raise Error("Coverage: effective_states speaks of all states; leave out states")
@@ -99,7 +108,9 @@ class Tally:
         size = int(episode.states.max()) + 1
         if size > len(self._met):
             more = max(size, 2 * len(self._met)) - len(self._met)
-            self.counts = np.concatenate([self.counts, np.zeros((more, self.n_actions), dtype=np.int64)])
+            self.counts = np.concatenate(
+                [self.counts, np.zeros((more, self.n_actions), dtype=np.int64)]
+            )
             self._met = np.concatenate([self._met, np.zeros(more, dtype=np.bool_)])
             self._ended = np.concatenate([self._ended, np.zeros(more, dtype=np.bool_)])
         np.add.at(self.counts, (episode.states[:-1], episode.actions), 1)
@@ -121,7 +132,9 @@ class Tally:
         if self.until.each_pair is not None:
             missing = np.maximum(self.until.each_pair - self.counts, 0) * wanting[:, None]
         else:
-            missing = np.maximum((self.until.each_state or 0) - self.counts.sum(axis=1), 0) * wanting
+            missing = (
+                np.maximum((self.until.each_state or 0) - self.counts.sum(axis=1), 0) * wanting
+            )
         return missing.astype(np.float64)
 
     def effective(self) -> float:
@@ -131,7 +144,11 @@ class Tally:
 
     def unmet(self) -> list[Any]:
         """States asked for by name that were not met."""
-        return [s for s, k in zip(self.until.states or (), self._numbers(), strict=True) if k is None or not self._met[k]]
+        return [
+            s
+            for s, k in zip(self.until.states or (), self._numbers(), strict=True)
+            if k is None or not self._met[k]
+        ]
 
     def satisfied(self) -> bool:
         """As far as states were met."""
@@ -156,7 +173,9 @@ class Tally:
             return None
         wanting = self.wanting
         n = float(self.until.each_pair or self.until.each_state or 0)
-        whole = np.repeat(wanting[:, None], self.n_actions, axis=1) if self.until.each_pair else wanting
+        whole = (
+            np.repeat(wanting[:, None], self.n_actions, axis=1) if self.until.each_pair else wanting
+        )
         return self.plan(whole.astype(np.float64) * n)[1]
 
     def plan(self, wanted: Floats) -> tuple[Floats, dict[str, Any]]:
@@ -175,7 +194,9 @@ class Tally:
         short = self.short()
         places = np.argwhere(short > 0)
         report["short"] = len(places)
-        report["short_named"] = [[*map(int, place), int(short[tuple(place)])] for place in places[:NAMED].tolist()]
+        report["short_named"] = [
+            [*map(int, place), int(short[tuple(place)])] for place in places[:NAMED].tolist()
+        ]
         least = self.least()
         if least is not None:
             report["least_steps"] = least["least"]
@@ -248,7 +269,13 @@ class Promised:
         if count == 1 and said["planned"] < _LATE * length:
             errand = short.astype(np.int64).reshape(len(short), -1)[: len(table)]
             patience = math.ceil(_PATIENCE * said["planned"] / short.sum()) + _PATIENCE
-        about = {"steps": tally.steps, "least": said["least"], "status": said["status"], "episode_length": usual, "batch": batch}
+        about = {
+            "steps": tally.steps,
+            "least": said["least"],
+            "status": said["status"],
+            "episode_length": usual,
+            "batch": batch,
+        }
         return self._made(table, count, about, errand, patience)
 
     def _planned(self, short: Floats) -> tuple[Floats, dict[str, Any]]:
@@ -272,7 +299,12 @@ class Promised:
         return table, said
 
     def _made(
-        self, table: Floats, count: int, said: dict[str, Any], errand: Integers | None = None, patience: int = 0
+        self,
+        table: Floats,
+        count: int,
+        said: dict[str, Any],
+        errand: Integers | None = None,
+        patience: int = 0,
     ) -> tuple[Plan, int | None, dict[str, Any]]:
         plan = Plan(self._number, table, errand, patience)
         self._number += 1

@@ -31,11 +31,18 @@ def recorded(env: Any, agent: Agent, steps: int) -> Data:
             kept.append(episode.cut(left))
             left -= len(kept[-1])
     # as the agent numbers them, many environments are seen through its eyes
-    states = agent._observations if is_vector(env) and agent._observations is not None else recorder.states
+    states = (
+        agent._observations
+        if is_vector(env) and agent._observations is not None
+        else recorder.states
+    )
     keys = tuple(states.keys) if isinstance(states, Found) else None
     about = {
         "environment": environment_name(env),
-        "policy": {"name": type(agent).__name__, "parameters": {k: v for k, v in agent._parameters.items() if v is not None}},
+        "policy": {
+            "name": type(agent).__name__,
+            "parameters": {k: v for k, v in agent._parameters.items() if v is not None},
+        },
         "seed": agent.seed,
         "learned": True,
     }
@@ -64,8 +71,13 @@ class _Steps:
     def end(self, terminated: bool) -> None:
         """Cut here unless it ended by itself."""
         if self._tried:
-            states, tried = np.array(self._visited, dtype=np.int64), np.array(self._tried, dtype=np.int64)
-            self.done.append(Episode(states, tried, np.array(self._rewards), terminated, not terminated))
+            states, tried = (
+                np.array(self._visited, dtype=np.int64),
+                np.array(self._tried, dtype=np.int64),
+            )
+            self.done.append(
+                Episode(states, tried, np.array(self._rewards), terminated, not terminated)
+            )
         self._visited, self._tried, self._rewards = [], [], []
 
     def taken(self) -> list[Episode]:
@@ -79,7 +91,10 @@ class _Recorder:
 
     def __init__(self, env: Any) -> None:
         self.env = env
-        self.observation_space, self.action_space = self.spaces = env.observation_space, env.action_space
+        self.observation_space, self.action_space = self.spaces = (
+            env.observation_space,
+            env.action_space,
+        )
         self.states, self.actions = states_of(env.observation_space), Index(env.action_space)
         self.taken = 0
         self._steps = _Steps()
@@ -92,7 +107,9 @@ class _Recorder:
     def step(self, action: Any) -> Any:
         outcome = self.env.step(action)
         observation, reward, terminated, truncated, _ = outcome
-        self._steps.step(self.actions.number(action), float(reward), self.states.number(observation))
+        self._steps.step(
+            self.actions.number(action), float(reward), self.states.number(observation)
+        )
         self.taken += 1
         if terminated or truncated:
             self._steps.end(bool(terminated))

@@ -30,7 +30,10 @@ class Tree:
         self.thresholds = np.asarray(thresholds, dtype=np.float64)
         # one vector at a time is looked up in plain lists, which is many times quicker
         self._quick = self.axes.tolist(), self.thresholds.tolist(), self.left.tolist()
-        lows, highs = np.empty((len(self.axes), len(self.low))), np.empty((len(self.axes), len(self.low)))
+        lows, highs = (
+            np.empty((len(self.axes), len(self.low))),
+            np.empty((len(self.axes), len(self.low))),
+        )
         lows[0], highs[0] = self.low, self.high
         # a part stands before its halves
         for k in np.flatnonzero(self.axes >= 0).tolist():
@@ -76,7 +79,13 @@ class Tree:
         )
 
     def save(self) -> dict[str, Any]:
-        arrays = {"low": self.low, "high": self.high, "axes": self.axes, "thresholds": self.thresholds, "left": self.left}
+        arrays = {
+            "low": self.low,
+            "high": self.high,
+            "axes": self.axes,
+            "thresholds": self.thresholds,
+            "left": self.left,
+        }
         return {"kind": self.kind, **{name: array.tolist() for name, array in arrays.items()}}
 
     @classmethod
@@ -107,7 +116,9 @@ class _Growing:
         """The number that a part is widest along, as a share of the whole box."""
         share = (self.highs[k] - self.lows[k]) / (self.high - self.low)
         values = self.highs[k] - self.lows[k]
-        return int(np.argmax(np.where(self.whole, np.where(values > 1.5, 1.0 + values, 0.0), share)))
+        return int(
+            np.argmax(np.where(self.whole, np.where(values > 1.5, 1.0 + values, 0.0), share))
+        )
 
     def threshold(self, k: int, axis: int) -> float | None:
         """Where to halve a part; None where that would cut through a single value."""
@@ -136,7 +147,9 @@ class _Growing:
         return Tree(self.low, self.high, self.axes, self.thresholds, self.left)
 
 
-def refined(vectors: Floats, low: Floats, high: Floats, whole: Any, count: int, moves: Moves) -> Tree:
+def refined(
+    vectors: Floats, low: Floats, high: Floats, whole: Any, count: int, moves: Moves
+) -> Tree:
     """At most ``count`` cells that hold any of the vectors, from nothing but what is recorded: a split that later steps no longer
     bear out is thereby undone.
 
@@ -175,7 +188,9 @@ def refined(vectors: Floats, low: Floats, high: Floats, whole: Any, count: int, 
 
     def consider(k: int) -> None:
         if growing.depth[k] < deepest:
-            found = _best(growing, k, begins[decisions[k]], pairs[decisions[k]], moves.actions[decisions[k]])
+            found = _best(
+                growing, k, begins[decisions[k]], pairs[decisions[k]], moves.actions[decisions[k]]
+            )
             if found is not None:
                 heapq.heappush(best, (-found[0], k, found[1], found[2]))
 
@@ -194,7 +209,12 @@ def refined(vectors: Floats, low: Floats, high: Floats, whole: Any, count: int, 
 
 
 def _halve(
-    growing: _Growing, holds: dict[int, Integers], vectors: Floats, k: int, axis: int, threshold: float
+    growing: _Growing,
+    holds: dict[int, Integers],
+    vectors: Floats,
+    k: int,
+    axis: int,
+    threshold: float,
 ) -> None:
     inside = holds.pop(k)
     first = growing.split(k, axis, threshold)
@@ -224,8 +244,16 @@ def _best(
         upper = np.count_nonzero(above)
         if min(upper, len(above) - upper) < SAMPLES:
             continue
-        over, acted_over = np.bincount(pair[above], minlength=len(distinct)), np.bincount(actions[above], minlength=len(acted))
-        halves = _likelihood(over) + _likelihood(times - over) - _likelihood(acted_over) - _likelihood(acted - acted_over)
+        over, acted_over = (
+            np.bincount(pair[above], minlength=len(distinct)),
+            np.bincount(actions[above], minlength=len(acted)),
+        )
+        halves = (
+            _likelihood(over)
+            + _likelihood(times - over)
+            - _likelihood(acted_over)
+            - _likelihood(acted - acted_over)
+        )
         gain = halves - whole - penalty
         if gain > 0 and (found is None or gain > found[0]):
             found = gain, axis, threshold

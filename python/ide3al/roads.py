@@ -20,7 +20,9 @@ class Roads:
 
     def take(self, episode: Episode) -> None:
         self._starts.append(int(episode.states[0]))
-        for before, after in set(zip(episode.states[:-1].tolist(), episode.states[1:].tolist(), strict=True)):
+        for before, after in set(
+            zip(episode.states[:-1].tolist(), episode.states[1:].tolist(), strict=True)
+        ):
             if before != after:
                 self._from.setdefault(before, set()).add(after)
 

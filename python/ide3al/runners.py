@@ -17,7 +17,8 @@ from .spaces import Found, Index
 
 #: How often a runner may die of the same episodes.
 _TRIES = 3
-#: Seconds that one task should take: short enough to lose little, long enough to hide the way there and back.
+# : Seconds that one task should take: short enough to lose little, long enough to hide the way
+# there and back.
 _TASK = 0.1
 
 MakeEnv = Callable[[], Any]
@@ -35,7 +36,13 @@ class _Runner:
         return True
 
     def run(
-        self, plan: Plan, keys: Sequence[Hashable] | None, seed: int, first: int, count: int, longest: int | None
+        self,
+        plan: Plan,
+        keys: Sequence[Hashable] | None,
+        seed: int,
+        first: int,
+        count: int,
+        longest: int | None,
     ) -> list[Episode]:
         states = self._source.states
         if self._plan is None or self._plan.number != plan.number:
@@ -64,7 +71,13 @@ def made(make_env: Any) -> Any:
 class RaySource:
     """Episodes lived by runners on a cluster, given in order."""
 
-    def __init__(self, make_env: MakeEnv, states: Index | Found | None, workers: int, time_limit: float | None) -> None:
+    def __init__(
+        self,
+        make_env: MakeEnv,
+        states: Index | Found | None,
+        workers: int,
+        time_limit: float | None,
+    ) -> None:
         if workers < 1:
             raise Error(f"workers = {workers}: at least 1 is needed")
         self._ray = need("ray", "ray")
@@ -103,13 +116,18 @@ class RaySource:
                         yield self._numbered(episode, known)
                     continue
                 while idle and (again or count is None or begun < first + count):
-                    # never further ahead than a few tasks per runner: what is not taken is thrown away
+                    # never further ahead than a few tasks per runner: what is not taken is thrown
+                    # away
                     if not again and begun - given > 4 * self._chunk * len(self._runners):
                         break
                     if again:
                         job = again.pop(0)
                     else:
-                        size = self._chunk if count is None else min(self._chunk, first + count - begun)
+                        size = (
+                            self._chunk
+                            if count is None
+                            else min(self._chunk, first + count - begun)
+                        )
                         job, begun = (begun, size), begun + size
                     runner = idle.pop(0)
                     reference = self._runners[runner].run.remote(*sent, seed, *job, limit)
@@ -153,7 +171,13 @@ class RaySource:
         states[new] = numbers[states[new] - known]
         found = tuple(self.states.keys[before:]) if self.states.size > before else ()
         return Episode(
-            states, episode.actions, episode.rewards, episode.terminated, episode.truncated, episode.plan, found
+            states,
+            episode.actions,
+            episode.rewards,
+            episode.terminated,
+            episode.truncated,
+            episode.plan,
+            found,
         )
 
     def rest(self, plan: int) -> Iterator[Episode]:

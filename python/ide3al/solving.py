@@ -273,7 +273,9 @@ def _own(
             raise Error(f"{name}: a utility of one's own takes none; leave it out")
     for name in ("value", "gradient"):
         if not callable(getattr(utility, name, None)):
-            raise Error(f"utility: needs the methods value(omega) and gradient(omega), lacks {name}")
+            raise Error(
+                f"utility: needs the methods value(omega) and gradient(omega), lacks {name}"
+            )
     return _ide3al.solve_utility(mdp._model, utility, xi, how, wishes)
 
 

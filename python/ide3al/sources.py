@@ -41,7 +41,9 @@ def shortest(*limits: int | None) -> int | None:
 class SingleSource:
     """One environment, in this process."""
 
-    def __init__(self, env: Any, states: Index | Found | None, time_limit: float | None, own: bool = False) -> None:
+    def __init__(
+        self, env: Any, states: Index | Found | None, time_limit: float | None, own: bool = False
+    ) -> None:
         self._runner = Runner(env, states)
         self.states, self.actions = self._runner.states, self._runner.actions
         self._time_limit, self._own = time_limit, own
@@ -66,10 +68,14 @@ class SingleSource:
             raise
         except Exception as problem:
             steps = max(runner.taken - before - 1, 0)
-            problem.add_note(f"ide3al: the environment raised this in episode {number}, after {steps} steps")
+            problem.add_note(
+                f"ide3al: the environment raised this in episode {number}, after {steps} steps"
+            )
             raise
 
-    def _watched(self, plan: Plan, seed: int, number: int, longest: int | None, limit: float) -> Episode:
+    def _watched(
+        self, plan: Plan, seed: int, number: int, longest: int | None, limit: float
+    ) -> Episode:
         """On a thread of its own, that is left behind if a step never ends."""
         runner = self._runner
         done: queue.SimpleQueue[Episode | BaseException] = queue.SimpleQueue()

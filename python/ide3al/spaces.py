@@ -137,7 +137,9 @@ def frozen(observation: Any) -> Hashable:
     """An observation as a key: equal observations have equal keys."""
     if isinstance(observation, np.ndarray):
         if observation.dtype.kind == "f" and np.isnan(observation).any():
-            raise Error(f"observation {observation} is not a number (NaN): no two of them are equal")
+            raise Error(
+                f"observation {observation} is not a number (NaN): no two of them are equal"
+            )
         if observation.dtype.kind not in "biufSU":
             return tuple(frozen(part) for part in observation.tolist())
         return observation.shape, observation.dtype.str, observation.tobytes()
@@ -178,7 +180,10 @@ def is_continuous(space: Any) -> bool:
     """Whether some part holds real numbers: hardly any observation would be met twice."""
     parts = getattr(space, "spaces", None)
     if parts is not None:
-        return any(is_continuous(part) for part in (parts.values() if isinstance(parts, Mapping) else parts))
+        return any(
+            is_continuous(part)
+            for part in (parts.values() if isinstance(parts, Mapping) else parts)
+        )
     dtype = getattr(space, "dtype", None)
     return type(space).__name__ == "Box" and dtype is not None and np.dtype(dtype).kind == "f"
 

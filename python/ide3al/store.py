@@ -67,12 +67,19 @@ class Store:
         }
         if episode.found:
             head["found"] = literal(episode.found)
-        self._append(head, episode.states.tobytes() + episode.actions.tobytes() + episode.rewards.tobytes())
+        self._append(
+            head, episode.states.tobytes() + episode.actions.tobytes() + episode.rewards.tobytes()
+        )
         self.episodes.append(episode)
 
     def follow(self, plan: Plan, said: dict[str, Any]) -> None:
         """The plan that the next episodes follow, with what is said of it."""
-        head = {"kind": "plan", "number": plan.number, "shape": list(plan.table.shape), "said": said}
+        head = {
+            "kind": "plan",
+            "number": plan.number,
+            "shape": list(plan.table.shape),
+            "said": said,
+        }
         body = np.ascontiguousarray(plan.table).tobytes()
         if plan.errand is not None:
             head.update(errand=list(plan.errand.shape), patience=plan.patience)
@@ -96,7 +103,9 @@ class Store:
             # a full disk: what was saved before stays whole
             self._file.truncate(end)
             self._file.seek(end)
-            raise Error(f"{self.path}: cannot write: {problem}; {len(self.episodes)} episodes are saved") from None
+            raise Error(
+                f"{self.path}: cannot write: {problem}; {len(self.episodes)} episodes are saved"
+            ) from None
 
     def _read(self, begun: dict[str, Any]) -> None:
         data = self._file.readall()
@@ -138,14 +147,20 @@ class Store:
             now = json.loads(json.dumps(begun))
             other = [name for name in {**head, **now} if head.get(name) != now.get(name)]
             if other:
-                listed = "; ".join(f"{name}: {head.get(name)!r} then, {now.get(name)!r} now" for name in other)
-                raise Error(f"{self.path}: this collection was begun with other settings ({listed}); use the same, or another place")
+                listed = "; ".join(
+                    f"{name}: {head.get(name)!r} then, {now.get(name)!r} now" for name in other
+                )
+                raise Error(
+                    f"{self.path}: this collection was begun with other settings ({listed}); use the same, or another place"
+                )
         elif kind == "plan":
             shape = [int(n) for n in head["shape"]]
             table = np.frombuffer(body, dtype=np.float64, count=math.prod(shape)).reshape(shape)
             errand = None
             if "errand" in head:
-                errand = np.frombuffer(body, dtype=np.int64, offset=table.nbytes).reshape(head["errand"])
+                errand = np.frombuffer(body, dtype=np.int64, offset=table.nbytes).reshape(
+                    head["errand"]
+                )
             self.plan = Plan(int(head["number"]), table, errand, int(head.get("patience", 0)))
             self.said.append(dict(head["said"]))
         elif kind == "episode":
@@ -173,7 +188,9 @@ def _alone(file: Any, path: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise Error(f"{path}: another process is collecting here; wait for it, or choose another place") from None
+        raise Error(
+            f"{path}: another process is collecting here; wait for it, or choose another place"
+        ) from None
 
 
 def folder_of(out: str | os.PathLike[str]) -> Path:

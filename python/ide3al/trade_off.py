@@ -67,6 +67,4 @@ def frontier(
     unless given. ``vary`` defaults to zeta where the formulation takes it."""
     how = settings(solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit)
     title = mdp._model.spec or name
-    return Frontier(
-        _ide3al.frontier(mdp._model, formulation, vary, points, xi, zeta, title, how)
-    )
+    return Frontier(_ide3al.frontier(mdp._model, formulation, vary, points, xi, zeta, title, how))

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from .agents import Agent, Callback
 
 Flags = npt.NDArray[np.bool_]
-#: States, actions, next states, and how steps ended: 0 goes on, 1 in a terminal state, 2 cut short, 3 left a terminal state.
+# : States, actions, next states, and how steps ended: 0 goes on, 1 in a terminal state, 2 cut
+# short, 3 left a terminal state.
 Columns = tuple[Integers, Integers, Integers, Integers]
 
 
@@ -50,7 +51,9 @@ class Moved(NamedTuple):
 class Vector:
     """A vector environment by numbers, whatever way it starts episodes over."""
 
-    def __init__(self, env: Any, states: Index | Found | None = None, time_limit: float | None = None) -> None:
+    def __init__(
+        self, env: Any, states: Index | Found | None = None, time_limit: float | None = None
+    ) -> None:
         self.env, self.n = env, int(env.num_envs)
         self.states = states_of(env.single_observation_space) if states is None else states
         self.actions = Index(env.single_action_space)
@@ -75,7 +78,9 @@ class Vector:
         return numbers_of(self.states, self.env.single_observation_space, observations, self.n)
 
     def step(self, actions: Integers) -> Moved:
-        observations, rewards, terminated, truncated, info = self._step(elements_of(self.actions, actions))
+        observations, rewards, terminated, truncated, info = self._step(
+            elements_of(self.actions, actions)
+        )
         states = self.numbers(observations)
         over = np.asarray(terminated) | np.asarray(truncated)
         if not np.count_nonzero(over) and self._over is self._none:
@@ -85,7 +90,16 @@ class Vector:
             self._over = over & stepped
             if not self._over.any():
                 self._over = self._none
-            return Moved(states, rewards, terminated & stepped, truncated & stepped, stepped, ~stepped, states, False)
+            return Moved(
+                states,
+                rewards,
+                terminated & stepped,
+                truncated & stepped,
+                stepped,
+                ~stepped,
+                states,
+                False,
+            )
         reached = states.copy()
         if self._mode == "SameStep":
             last = info.get("final_obs", info.get("final_observation"))
@@ -106,7 +120,9 @@ class Vector:
             # multiprocessing's own, under a wrapper or not
             if type(problem).__name__ != "TimeoutError":
                 raise
-            raise CollectionError(f"a step took longer than time_limit = {self._time_limit} s") from problem
+            raise CollectionError(
+                f"a step took longer than time_limit = {self._time_limit} s"
+            ) from problem
 
 
 def numbers_of(states: Index | Found, space: Any, observations: Any, n: int) -> Integers:
@@ -152,7 +168,11 @@ def batch_size(space: Any, observation: Any) -> int | None:
         sizes = {batch_size(inner, part) for inner, part in zip(parts, observation, strict=True)}
         return sizes.pop() if len(sizes) == 1 else None
     shape = getattr(space, "shape", None)
-    if shape is None or not isinstance(observation, np.ndarray) or observation.ndim != len(shape) + 1:
+    if (
+        shape is None
+        or not isinstance(observation, np.ndarray)
+        or observation.ndim != len(shape) + 1
+    ):
         return None
     return int(observation.shape[0])
 
@@ -207,7 +227,9 @@ def fit_vector(
             starts.append(moved.states[moved.begun])
             terminal = moved.terminated & moved.stepped
             states = moved.states
-        batch = np.stack([np.concatenate(column) for column in zip(*rows, strict=True)], axis=1)[:steps]
+        batch = np.stack([np.concatenate(column) for column in zip(*rows, strict=True)], axis=1)[
+            :steps
+        ]
         _ide3al.agent_record(inner, batch, np.concatenate(starts))
         starts = [going[:0]]
         done += steps
@@ -279,7 +301,13 @@ class VectorSource:
             actions = self._draw(plan, self._at)
             moved = vector.step(actions)
             full = []
-            steps = zip(moved.stepped.tolist(), moved.reached.tolist(), actions.tolist(), np.asarray(moved.rewards).tolist(), strict=True)
+            steps = zip(
+                moved.stepped.tolist(),
+                moved.reached.tolist(),
+                actions.tolist(),
+                np.asarray(moved.rewards).tolist(),
+                strict=True,
+            )
             for k, (stepped, reached, action, reward) in enumerate(steps):
                 if stepped:
                     visited, tried, rewards = self._open[k]
@@ -290,8 +318,13 @@ class VectorSource:
                     if len(tried) == longest:
                         full.append(k)
             self._at = moved.states
-            over = [] if moved.plain else np.flatnonzero((moved.terminated | moved.truncated) & moved.stepped).tolist()
-            # vector environments start over by themselves only: what is too long is cut, and goes on as another
+            over = (
+                []
+                if moved.plain
+                else np.flatnonzero((moved.terminated | moved.truncated) & moved.stepped).tolist()
+            )
+            # vector environments start over by themselves only: what is too long is cut, and goes
+            # on as another
             for k in (*over, *(k for k in full if k not in over)):
                 in_progress -= len(self._open[k][1])
                 self._ready.append(self._ended(k, bool(moved.terminated[k]), plan.number))

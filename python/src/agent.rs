@@ -221,7 +221,8 @@ impl Agent {
             let lived = !self.experiment.paper;
             let policy = match state.learner.exploration() {
                 Exploration::Policy(policy) => policy,
-                // an episode is over before a member's long run sets in: the one policy with the visits of all
+                // an episode is over before a member's long run sets in: the one policy with the
+                // visits of all
                 exploration if lived => &judge_as_lived(exploration, &state.counts, false).policy,
                 Exploration::Mixture(mixture) => &mixture.members[mixture.draw(&mut state.rng)],
             };

@@ -1,5 +1,5 @@
-//! Steps taken elsewhere: in many environments at once, or on other machines. Python steps, the agent draws, records
-//! and learns.
+//! Steps taken elsewhere: in many environments at once, or on other machines. Python steps, the
+//! agent draws, records and learns.
 
 use std::sync::atomic::AtomicBool;
 
@@ -30,7 +30,8 @@ pub(crate) fn agent_behaviour<'py>(
     Ok(rows.into_pyarray(py))
 }
 
-/// An action in each of the states, drawn one after the other; a state never met is played uniformly.
+/// An action in each of the states, drawn one after the other; a state never met is played
+/// uniformly.
 #[pyfunction]
 pub(crate) fn agent_draw<'py>(
     py: Python<'py>,
@@ -47,8 +48,9 @@ pub(crate) fn agent_draw<'py>(
     Ok(actions.into_pyarray(py))
 }
 
-/// Remembers steps, one row each: state, action, next state, and how it ended: 0 goes on, 1 in a terminal state, 2 cut
-/// short, 3 a step that left a terminal state for a start. `starts`: where episodes began.
+/// Remembers steps, one row each: state, action, next state, and how it ended: 0 goes on, 1 in a
+/// terminal state, 2 cut short, 3 a step that left a terminal state for a start. `starts`: where
+/// episodes began.
 #[pyfunction]
 pub(crate) fn agent_record(
     agent: &Agent,

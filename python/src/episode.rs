@@ -77,7 +77,8 @@ impl SolvedEpisode {
         PyArray1::from_slice(py, self.solution.policy.probabilities())
     }
 
-    /// Everything that `ide3al solve --formulation episode --json` prints, less the policy; `distribution` is an array.
+    /// Everything that `ide3al solve --formulation episode --json` prints, less the policy;
+    /// `distribution` is an array.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut judged = py
             .detach(|| report(&self.mdp, &self.solution))
@@ -138,7 +139,8 @@ pub(crate) fn analyze_episode<'py>(
     Ok(dict)
 }
 
-/// Reads a policy file: the number of steps if the policy depends on the step, and its probabilities.
+/// Reads a policy file: the number of steps if the policy depends on the step, and its
+/// probabilities.
 #[pyfunction]
 pub(crate) fn read_policy<'py>(
     py: Python<'py>,

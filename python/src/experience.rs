@@ -51,8 +51,8 @@ impl Experience {
         self.counts.n_states()
     }
 
-    /// A policy for `wanted` further samples, one number per pair (or per state), and what is proven of it: fewest steps,
-    /// steps planned, status of the solve.
+    /// A policy for `wanted` further samples, one number per pair (or per state), and what is
+    /// proven of it: fewest steps, steps planned, status of the solve.
     fn plan<'py>(
         &self,
         py: Python<'py>,

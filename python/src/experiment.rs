@@ -168,7 +168,8 @@ fn parameters(spec: &str, mdp: &Mdp, given: &Bound<'_, PyDict>) -> PyResult<lear
             other => return Err(error(format!("unknown parameter '{other}'"))),
         }
     }
-    // as on the command line: the paper takes epsilon = xi, otherwise every agent has the same least probability
+    // as on the command line: the paper takes epsilon = xi, otherwise every agent has the same
+    // least probability
     let actions = mdp.max_actions().max(1) as f64;
     let shared = xi.map(|xi| if paper { xi } else { (xi * actions).min(1.0) });
     if let (None, Some(epsilon), false) = (xi, epsilon, paper) {

@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use crate::agent::Agent;
 use crate::errors::{error, exception};
 
-/// Replaces all that an agent has counted. `transitions` are (state, action, next state), one entry per observation;
-/// `starts` and `ends` say how often episodes began and ended in each state, `cuts` how many were cut short; state `s` is made
-/// of what was `origin[s]` before; `at` is where the trajectory stands, if one does, and whether the
-/// episode has ended there.
+/// Replaces all that an agent has counted. `transitions` are (state, action, next state), one entry
+/// per observation; `starts` and `ends` say how often episodes began and ended in each state,
+/// `cuts` how many were cut short; state `s` is made of what was `origin[s]` before; `at` is where
+/// the trajectory stands, if one does, and whether the episode has ended there.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // one argument per thing counted
 pub(crate) fn recount(

@@ -8,8 +8,8 @@ use pyo3::types::PyDict;
 
 use crate::errors::{error, exception};
 
-/// Everything given, on top of what is recommended or, in paper mode, of the paper's parameters; and whether batches
-/// grow.
+/// Everything given, on top of what is recommended or, in paper mode, of the paper's parameters;
+/// and whether batches grow.
 pub(crate) fn settings(
     algorithm: Algorithm,
     shape: &Mdp,

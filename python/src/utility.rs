@@ -16,7 +16,8 @@ use crate::model::Model;
 use crate::signals::{Pending, Signals};
 use crate::solving::{Settings, Solved, Wishes};
 
-/// The object, asked with arrays of states and actions. What it raises waits in `pending`; the function is no number from then on.
+/// The object, asked with arrays of states and actions. What it raises waits in `pending`; the
+/// function is no number from then on.
 struct Function<'a> {
     object: Py<PyAny>,
     shape: [usize; 2],

@@ -38,8 +38,10 @@ class Watched:
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         page.on(
             "console",
-            lambda message: message.type in ("error", "warning")
-            and self.complaints.append(f"{message.type}: {message.text}"),
+            lambda message: (
+                message.type in ("error", "warning")
+                and self.complaints.append(f"{message.type}: {message.text}")
+            ),
         )
         page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
 
@@ -55,6 +57,8 @@ def chromium():
             browser = driver.chromium.launch(executable_path=path, args=FLAGS, headless=True)
         except playwright.Error as error:
             # a Chromium whose system libraries are missing is no Chromium
-            pytest.skip(f"NO CHROMIUM that starts: the studio's page is NOT tested ({path}: {str(error)[:200]})")
+            pytest.skip(
+                f"NO CHROMIUM that starts: the studio's page is NOT tested ({path}: {str(error)[:200]})"
+            )
         yield browser
         browser.close()

@@ -73,10 +73,14 @@ def learn() -> str:
 
 def main() -> None:
     home = Path(ide3al.__file__).parent
-    assert not (home.parent / "pyproject.toml").exists(), f"{home} is the repository, not an installed package"
+    assert not (home.parent / "pyproject.toml").exists(), (
+        f"{home} is the repository, not an installed package"
+    )
     assert ide3al.__version__ == version("ide3al")
     assert {"LICENSE-MIT", "LICENSE-APACHE"} <= {file.name for file in files("ide3al") or []}
-    fresh = subprocess.run([sys.executable, "-c", TIMED], capture_output=True, text=True, check=True)
+    fresh = subprocess.run(
+        [sys.executable, "-c", TIMED], capture_output=True, text=True, check=True
+    )
     print(f"ide3al {ide3al.__version__} in {home}, imported in {float(fresh.stdout):.0f} ms")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.chdir(folder)

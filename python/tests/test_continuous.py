@@ -104,7 +104,9 @@ class Mixed(Room):
     observation_space = spaces.Dict(
         {
             "achieved": spaces.Box(-np.inf, np.inf, (2,), np.float64),
-            "more": spaces.Tuple([spaces.Box(-np.inf, np.inf, (2,), np.float64), spaces.Discrete(2)]),
+            "more": spaces.Tuple(
+                [spaces.Box(-np.inf, np.inf, (2,), np.float64), spaces.Discrete(2)]
+            ),
             "wanted": spaces.Box(-np.inf, np.inf, (2,), np.float64),
         }
     )
@@ -187,7 +189,12 @@ def test_pictures(tmp_path):
     assert axes.get_xlabel() == "observation[0]" and len(axes.lines) >= 2 + 26
     axes = ide3al.plot_visitation(agent, parts=3, numbers=("observation[1]", 0))
     assert len(axes) == 3 and axes[0].get_ylabel() == "observation[0]"
-    for wrong in ({"numbers": (0, 7)}, {"numbers": (1, 1)}, {"parts": 0}, {"parts": 2, "ax": axes[0]}):
+    for wrong in (
+        {"numbers": (0, 7)},
+        {"numbers": (1, 1)},
+        {"parts": 0},
+        {"parts": 2, "ax": axes[0]},
+    ):
         with pytest.raises(ide3al.Error):
             ide3al.plot_visitation(agent, **wrong)
 
@@ -212,22 +219,39 @@ def lines(observation_space, observations, action_space=Room.action_space):
 BOX = spaces.Box(-1.0, 1.0, (2,), np.float32)
 GOOD = np.zeros(2)
 BAD = [
-    (lines(BOX, [GOOD, np.array([0.0, 1.5])]), {}, r"observation\[1\] = 1.5 lies beyond its declared bounds \[-1, 1\]"),
+    (
+        lines(BOX, [GOOD, np.array([0.0, 1.5])]),
+        {},
+        r"observation\[1\] = 1.5 lies beyond its declared bounds \[-1, 1\]",
+    ),
     (lines(BOX, [GOOD, np.array([np.inf, 0.0])]), {}, "not finite .*clip it"),
     (lines(BOX, [GOOD, np.array([np.nan, 0.0])]), {}, "not finite"),
-    (lines(spaces.Box(0, 255, (8, 8, 3), np.uint8), [GOOD]), {"kind": "grid"}, "holds images; .*features="),
+    (
+        lines(spaces.Box(0, 255, (8, 8, 3), np.uint8), [GOOD]),
+        {"kind": "grid"},
+        "holds images; .*features=",
+    ),
     (lines(BOX, [GOOD, np.zeros(3)]), {}, "must not change"),
     (lines(BOX, [GOOD, "north"]), {}, "no array of numbers"),
     (lines(BOX, [GOOD]), {}, "nothing in the observations changed"),
-    (lines(spaces.Box(-1.0, 1.0, (100,), np.float32), [np.zeros(100)]), {}, "100 numbers .*features="),
+    (
+        lines(spaces.Box(-1.0, 1.0, (100,), np.float32), [np.zeros(100)]),
+        {},
+        "100 numbers .*features=",
+    ),
     (
         lines(spaces.Box(-1.0, 1.0, (40,), np.float32), [np.zeros(40), np.arange(40) / 40]),
-        {"kind": "grid", "cells": 10}, "too many to be numbered; .*k-means",
+        {"kind": "grid", "cells": 10},
+        "too many to be numbered; .*k-means",
     ),
     (lines(BOX, [GOOD, np.array([-np.inf, 0.0])]), {"low": -1, "high": 1}, "not finite"),
     (lines(spaces.Dict(a=BOX), [{"a": GOOD}, {"b": GOOD}]), {}, "has no part 'a'"),
     (lines(spaces.Text(3), ["no"]), {"cells": 3}, "holds no numbers; give .*features="),
-    (lines(BOX, [GOOD, GOOD + 0.5], spaces.Box(-np.inf, np.inf, (1,))), {}, "actions without bounds"),
+    (
+        lines(BOX, [GOOD, GOOD + 0.5], spaces.Box(-np.inf, np.inf, (1,))),
+        {},
+        "actions without bounds",
+    ),
     (lines(BOX, [GOOD, GOOD + 0.5]), {"actions": [[3.0, 0.0]]}, "is no element of"),
     (lines(BOX, [GOOD, GOOD + 0.5], spaces.Discrete(2)), {"actions": 3}, "finite already"),
     (lines(BOX, [GOOD, GOOD + 0.5], spaces.Box(-1, 1, (20,))), {"actions": 5}, "give a list"),
@@ -279,7 +303,9 @@ def test_nearest_neighbours_tell_entropy():
     assert neighbour_entropy(even) == pytest.approx(0, abs=0.08)
     assert neighbour_entropy(0.5 * even) == pytest.approx(-2 * np.log(2), abs=0.08)
     normal = rng.normal(0, 0.1, (3000, 1))
-    assert neighbour_entropy(normal) == pytest.approx(0.5 * np.log(2 * np.pi * np.e * 0.01), abs=0.08)
+    assert neighbour_entropy(normal) == pytest.approx(
+        0.5 * np.log(2 * np.pi * np.e * 0.01), abs=0.08
+    )
     # a wall that everything sticks to is no infinity
     assert -15 < neighbour_entropy(np.zeros((100, 2))) < -3
     with pytest.raises(ide3al.Error, match="neighbours = 5"):
@@ -298,7 +324,13 @@ class Halves(Room):
     def step(self, action):
         x, self.taken = self.at[0], self.taken + 1
         odd = np.floor(16 * x) % 2 == 1
-        self.at[0] = self.noise.uniform(0.5, 1) if x < 0.5 else self.noise.uniform(0, 0.25) if odd else self.noise.uniform(0.25, 0.5)
+        self.at[0] = (
+            self.noise.uniform(0.5, 1)
+            if x < 0.5
+            else self.noise.uniform(0, 0.25)
+            if odd
+            else self.noise.uniform(0.25, 0.5)
+        )
         return self.seen(), 0.0, False, self.taken >= self.steps, {}
 
 
@@ -329,10 +361,14 @@ def test_splits_that_chance_suggested_are_undone():
     def grown(sides, n):
         # 6 cells: 4 even ones, and two more where they are worth it
         begins = rng.uniform(0, 1, (n, 1))
-        ends = np.where(sides & (begins > 0.875), rng.uniform(0, 0.25, (n, 1)), rng.uniform(0.5, 0.75, (n, 1)))
+        ends = np.where(
+            sides & (begins > 0.875), rng.uniform(0, 0.25, (n, 1)), rng.uniform(0.5, 0.75, (n, 1))
+        )
         first = np.arange(0, 2 * n, 2)
         vectors = np.stack([begins, ends], axis=1).reshape(-1, 1)
-        return refined(vectors, low, high, whole, 6, Moves(first, np.zeros(n, dtype=np.int64), first + 1))
+        return refined(
+            vectors, low, high, whole, 6, Moves(first, np.zeros(n, dtype=np.int64), first + 1)
+        )
 
     assert (grown(True, 400).axes < 0).sum() == 5
     assert (grown(False, 400).axes < 0).sum() == 4

@@ -6,7 +6,10 @@ import pytest
 
 import ide3al
 
-d3rlpy = pytest.importorskip("d3rlpy", reason="d3rlpy wants an older Gymnasium than the other tests: install it into an environment of its own")
+d3rlpy = pytest.importorskip(
+    "d3rlpy",
+    reason="d3rlpy wants an older Gymnasium than the other tests: install it into an environment of its own",
+)
 
 
 def test_episodes_are_those_of_the_data():
@@ -38,7 +41,13 @@ def test_observations_that_are_arrays_stay_arrays():
 
         def step(self, action):
             self.place += 1
-            return np.array([self.place, 9 - self.place], dtype=np.uint8), 0.0, self.place == 5, False, {}
+            return (
+                np.array([self.place, 9 - self.place], dtype=np.uint8),
+                0.0,
+                self.place == 5,
+                False,
+                {},
+            )
 
     episode = ide3al.collect(Pair(), ide3al.Random(), steps=5).to_d3rlpy().episodes[0]
     np.testing.assert_array_equal(episode.observations, [[k, 9 - k] for k in range(5)])

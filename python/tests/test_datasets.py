@@ -45,7 +45,10 @@ class Screens(gymnasium.Env):
     """A corridor seen as a picture with a caption: states are found as they are met."""
 
     observation_space = gymnasium.spaces.Dict(
-        {"screen": gymnasium.spaces.Box(0, 255, (2, 2), np.uint8), "step": gymnasium.spaces.Discrete(2)}
+        {
+            "screen": gymnasium.spaces.Box(0, 255, (2, 2), np.uint8),
+            "step": gymnasium.spaces.Discrete(2),
+        }
     )
     action_space = gymnasium.spaces.Discrete(2)
 
@@ -105,10 +108,21 @@ def test_every_way_of_starting_over_gives_whole_episodes(mode):
 
 
 def test_data_sets_are_read_back_as_they_were(tmp_path):
-    data = ide3al.collect(lake(), LAKE, steps=300, seed=1, out=tmp_path / "lake", dataset_id="lake/uniform-v0")
-    assert sorted(p.name for p in (tmp_path / "lake").iterdir()) == ["card.html", "card.json", "data.npz"]
+    data = ide3al.collect(
+        lake(), LAKE, steps=300, seed=1, out=tmp_path / "lake", dataset_id="lake/uniform-v0"
+    )
+    assert sorted(p.name for p in (tmp_path / "lake").iterdir()) == [
+        "card.html",
+        "card.json",
+        "data.npz",
+    ]
     data.save(tmp_path / "lake.parquet")
-    for place in (tmp_path / "lake", tmp_path / "lake" / "data.npz", tmp_path / "lake.parquet", "lake/uniform-v0"):
+    for place in (
+        tmp_path / "lake",
+        tmp_path / "lake" / "data.npz",
+        tmp_path / "lake.parquet",
+        "lake/uniform-v0",
+    ):
         same(ide3al.audit(place), data)
     card = json.loads((tmp_path / "lake" / "card.json").read_text())
     counts = data.counts
@@ -127,7 +141,9 @@ def test_data_sets_are_read_back_as_they_were(tmp_path):
 def test_found_states_are_kept_as_they_were_observed(tmp_path):
     import minari
 
-    data = ide3al.collect(Screens(), ide3al.Random(), steps=200, out=tmp_path / "s", dataset_id="screens-v0")
+    data = ide3al.collect(
+        Screens(), ide3al.Random(), steps=200, out=tmp_path / "s", dataset_id="screens-v0"
+    )
     dataset = minari.load_dataset("screens-v0")
     episode = next(dataset.iterate_episodes())
     places = episode.observations["screen"][:, 0, 0]
@@ -136,10 +152,16 @@ def test_found_states_are_kept_as_they_were_observed(tmp_path):
     data.save(tmp_path / "s.parquet")
     same(ide3al.audit(tmp_path / "s.parquet"), data)
     assert len(data.states) == 6 and data.terminal.sum() == 1
-    grid = ide3al.collect(Screens(), ide3al.Random(), steps=50, cell=lambda key: (0, key[0][1][2][0])).card["grid"]
+    grid = ide3al.collect(
+        Screens(), ide3al.Random(), steps=50, cell=lambda key: (0, key[0][1][2][0])
+    ).card["grid"]
     assert (grid["rows"], grid["columns"]) == (1, 6)
     # what comes from others is numbered as it is met
-    theirs = {"obs": episode.observations["screen"][:-1].reshape(-1, 4), "acts": episode.actions, "dones": episode.terminations}
+    theirs = {
+        "obs": episode.observations["screen"][:-1].reshape(-1, 4),
+        "acts": episode.actions,
+        "dones": episode.terminations,
+    }
     assert ide3al.audit(theirs).n_states == len(np.unique(places[:-1]))
 
 
@@ -173,7 +195,10 @@ def test_killed_at_random_moments_it_goes_on_with_everything_reported(tmp_path):
     saved = kills = 0
     while kills < int(os.environ.get("KILLS", 2)):
         child = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(CHILD)], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", textwrap.dedent(CHILD)],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         first = int(child.stdout.readline())
         assert first == saved + 1 or saved == 0, "nothing saved is lived again, nothing is missing"
@@ -191,7 +216,9 @@ def test_killed_at_random_moments_it_goes_on_with_everything_reported(tmp_path):
             log.write_bytes(store[: store.rindex(b'"kind": "episode"') - 13])
             saved = lines[-1]
     whole = ide3al.collect(lake(), LAKE, steps=20000, seed=7)
-    same(ide3al.collect(lake(), LAKE, steps=20000, seed=7, out=tmp_path / "kept", resume=True), whole)
+    same(
+        ide3al.collect(lake(), LAKE, steps=20000, seed=7, out=tmp_path / "kept", resume=True), whole
+    )
     assert not (tmp_path / "kept" / "episodes.log").exists()
 
 
@@ -240,7 +267,12 @@ def test_what_is_there_already_or_damaged_is_left_alone(tmp_path):
     with pytest.raises(ide3al.Error, match="exists already"):
         ide3al.collect(lake(), LAKE, steps=10, dataset_id="lake-v0")
     archive = (tmp_path / "a" / "data.npz").read_bytes()
-    for name, content in (("cut.npz", archive[:-100]), ("empty.npz", b""), ("text.npz", b"hello"), ("cut.parquet", b"PAR1")):
+    for name, content in (
+        ("cut.npz", archive[:-100]),
+        ("empty.npz", b""),
+        ("text.npz", b"hello"),
+        ("cut.parquet", b"PAR1"),
+    ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ide3al.Error, match=f"{name}: .*(cut or damaged|cannot read)"):
             ide3al.audit(tmp_path / name)
@@ -253,10 +285,19 @@ def test_what_is_there_already_or_damaged_is_left_alone(tmp_path):
         ("data.csv", r"cannot read \.csv"),
         (7, "int: give Data"),
         ({}, "no array of observations"),
-        ({"obs": np.zeros(3, int), "acts": np.zeros(2, int), "dones": np.zeros(3)}, "actions has 2 entries, observations 3"),
+        (
+            {"obs": np.zeros(3, int), "acts": np.zeros(2, int), "dones": np.zeros(3)},
+            "actions has 2 entries, observations 3",
+        ),
         ({"obs": np.zeros(0, int), "acts": np.zeros(0, int), "dones": np.zeros(0)}, "empty"),
-        ({"obs": np.zeros(3, int), "acts": np.zeros(3, int), "dones": np.full(3, 2)}, "one truth value per step"),
-        ({"obs": np.full(3, 0.5), "acts": np.zeros(3, int), "dones": np.zeros(3)}, "real numbers.*Discretize"),
+        (
+            {"obs": np.zeros(3, int), "acts": np.zeros(3, int), "dones": np.full(3, 2)},
+            "one truth value per step",
+        ),
+        (
+            {"obs": np.full(3, 0.5), "acts": np.zeros(3, int), "dones": np.zeros(3)},
+            "real numbers.*Discretize",
+        ),
         ({"obs": np.zeros(3, int), "acts": np.full(3, -1), "dones": np.zeros(3)}, "numbers from 0"),
     ],
 )
@@ -267,7 +308,11 @@ def test_what_cannot_be_audited(dataset, message):
 
 def test_continuous_data_are_audited_through_an_abstraction():
     rng = np.random.default_rng(0)
-    theirs = {"observations": rng.random((50, 2)), "actions": rng.integers(2, size=50), "terminals": np.zeros(50)}
+    theirs = {
+        "observations": rng.random((50, 2)),
+        "actions": rng.integers(2, size=50),
+        "terminals": np.zeros(50),
+    }
     data = ide3al.audit(theirs, states=lambda seen: tuple((seen * 2).astype(int).tolist()))
     assert data.n_states == 4 and len(data.states) == 4
 
@@ -278,7 +323,11 @@ def test_continuous_environments_are_collected_in_the_cells_of_an_agent(tmp_path
     agent = ide3al.IDE3AL(seed=1, abstraction=settings).fit(env, 2000)
     data = ide3al.collect(env, agent, steps=150, seed=1, out=tmp_path / "car")
     assert data.n_actions == 3 and data.states[: len(agent.states)][0] == agent.states[0]
-    assert data.card["abstraction"] == {"numbers": agent._cut.names, "actions": [[-1.0], [0.0], [1.0]], "repeat": 8}
+    assert data.card["abstraction"] == {
+        "numbers": agent._cut.names,
+        "actions": [[-1.0], [0.0], [1.0]],
+        "repeat": 8,
+    }
     assert (data.card["grid"]["rows"], data.card["grid"]["columns"]) == (4, 4)
     # the environment itself, step by step, is where the data say
     episode = data.episodes()[0]
@@ -297,9 +346,16 @@ def test_continuous_environments_are_collected_in_the_cells_of_an_agent(tmp_path
     assert whole.card["promise"]["holds"] and whole.counts[whole.wanting].min() >= 1
     # what others did step by step, judged in the same cells with the nearest actions
     rng = np.random.default_rng(0)
-    theirs = {"observations": rng.uniform([-1.2, -0.07], [0.6, 0.07], (50, 2)), "actions": rng.uniform(-1, 1, (50, 1))}
+    theirs = {
+        "observations": rng.uniform([-1.2, -0.07], [0.6, 0.07], (50, 2)),
+        "actions": rng.uniform(-1, 1, (50, 1)),
+    }
     audited = ide3al.audit({**theirs, "terminals": np.arange(50) == 30}, states=agent, until=until)
-    assert audited.n_actions == 3 and audited.terminal.sum() == 1 and audited.card["promise"]["short"] > 0
+    assert (
+        audited.n_actions == 3
+        and audited.terminal.sum() == 1
+        and audited.card["promise"]["short"] > 0
+    )
     np.testing.assert_array_equal(audited.actions, np.round(theirs["actions"][:, 0]) + 1)
     for given, message in (
         ({"policy": ide3al.IDE3AL()}, "give an agent that was fitted here"),
@@ -341,9 +397,17 @@ def test_environments_that_raise_or_hang_lose_nothing(what, tmp_path):
     Trouble.calls = 0
     kind = RuntimeError if what == "raise" else ide3al.CollectionError
     with pytest.raises(kind) as caught:
-        ide3al.collect(Trouble(what), uniform, **given, out=tmp_path / "x", time_limit=0.2 if what == "hang" else None)
+        ide3al.collect(
+            Trouble(what),
+            uniform,
+            **given,
+            out=tmp_path / "x",
+            time_limit=0.2 if what == "hang" else None,
+        )
     said = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
-    assert "episode 3" in said and "3 episodes (90 steps) are saved" in said and "resume=True" in said
+    assert (
+        "episode 3" in said and "3 episodes (90 steps) are saved" in said and "resume=True" in said
+    )
     assert len(caught.value.data) == 90
     data = ide3al.collect(Trouble(what), uniform, **given, out=tmp_path / "x", resume=True)
     for name in ARRAYS:
@@ -374,7 +438,13 @@ def test_one_of_many_environments_that_raises_or_hangs_loses_no_episode(what, tm
     env = gymnasium.vector.AsyncVectorEnv([lambda mood=mood: Moody(mood) for mood in moods])
     try:
         with pytest.raises(ide3al.CollectionError if what == "hang" else Exception) as caught:
-            ide3al.collect(env, uniform, **given, out=tmp_path / "x", time_limit=0.3 if what == "hang" else None)
+            ide3al.collect(
+                env,
+                uniform,
+                **given,
+                out=tmp_path / "x",
+                time_limit=0.3 if what == "hang" else None,
+            )
     finally:
         env.close(terminate=True)
     said = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
@@ -433,7 +503,12 @@ def test_the_program_audits(tmp_path, capsys):
     from ide3al.__main__ import main
 
     ide3al.collect(lake(), LAKE, steps=200, out=tmp_path / "x")
-    assert main(["audit", str(tmp_path / "x"), "--each-pair", "5", "--out", str(tmp_path / "card.html")]) == 0
+    assert (
+        main(
+            ["audit", str(tmp_path / "x"), "--each-pair", "5", "--out", str(tmp_path / "card.html")]
+        )
+        == 0
+    )
     out = capsys.readouterr().out
     assert "pairs seen" in out and "at least 5 samples of every pair: does not hold" in out
     assert (tmp_path / "card.html").exists()

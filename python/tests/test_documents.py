@@ -24,8 +24,14 @@ def files(page):
 def blocks(page):
     """(line, code, lines shown) of the blocks that are run."""
     text = page.read_text(encoding="utf-8")
-    for found in re.finditer(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", text, re.MULTILINE | re.DOTALL):
-        yield text.count("\n", 0, found.start()) + 2, found.group(1), (found.group(2) or "").splitlines()
+    for found in re.finditer(
+        r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", text, re.MULTILINE | re.DOTALL
+    ):
+        yield (
+            text.count("\n", 0, found.start()) + 2,
+            found.group(1),
+            (found.group(2) or "").splitlines(),
+        )
 
 
 WITH_CODE = [page for page in PAGES if any(blocks(page))]

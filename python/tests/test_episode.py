@@ -61,7 +61,9 @@ def test_what_is_promised_is_what_happens():
     for _ in range(300):
         p = 0.05 + 0.9 * rng.dirichlet([0.5, 0.5], size=6)
         seen = average(mdp, np.broadcast_to(p, (9, 6, 2)))
-        assert -(seen * np.log(seen, where=seen > 0, out=np.zeros(6))).sum() <= solution.bound + 1e-9
+        assert (
+            -(seen * np.log(seen, where=seen > 0, out=np.zeros(6))).sum() <= solution.bound + 1e-9
+        )
     stationary = ide3al.solve(mdp, horizon=9, xi=0.05, compare="always")
     share = stationary.metrics["horizon_optimal_entropy_share"]
     assert 0 < share <= 1 + 1e-7

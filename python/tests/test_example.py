@@ -70,7 +70,18 @@ def test_mountain_car(capsys, tmp_path, monkeypatch):
 def test_data_sets(capsys, tmp_path, monkeypatch):
     pytest.importorskip("minigrid")
     picture = tmp_path / "sets.png"
-    rows = run("dataset.py", "--samples", 1, "--runs", 1, "--steps", 1500, "--picture", picture, monkeypatch=monkeypatch)
+    rows = run(
+        "dataset.py",
+        "--samples",
+        1,
+        "--runs",
+        1,
+        "--steps",
+        1500,
+        "--picture",
+        picture,
+        monkeypatch=monkeypatch,
+    )
     promised, random, completed = (rows[name][0] for name in ("promised", "random", "completed"))
     out = capsys.readouterr().out
     assert "times least" in out and "completed" in out

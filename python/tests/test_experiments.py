@@ -37,7 +37,17 @@ def test_figures_do_not_depend_on_threads_and_follow_the_seed(result):
 def test_files_are_those_of_the_command_line(result, tmp_path):
     if not PROGRAM.exists():
         pytest.skip("the program is not built: make compiled")
-    command = [PROGRAM, "learn", "single-chain", "--runs", "3", "--iterations", "8", "--batch", "20"]
+    command = [
+        PROGRAM,
+        "learn",
+        "single-chain",
+        "--runs",
+        "3",
+        "--iterations",
+        "8",
+        "--batch",
+        "20",
+    ]
     command += ["--seed", "5", "--goal", "--out", tmp_path / "program"]
     subprocess.run(command, check=True, capture_output=True)
     result.save(tmp_path / "python")
@@ -65,7 +75,9 @@ def test_frames_hold_what_the_file_holds(result):
 
 def test_scores_have_the_shape_of_rliable(result):
     final, curves = result.scores(), result.scores("entropy", curve=True)
-    assert list(final) == result.algorithms == ["ideal", "paper", "max-ent", "count-based", "random"]
+    assert (
+        list(final) == result.algorithms == ["ideal", "paper", "max-ent", "count-based", "random"]
+    )
     frame = result.to_pandas()
     for label in final:
         assert final[label].shape == (3, 1) and curves[label].shape == (3, 1, 9)

@@ -123,7 +123,9 @@ def test_ctrl_c_from_the_terminal_in_the_middle_of_an_experiment(tmp_path):
     assert child.returncode == -signal.SIGINT and "KeyboardInterrupt" in error, error
     assert "checkpoint.bin" in names(tmp_path / "runs")
     assert not [name for name in names(tmp_path / "runs") if name.endswith(".tmp")]
-    resumed = ide3al.experiment("double-chain", "ideal", out=tmp_path / "runs", resume=True, **given)
+    resumed = ide3al.experiment(
+        "double-chain", "ideal", out=tmp_path / "runs", resume=True, **given
+    )
     assert resumed.runs_csv() == ide3al.experiment("double-chain", "ideal", **given).runs_csv()
 
 
@@ -167,7 +169,9 @@ def test_a_write_that_fails_leaves_the_old_file_and_names_the_new_one(tmp_path):
 
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not built: make compiled")
-@pytest.mark.parametrize("formulation", ["frobenius", "infinity", "column-sum", "dual", "state-entropy"])
+@pytest.mark.parametrize(
+    "formulation", ["frobenius", "infinity", "column-sum", "dual", "state-entropy"]
+)
 @pytest.mark.parametrize("ending", ["json", "npy"])
 def test_policies_are_those_of_the_command_line(formulation, ending, tmp_path):
     theirs, ours = tmp_path / f"program.{ending}", tmp_path / f"python.{ending}"

@@ -221,9 +221,7 @@ def test_collected_data_reports_its_coverage():
     assert "pairs seen" in repr(data) and data._repr_html_().startswith("<table>")
     # within an episode the steps follow one another
     going = ~(data.terminations | data.truncations)[:-1]
-    np.testing.assert_array_equal(
-        data.next_observations[:-1][going], data.observations[1:][going]
-    )
+    np.testing.assert_array_equal(data.next_observations[:-1][going], data.observations[1:][going])
     agent = ide3al.IDE3AL(xi=0.05).fit(env, total_timesteps=300)
     assert len(ide3al.collect(env, agent, steps=50)) == 50
     with pytest.raises(ide3al.Error, match="expected shape .16, 4."):
@@ -312,7 +310,9 @@ def test_tensorboard_logs(tmp_path):
     from ide3al.callbacks import TensorBoard
 
     seen = []
-    log = TensorBoard(tmp_path / "run", every=2, then=lambda agent: seen.append(agent.num_timesteps))
+    log = TensorBoard(
+        tmp_path / "run", every=2, then=lambda agent: seen.append(agent.num_timesteps)
+    )
     agent = ide3al.IDE3AL(batch_size=50).fit(make(), total_timesteps=250, callback=log)
     log.close()
     assert seen == [50, 100, 150, 200, 250]

@@ -16,7 +16,9 @@ class Corridor(gymnasium.Env):
     observation_space = gymnasium.Space()
     action_space = gymnasium.spaces.Discrete(2)
 
-    def __init__(self, n=12, steps=60, seen=lambda place: (place, "left" if place < 6 else "right")):
+    def __init__(
+        self, n=12, steps=60, seen=lambda place: (place, "left" if place < 6 else "right")
+    ):
         self.n, self.steps, self.seen = n, steps, seen
 
     def reset(self, *, seed=None, options=None):
@@ -77,7 +79,10 @@ def test_declared_and_found_states_are_learned_alike():
 def test_images_and_dictionaries_are_told_apart_by_their_content():
     class Screen(Corridor):
         observation_space = gymnasium.spaces.Dict(
-            {"screen": gymnasium.spaces.Box(0, 255, (3, 3), np.uint8), "text": gymnasium.spaces.Text(5)}
+            {
+                "screen": gymnasium.spaces.Box(0, 255, (3, 3), np.uint8),
+                "text": gymnasium.spaces.Text(5),
+            }
         )
 
     seen = lambda place: {"screen": np.full((3, 3), place, np.uint8), "text": "x"}  # noqa: E731
@@ -110,13 +115,17 @@ def test_absorbing_states_are_named_and_paper_mode_says_what_falls_apart():
     assert any("looks absorbing" in note for note in agent.notes)
     declared = Trap(n=4, steps=10**9, seen=int)
     declared.observation_space = gymnasium.spaces.Discrete(4)
-    paper = ide3al.IDE3AL(paper=True, formulation="state-entropy").fit(declared, total_timesteps=500)
+    paper = ide3al.IDE3AL(paper=True, formulation="state-entropy").fit(
+        declared, total_timesteps=500
+    )
     assert any("cannot be visited for ever" in note for note in paper.notes)
 
 
 def test_batches_grow_and_paper_mode_is_the_papers():
     lessons = []
-    ide3al.IDE3AL().fit(Corridor(), 5000, callback=lambda agent: lessons.append(agent.num_timesteps))
+    ide3al.IDE3AL().fit(
+        Corridor(), 5000, callback=lambda agent: lessons.append(agent.num_timesteps)
+    )
     sizes = np.diff([0, *lessons])
     assert 20 < len(lessons) < 110 and sizes[0] == 50 and sizes[-2] > 5 * sizes[0]
     env = gymnasium.make("FrozenLake-v1")
@@ -129,7 +138,9 @@ def test_batches_grow_and_paper_mode_is_the_papers():
 
 
 def test_what_is_refused():
-    with pytest.raises(ide3al.Error, match="type set cannot be told from others.*TransformObservation"):
+    with pytest.raises(
+        ide3al.Error, match="type set cannot be told from others.*TransformObservation"
+    ):
         ide3al.IDE3AL().fit(Corridor(seen=lambda place: {place}), total_timesteps=100)
     for nan in (float("nan"), np.array([0.0, np.nan]), (1, np.float32("nan"))):
         with pytest.raises(ide3al.Error, match="NaN"):
@@ -151,7 +162,9 @@ def test_what_is_refused():
     with pytest.raises(ide3al.Error, match="total_timesteps = 0"):
         ide3al.IDE3AL().fit(Corridor(), total_timesteps=0)
     agent = ide3al.IDE3AL().fit(Corridor(), total_timesteps=100)
-    with pytest.raises(ide3al.Error, match="has learned .* states and 2 actions; the environment has 16 and 4"):
+    with pytest.raises(
+        ide3al.Error, match="has learned .* states and 2 actions; the environment has 16 and 4"
+    ):
         agent.fit(gymnasium.make("FrozenLake-v1"), total_timesteps=10)
     wider = Corridor()
     wider.action_space = gymnasium.spaces.Discrete(3)

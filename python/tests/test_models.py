@@ -195,9 +195,7 @@ def test_enumeration_refuses_randomness_and_floods():
     with pytest.raises(ide3al.Error, match="two tries led to different states"):
         ide3al.MDP.from_simulator(slippery)
     with pytest.raises(ide3al.Error, match="more than 5 states"):
-        ide3al.MDP.from_simulator(
-            gymnasium.make("FrozenLake-v1", is_slippery=False), max_states=5
-        )
+        ide3al.MDP.from_simulator(gymnasium.make("FrozenLake-v1", is_slippery=False), max_states=5)
 
 
 def test_umb_files_are_shared_with_the_reference_implementation(tmp_path):

@@ -117,7 +117,9 @@ def test_proportions_within_limits_against_cvxpy(town):
 
     limits = [(table(cost), budget) for cost, budget in rare]
     for solver in ("auto", "conic"):
-        found = ide3al.solve(town.by_the_clock(), "target", target=q, xi=0, limits=limits, solver=solver)
+        found = ide3al.solve(
+            town.by_the_clock(), "target", target=q, xi=0, limits=limits, solver=solver
+        )
         assert found.status == "optimal" and found.gap <= 1e-6
         assert found.objective == pytest.approx(wanted.value, abs=1e-6)
         assert all(limit["value"] <= limit["budget"] + 1e-9 for limit in found.limits)

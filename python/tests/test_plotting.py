@@ -60,7 +60,9 @@ def test_curves(tmp_path):
     curve = result.summary["algorithms"]["max-ent"]["curve"]
     line, band = ax.lines[2], ax.collections[2]
     np.testing.assert_array_equal(line.get_xdata(), [p["samples"] for p in curve])
-    np.testing.assert_array_equal(line.get_ydata(), [p["entropy_normalized"]["mean"] for p in curve])
+    np.testing.assert_array_equal(
+        line.get_ydata(), [p["entropy_normalized"]["mean"] for p in curve]
+    )
     corners = band.get_paths()[0].vertices[:, 1]
     highest = max(p["entropy_normalized"]["high"] for p in curve)
     assert corners.max() == pytest.approx(highest)

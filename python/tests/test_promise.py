@@ -20,10 +20,16 @@ def wanting(data):
 def test_each_pair_in_few_steps_and_certified():
     until = ide3al.Coverage(each_pair=20)
     seen = []
-    data = ide3al.collect(lake(is_slippery=False), ide3al.IDE3AL(), until=until, progress=seen.append)
+    data = ide3al.collect(
+        lake(is_slippery=False), ide3al.IDE3AL(), until=until, progress=seen.append
+    )
     promise = data.card["promise"]
-    assert promise["holds"] and wanting(data).min() >= 20 and data.card["pairs"]["least_count"] >= 20
-    assert promise["steps"] == len(data) and promise["ratio"] == pytest.approx(len(data) / promise["least_steps"])
+    assert (
+        promise["holds"] and wanting(data).min() >= 20 and data.card["pairs"]["least_count"] >= 20
+    )
+    assert promise["steps"] == len(data) and promise["ratio"] == pytest.approx(
+        len(data) / promise["least_steps"]
+    )
     assert 1 <= promise["ratio"] < 2
     # never fewer steps than samples
     assert promise["least_steps"] >= 20 * 11 * 4
@@ -50,7 +56,9 @@ def test_the_least_number_of_steps_is_that_of_an_independent_solver():
     P[:, data.observations[0]] += cut
     flow = np.repeat(np.eye(n), 2, axis=0) - P
     wanted = np.full(2 * n, 10_000.0)
-    best = linprog(np.ones(2 * n), A_eq=flow.T, b_eq=np.zeros(n), bounds=np.c_[wanted, np.full(2 * n, np.inf)])
+    best = linprog(
+        np.ones(2 * n), A_eq=flow.T, b_eq=np.zeros(n), bounds=np.c_[wanted, np.full(2 * n, np.inf)]
+    )
     assert found["least_steps"] == pytest.approx(best.fun, rel=1e-5)
     assert found["least_steps"] <= best.fun * (1 + 1e-9)
 
@@ -59,24 +67,46 @@ def test_states_only_and_effective_states():
     data = ide3al.collect(lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_state=30))
     assert wanting(data).sum(axis=1).min() >= 30 and data.card["promise"]["ratio"] < 4
     pairs = ide3al.collect(lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=30))
-    assert len(data) < len(pairs) and data.card["promise"]["least_steps"] < pairs.card["promise"]["least_steps"]
-    even = ide3al.collect(ModelEnv("double-chain"), ide3al.IDE3AL(), until=ide3al.Coverage(effective_states=16), episode_steps=100)
+    assert (
+        len(data) < len(pairs)
+        and data.card["promise"]["least_steps"] < pairs.card["promise"]["least_steps"]
+    )
+    even = ide3al.collect(
+        ModelEnv("double-chain"),
+        ide3al.IDE3AL(),
+        until=ide3al.Coverage(effective_states=16),
+        episode_steps=100,
+    )
     assert even.card["effective_states"] >= 16 and even.card["promise"]["holds"]
-    with pytest.raises(ide3al.CollectionError, match="cannot hold: 25 effective states of 20 states met") as caught:
-        ide3al.collect(ModelEnv("double-chain"), ide3al.IDE3AL(), until=ide3al.Coverage(effective_states=25), episode_steps=100)
+    with pytest.raises(
+        ide3al.CollectionError, match="cannot hold: 25 effective states of 20 states met"
+    ) as caught:
+        ide3al.collect(
+            ModelEnv("double-chain"),
+            ide3al.IDE3AL(),
+            until=ide3al.Coverage(effective_states=25),
+            episode_steps=100,
+        )
     assert len(caught.value.data) > 20 * 2 * 20
 
 
 def test_promises_that_cannot_hold_say_why(tmp_path):
     # state 1 of CliffWalking's cliff is never stood on
     until = ide3al.Coverage(each_pair=3, states=[0, 38])
-    with pytest.raises(ide3al.CollectionError, match="cannot hold: never met: 38; every pair of the states met has 3 samples") as caught:
+    with pytest.raises(
+        ide3al.CollectionError,
+        match="cannot hold: never met: 38; every pair of the states met has 3 samples",
+    ) as caught:
         env = gymnasium.make("CliffWalking-v1", max_episode_steps=100)
         ide3al.collect(env, ide3al.IDE3AL(), until=until, out=tmp_path / "cliff")
     assert wanting(caught.value.data).min() >= 3 and (tmp_path / "cliff" / "episodes.log").exists()
     short = ide3al.collect(lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=50), steps=500)
     promise = short.card["promise"]
-    assert len(short) == 500 and not promise["holds"] and promise["short"] == len(promise["short_named"]) > 0
+    assert (
+        len(short) == 500
+        and not promise["holds"]
+        and promise["short"] == len(promise["short_named"]) > 0
+    )
     assert promise["least_further_steps"] > 0
     for given, message in (
         ({}, "give one of"),
@@ -131,10 +161,16 @@ class Rooms(gymnasium.Env):
 def test_places_known_only_from_starting_there_wait_for_the_roads_to_them(monkeypatch):
     until = ide3al.Coverage(each_pair=8)
     data = ide3al.collect(Rooms(), ide3al.IDE3AL(), until=until, seed=0)
-    assert data.card["promise"]["holds"] and wanting(data).min() >= 8 and data.card["promise"]["ratio"] < 2
+    assert (
+        data.card["promise"]["holds"]
+        and wanting(data).min() >= 8
+        and data.card["promise"]["ratio"] < 2
+    )
     # planned for everything at once, a good many more steps are needed
     monkeypatch.setattr("ide3al.promise._RARE", -1.0)
-    other = ide3al.collect(Rooms(), ide3al.IDE3AL(), until=until, seed=0, steps=int(1.2 * len(data)))
+    other = ide3al.collect(
+        Rooms(), ide3al.IDE3AL(), until=until, seed=0, steps=int(1.2 * len(data))
+    )
     assert not other.card["promise"]["holds"]
     roads = Roads()
     for start, *others in ([0, 1, 2], [0, 3], [4, 4], [4, 0]):
@@ -157,7 +193,11 @@ def test_a_random_data_set_is_audited_and_completed():
     assert whole.card["completes"]["steps"] == 800
     for mode in AutoresetMode:
         vector = gymnasium.make_vec(
-            "FrozenLake-v1", num_envs=3, vectorization_mode="sync", vector_kwargs={"autoreset_mode": mode}, max_episode_steps=15
+            "FrozenLake-v1",
+            num_envs=3,
+            vectorization_mode="sync",
+            vector_kwargs={"autoreset_mode": mode},
+            max_episode_steps=15,
         )
         many = ide3al.collect(vector, ide3al.IDE3AL(), until=until)
         assert many.card["promise"]["holds"] and wanting(many).min() >= 10
@@ -185,10 +225,20 @@ def test_a_cluster_that_loses_runners_collects_the_same_bytes(cluster, tmp_path,
 
     given = {"until": ide3al.Coverage(each_pair=15), "seed": 2}
     ide3al.collect(Screens(), ide3al.IDE3AL(), **given, out=tmp_path / "here")
-    ide3al.collect(Screens, ide3al.IDE3AL(), **given, out=tmp_path / "ray", engine="ray", workers=2, progress=kill)
+    ide3al.collect(
+        Screens,
+        ide3al.IDE3AL(),
+        **given,
+        out=tmp_path / "ray",
+        engine="ray",
+        workers=2,
+        progress=kill,
+    )
     assert sources[-1].replaced == 1
     for name in ("data.npz", "card.json", "card.html"):
-        assert (tmp_path / "ray" / name).read_bytes() == (tmp_path / "here" / name).read_bytes(), name
+        assert (tmp_path / "ray" / name).read_bytes() == (tmp_path / "here" / name).read_bytes(), (
+            name
+        )
     agents = [ide3al.IDE3AL(seed=1).fit(Screens, 600, engine="ray", workers=2) for _ in range(2)]
     assert agents[0].num_timesteps == 600
     np.testing.assert_array_equal(agents[0].visits, agents[1].visits)

@@ -84,7 +84,9 @@ def solve_json(tmp_path, page, formulation):
         page.select_option("#save", "map")
     download.value.save_as(tmp_path / "world.txt")
     if PROGRAM.exists():
-        done = subprocess.run([PROGRAM, *command[1:]], cwd=tmp_path, capture_output=True, check=True)
+        done = subprocess.run(
+            [PROGRAM, *command[1:]], cwd=tmp_path, capture_output=True, check=True
+        )
         return json.loads(done.stdout)
     options = dict(zip(command[3:-1:2], command[4:-1:2], strict=True))
     numbers = {name[2:]: float(options[name]) for name in ("--xi", "--zeta") if name in options}
@@ -225,7 +227,9 @@ def test_an_answer_that_comes_in_while_one_types_leaves_the_number_alone(visit):
 
 
 def upload(page, name, content):
-    page.set_input_files("#file", {"name": name, "mimeType": "text/plain", "buffer": content.encode()})
+    page.set_input_files(
+        "#file", {"name": name, "mimeType": "text/plain", "buffer": content.encode()}
+    )
 
 
 def test_bad_files_give_a_message_and_leave_the_world_alone(visit):
@@ -323,7 +327,9 @@ def test_from_release_to_heat_map_on_20_by_20(visit, capsys):
         medians.append(f"{formulation} {sorted(times)[2]:.0f} ms")
         page.context.close()
     with capsys.disabled():
-        print(f"\nstudio, 20 x 20, release of the mouse to heat map, medians of 5: {', '.join(medians)}")
+        print(
+            f"\nstudio, 20 x 20, release of the mouse to heat map, medians of 5: {', '.join(medians)}"
+        )
 
 
 def test_a_studio_shows_a_model_and_closes():

@@ -32,22 +32,24 @@ pub(crate) struct Arguments {
     /// Everything as in the paper: its IDE3AL, its parameters, no prior
     #[arg(long)]
     paper: bool,
-    /// Algorithms: ideal (as recommended, or with --paper the paper's), paper, max-ent, count-based, random,
-    /// non-iterative; ideal:FORMULATION for one with a formulation of its own [default: the first
-    /// five; beyond 500 states without paper and max-ent]
+    /// Algorithms: ideal (as recommended, or with --paper the paper's), paper, max-ent,
+    /// count-based, random, non-iterative; ideal:FORMULATION for one with a formulation of its own
+    /// [default: the first five; beyond 500 states without paper and max-ent]
     #[arg(long = "algorithm", value_name = "NAME", value_delimiter = ',')]
     algorithms: Vec<String>,
-    /// What IDE3AL optimises: infinity, frobenius, column-sum, dual, state-entropy, coverage, model-error [default:
-    /// state-entropy, with --paper frobenius]
+    /// What IDE3AL optimises: infinity, frobenius, column-sum, dual, state-entropy, coverage,
+    /// model-error [default: state-entropy, with --paper frobenius]
     #[arg(long, value_name = "NAME")]
     formulation: Option<String>,
-    /// Weight of the prior: a pair tried N times leads to the unknown with probability PRIOR / (N + PRIOR)
+    /// Weight of the prior: a pair tried N times leads to the unknown with probability PRIOR / (N +
+    /// PRIOR)
     #[arg(long, allow_negative_numbers = true)]
     prior: Option<f64>,
     /// As how many states each action never tried counts
     #[arg(long, allow_negative_numbers = true)]
     unseen: Option<f64>,
-    /// Least probability of every action (IDE3AL) [default: epsilon / actions, with --paper by model]
+    /// Least probability of every action (IDE3AL) [default: epsilon / actions, with --paper by
+    /// model]
     #[arg(long, allow_negative_numbers = true)]
     xi: Option<f64>,
     /// Largest entry of the doubly stochastic target (IDE3AL) [default: by model]
@@ -225,7 +227,8 @@ fn experiment(arguments: &Arguments, mdp: &Mdp) -> anyhow::Result<Experiment> {
             _ => base.xi,
         },
         zeta: arguments.zeta.unwrap_or(base.zeta),
-        // the paper takes epsilon = xi throughout; otherwise every agent has the same least probability
+        // the paper takes epsilon = xi throughout; otherwise every agent has the same least
+        // probability
         epsilon: match (arguments.epsilon, arguments.xi) {
             (Some(epsilon), _) => epsilon,
             (None, Some(xi)) if arguments.paper => xi,

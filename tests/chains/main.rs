@@ -1,4 +1,5 @@
-//! Markov chains: stationary distributions, spectra, mixing, faint transitions, the domains' analyses.
+//! Markov chains: stationary distributions, spectra, mixing, faint transitions, the domains'
+//! analyses.
 
 mod chain;
 mod chain_faint;

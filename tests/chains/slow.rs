@@ -3,7 +3,8 @@
 use ide3al::chain::{AnalyzeOptions, analyze};
 use ide3al::model::{Mdp, Policy};
 
-/// A path of 200 states: the mixing time and the second eigenvalue come from the slow part of the chain.
+/// A path of 200 states: the mixing time and the second eigenvalue come from the slow part of the
+/// chain.
 #[test]
 fn slow_chains_do_not_depend_on_threads() {
     let n = 200;

@@ -1,4 +1,5 @@
-//! Every ```sh block of the documents runs as it is printed, one after the other within a page, in a folder of its own. What a
+//! Every ```sh block of the documents runs as it is printed, one after the other within a page, in
+//! a folder of its own. What a
 //! ```text block behind it shows is what was printed. A block without either is only shown: commands that take minutes.
 
 #![allow(clippy::unwrap_used)]
@@ -94,7 +95,8 @@ fn the_commands_of_the_documents_run() {
                 String::from_utf8_lossy(&output.stderr)
             );
             run += 1;
-            // digits of learning hang on the system's logarithms; times at the end of a line are left out
+            // digits of learning hang on the system's logarithms; times at the end of a line are
+            // left out
             if cfg!(target_os = "linux") {
                 let printed = String::from_utf8(output.stdout).unwrap();
                 for line in &block.output {

@@ -73,7 +73,8 @@ fn an_interrupt_in_the_middle_of_a_solve_returns_the_best_answer_with_its_proof(
     }
 }
 
-/// A plan for 8,000 states takes seconds; the interrupt reaches it inside, and what was sampled is kept.
+/// A plan for 8,000 states takes seconds; the interrupt reaches it inside, and what was sampled is
+/// kept.
 #[test]
 fn an_interrupt_in_the_middle_of_learning_at_8000_states_is_answered_soon() {
     for formulation in ["frobenius", "state-entropy"] {

@@ -42,7 +42,8 @@ fn what_a_learner_has_to_say_stands_under_the_table_in_the_summary_and_on_the_pa
     assert!(random["runs"] == 2 && random.get("notes").is_none());
 }
 
-/// Policies inside the loop are valued roughly: a value above the bound must not make a plan that is done look stalled.
+/// Policies inside the loop are valued roughly: a value above the bound must not make a plan that
+/// is done look stalled.
 #[test]
 fn plans_of_small_models_have_nothing_to_note() {
     let scratch = Scratch::new("quiet");

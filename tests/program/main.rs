@@ -1,4 +1,5 @@
-//! The program as its users run it: commands, bad input, faults, resuming, determinism, reproduction.
+//! The program as its users run it: commands, bad input, faults, resuming, determinism,
+//! reproduction.
 
 mod bad_input;
 mod determinism;

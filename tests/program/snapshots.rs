@@ -1,5 +1,6 @@
-//! What the program prints, word for word: help texts (docs/reference/commands.md is made of them) and tables. A change of the words
-//! is a change of these files, for a reviewer to see: `SNAPSHOTS=write cargo test --release --test program snapshots` writes them anew.
+//! What the program prints, word for word: help texts (docs/reference/commands.md is made of them)
+//! and tables. A change of the words is a change of these files, for a reviewer to see:
+//! `SNAPSHOTS=write cargo test --release --test program snapshots` writes them anew.
 
 #![allow(clippy::unwrap_used)]
 

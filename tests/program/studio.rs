@@ -1,5 +1,5 @@
-//! The studio's server as a stranger, a careless client and its own page meet it. The page itself is tested in a browser
-//! (`python/tests/test_studio.py`).
+//! The studio's server as a stranger, a careless client and its own page meet it. The page itself
+//! is tested in a browser (`python/tests/test_studio.py`).
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! What to visit, on the command line: files of numbers, limits, restarts, and what is wrong with them.
+//! What to visit, on the command line: files of numbers, limits, restarts, and what is wrong with
+//! them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -138,7 +139,8 @@ fn what_is_wrong_is_named() {
     }
 }
 
-/// What cannot be had is said, with how near one can come, and is no success where a number would be meaningless.
+/// What cannot be had is said, with how near one can come, and is no success where a number would
+/// be meaningless.
 #[test]
 fn what_cannot_be_had_is_named() {
     let scratch = Scratch::new("visits-impossible");

@@ -6,7 +6,8 @@ use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Mdp;
 use ide3al::solve::{Options, Status, solve};
 
-/// A graph of forty states in which two of five actions do what others do, but for `apart` of their probability.
+/// A graph of forty states in which two of five actions do what others do, but for `apart` of their
+/// probability.
 fn with_copies(apart: f64) -> Mdp {
     let n = 40;
     Mdp::from_fn(n, 5, |s, a, next| {
@@ -22,8 +23,8 @@ fn with_copies(apart: f64) -> Mdp {
     .unwrap()
 }
 
-/// Told apart by less than any tolerance, copies are actions of their own to a solver, and the answer is the same: also how much of the
-/// policy each of them has.
+/// Told apart by less than any tolerance, copies are actions of their own to a solver, and the
+/// answer is the same: also how much of the policy each of them has.
 #[test]
 fn copies_change_nothing() {
     let (copied, told_apart) = (with_copies(0.0), with_copies(1e-13));

@@ -1,5 +1,5 @@
-//! Evenness within an episode: reference values by two roads, bounds against random policies and random dual points,
-//! simulation.
+//! Evenness within an episode: reference values by two roads, bounds against random policies and
+//! random dual points, simulation.
 
 #![allow(clippy::unwrap_used)]
 
@@ -192,7 +192,8 @@ fn one_step_is_the_start_and_many_are_the_long_run() {
     let one = solved(&mdp, 1, 0.0);
     assert!((one.certificate.objective - entropy(mdp.start())).abs() < 1e-12);
     assert!(one.certificate.gap < 1e-9);
-    // with time to spare the share of the approach vanishes: T = 2,000 is within 1 % of the long run
+    // with time to spare the share of the approach vanishes: T = 2,000 is within 1 % of the long
+    // run
     let long = solve(
         &mdp,
         &Episode {

@@ -76,8 +76,9 @@ fn uniform_rows_need_no_filling_in() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Whole states that were never left, and one untried action everywhere: either made the interior-point method of Column Sum break
-/// down, and thousands of steps of first order took its place.
+/// Whole states that were never left, and one untried action everywhere: either made the
+/// interior-point method of Column Sum break down, and thousands of steps of first order took its
+/// place.
 #[test]
 fn column_sum_needs_few_steps_on_half_known_models() {
     for (spec, every) in [

@@ -1,4 +1,5 @@
-//! Models that some policy visits evenly: all distances vanish there, and one policy is the nearest.
+//! Models that some policy visits evenly: all distances vanish there, and one policy is the
+//! nearest.
 
 #![allow(clippy::unwrap_used)]
 
@@ -36,8 +37,9 @@ fn apart(a: &Policy, b: &Policy) -> f64 {
     pairs.fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()))
 }
 
-/// Without entries above zeta the even policies are the same for all distances, so the nearest one is, too; and it is the one
-/// that the tie-break finds on the optimal face that it is led to by another solver.
+/// Without entries above zeta the even policies are the same for all distances, so the nearest one
+/// is, too; and it is the one that the tie-break finds on the optimal face that it is led to by
+/// another solver.
 #[test]
 fn one_policy_for_all_distances_and_both_roads() {
     for (spec, every, floors) in [
@@ -81,8 +83,8 @@ fn one_policy_for_all_distances_and_both_roads() {
     }
 }
 
-/// Where zeta forbids entries that the nearest even policy has, another even one is found, and where it forbids all of them the
-/// distance is what the other solver says.
+/// Where zeta forbids entries that the nearest even policy has, another even one is found, and
+/// where it forbids all of them the distance is what the other solver says.
 #[test]
 fn entries_above_zeta_are_avoided() {
     let spec = "garnet:states=60,actions=6,branching=2,seed=21";
@@ -106,7 +108,8 @@ fn entries_above_zeta_are_avoided() {
     }
 }
 
-/// A warm start that is even but not the nearest such policy is good enough to be optimal; the tie-break goes on from there.
+/// A warm start that is even but not the nearest such policy is good enough to be optimal; the
+/// tie-break goes on from there.
 #[test]
 fn an_even_warm_start_is_not_the_end() {
     let mdp = domains::load("garnet:states=40,actions=4,branching=5,seed=3").unwrap();

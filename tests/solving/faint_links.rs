@@ -1,5 +1,6 @@
-//! Models whose parts hang together by next to nothing: what a policy visits in the long run then hangs on probabilities that rounding decides, so
-//! that the policy of a good occupancy need not be a good policy.
+//! Models whose parts hang together by next to nothing: what a policy visits in the long run then
+//! hangs on probabilities that rounding decides, so that the policy of a good occupancy need not be
+//! a good policy.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,7 +29,8 @@ fn clusters(count: usize, size: usize, rng: &mut ChaCha8Rng) -> Mdp {
     mdp.unwrap().with_start_state(0).unwrap()
 }
 
-/// A binary tree: to one child or the other with a slip, or back; from the leaves to the root or back.
+/// A binary tree: to one child or the other with a slip, or back; from the leaves to the root or
+/// back.
 fn tree(depth: u32) -> Mdp {
     let n = 2usize.pow(depth) - 1;
     let mdp = Mdp::from_fn(n, 3, |s, a, next| {
@@ -104,7 +106,8 @@ fn limits_on_models_that_hardly_hang_together() {
             assert_eq!(found.certificate.status, Status::Optimal, "{k} {round}");
             let report = found.limits[0];
             assert!(report.value <= report.budget + 1e-9);
-            // a policy that keeps to separate parts says so; any other spends from its start what was promised
+            // a policy that keeps to separate parts says so; any other spends from its start what
+            // was promised
             let d = long_run(&mdp.chain(&found.policy)).distribution;
             let of = |s: usize| d[s] * limited.limits[0].cost[mdp.pairs(s).start];
             let spent: f64 = (0..mdp.n_states()).map(of).sum();
@@ -117,7 +120,8 @@ fn limits_on_models_that_hardly_hang_together() {
     }
 }
 
-/// Rewards that follow from potentials are small differences of large numbers; those of the method itself prove more in the end.
+/// Rewards that follow from potentials are small differences of large numbers; those of the method
+/// itself prove more in the end.
 #[test]
 fn model_errors_of_trees() {
     for depth in [6, 7, 8] {

@@ -127,7 +127,8 @@ fn frobenius_from_two_starts() {
     }
 }
 
-/// Where uniform play visits everything evenly there is nothing to set up, whatever the start and the size.
+/// Where uniform play visits everything evenly there is nothing to set up, whatever the start and
+/// the size.
 #[test]
 fn an_even_uniform_policy_is_seen_at_once() {
     let spec = "open-grid:rows=40,columns=40,slip=0.1";
@@ -156,7 +157,8 @@ fn an_even_uniform_policy_is_seen_at_once() {
     }
 }
 
-/// A solve that is stopped before its first step gives back the policy it began with, not a uniform one.
+/// A solve that is stopped before its first step gives back the policy it began with, not a uniform
+/// one.
 #[test]
 fn a_warm_start_survives_a_stop() {
     let spec = "garnet:states=60,actions=3,branching=3,seed=5";
@@ -181,8 +183,8 @@ fn a_warm_start_survives_a_stop() {
     }
 }
 
-/// Beyond what is held whole, on a chain that mixes slowly: the optimum asks for proximal weights so small that what all slopes of a
-/// row have in common must not drown their differences.
+/// Beyond what is held whole, on a chain that mixes slowly: the optimum asks for proximal weights
+/// so small that what all slopes of a row have in common must not drown their differences.
 #[test]
 fn frobenius_reaches_the_optimum_of_a_long_chain() {
     let problem = Problem {
@@ -201,7 +203,8 @@ fn frobenius_reaches_the_optimum_of_a_long_chain() {
     assert_eq!(found.solver, "proximal Newton");
 }
 
-/// With a tight cap on such a chain a proximal step may take hundreds of Newton steps, which it is given once fewer came to nothing.
+/// With a tight cap on such a chain a proximal step may take hundreds of Newton steps, which it is
+/// given once fewer came to nothing.
 #[test]
 fn frobenius_of_a_long_chain_with_a_tight_cap() {
     let problem = Problem {
@@ -220,8 +223,9 @@ fn frobenius_of_a_long_chain_with_a_tight_cap() {
     assert_eq!(certificate.status, Status::Optimal, "{certificate:?}");
 }
 
-/// An elevator: one floor up or down, on the way to the ground, and from every tenth floor to the top. Newton's method on the potentials
-/// does not get along at low temperatures; the interior-point method follows beyond the size up to which its system may be dense, too.
+/// An elevator: one floor up or down, on the way to the ground, and from every tenth floor to the
+/// top. Newton's method on the potentials does not get along at low temperatures; the
+/// interior-point method follows beyond the size up to which its system may be dense, too.
 #[test]
 fn state_entropy_of_an_elevator() {
     let floors = 1_600;
@@ -246,8 +250,9 @@ fn state_entropy_of_an_elevator() {
     assert!(found.notes.is_empty(), "{:?}", found.notes);
 }
 
-/// Two queues of up to 39, of which the one or the other is served faster: with every action tried they are full once in 1e20 steps or less,
-/// and Newton's method on the potentials goes no way; the interior-point method takes over.
+/// Two queues of up to 39, of which the one or the other is served faster: with every action tried
+/// they are full once in 1e20 steps or less, and Newton's method on the potentials goes no way; the
+/// interior-point method takes over.
 #[test]
 fn state_entropy_of_queues_that_hardly_ever_fill() {
     let most = 39;
@@ -273,8 +278,9 @@ fn state_entropy_of_queues_that_hardly_ever_fill() {
     assert!(found.notes.is_empty(), "{:?}", found.notes);
 }
 
-/// A random graph beyond the sizes of the interior-point method, with one to seven actions per state and one to three successors each. Column
-/// Sum, which helps Infinity, is hard there; Infinity is not.
+/// A random graph beyond the sizes of the interior-point method, with one to seven actions per
+/// state and one to three successors each. Column Sum, which helps Infinity, is hard there;
+/// Infinity is not.
 fn uneven_graph() -> Mdp {
     let states = 5_200;
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -324,8 +330,9 @@ fn infinity_has_the_policy_of_column_sum_at_least() {
     assert!(certificate.iterations < 200, "{certificate:?}");
 }
 
-/// Policies by steps of first order are worth what the certificate says. Rows that added up to one only up to 1e-12, after long steps, had been worth
-/// 4e-9 less than the optimum here: no bound could meet that, and the solve never ended.
+/// Policies by steps of first order are worth what the certificate says. Rows that added up to one
+/// only up to 1e-12, after long steps, had been worth 4e-9 less than the optimum here: no bound
+/// could meet that, and the solve never ended.
 #[test]
 fn values_by_steps_of_first_order_are_those_of_policies() {
     let spec = "garnet:states=4500,actions=4,branching=5,seed=7";
@@ -342,7 +349,8 @@ fn values_by_steps_of_first_order_are_those_of_policies() {
     assert!(off.abs() < 1e-11, "{off:e}");
 }
 
-/// A solve that is stopped before the first step of first order has the policy that these would have begun with, and what it is worth.
+/// A solve that is stopped before the first step of first order has the policy that these would
+/// have begun with, and what it is worth.
 #[test]
 fn a_start_that_is_stopped_is_worth_something() {
     let mdp = domains::load("garnet:states=6000,actions=3,branching=3,seed=1").unwrap();
@@ -363,8 +371,8 @@ fn a_start_that_is_stopped_is_worth_something() {
     assert!(value < 0.5 * column_sum::value(&mdp, uniform.probabilities()));
 }
 
-/// A random graph whose columns' system is too large to be factored at once, and on which steps of first order take long: the interior-point
-/// method gets there after all, tie-break included.
+/// A random graph whose columns' system is too large to be factored at once, and on which steps of
+/// first order take long: the interior-point method gets there after all, tie-break included.
 #[test]
 fn a_hard_graph_is_factored_at_last() {
     let mdp = domains::load("garnet:states=3100,actions=3,branching=4,seed=6").unwrap();

@@ -1,4 +1,5 @@
-//! A time limit and a stop reach every part of a solve, the tie-break included, on models of ten thousand states.
+//! A time limit and a stop reach every part of a solve, the tie-break included, on models of ten
+//! thousand states.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! Solvers and certificates: against the definitions, against each other, against reference values, within limits.
+//! Solvers and certificates: against the definitions, against each other, against reference values,
+//! within limits.
 
 #[path = "../common/mod.rs"]
 mod common;

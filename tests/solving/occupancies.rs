@@ -1,4 +1,5 @@
-//! What is to be visited, by its properties: dual points bound policies, limits and their prices, and the borders of the family.
+//! What is to be visited, by its properties: dual points bound policies, limits and their prices,
+//! and the borders of the family.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +14,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::episode::random_rows;
 
-/// Up to nine states and three actions, rows of random length; a way round, so that all states are visited for ever.
+/// Up to nine states and three actions, rows of random length; a way round, so that all states are
+/// visited for ever.
 fn random_model(rng: &mut ChaCha8Rng) -> Mdp {
     let (n, actions) = (rng.random_range(2..10usize), rng.random_range(2..4usize));
     let mdp = Mdp::from_fn(n, actions, |s, a, next| {
@@ -230,7 +232,8 @@ fn an_even_target_is_state_entropy() {
     }
 }
 
-/// The method of the library and the conic solver find the same on models that were never written to a file.
+/// The method of the library and the conic solver find the same on models that were never written
+/// to a file.
 #[test]
 fn two_roads_agree_on_random_models() {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
@@ -269,7 +272,8 @@ fn two_roads_agree_on_random_models() {
     }
 }
 
-/// Where the equations are too large to factor, coverage is found by walking, and proven all the same; with a floor under the actions, too.
+/// Where the equations are too large to factor, coverage is found by walking, and proven all the
+/// same; with a floor under the actions, too.
 #[test]
 fn coverage_of_models_too_large_to_factor() {
     let mdp = ide3al::domains::load("garnet:states=3200,actions=3,branching=4,seed=2").unwrap();
@@ -305,8 +309,9 @@ fn coverage_of_models_too_large_to_factor() {
     }
 }
 
-/// States at the far end of a chain are reached so seldom that a Newton step may ask for a negative coverage on its way; without a floor
-/// under the actions, too, occupancies stay positive then. The limit of small floors is the answer.
+/// States at the far end of a chain are reached so seldom that a Newton step may ask for a negative
+/// coverage on its way; without a floor under the actions, too, occupancies stay positive then. The
+/// limit of small floors is the answer.
 #[test]
 fn coverage_of_chains_whose_ends_are_hardly_reached() {
     for name in [
@@ -328,8 +333,9 @@ fn coverage_of_chains_whose_ends_are_hardly_reached() {
     }
 }
 
-/// Steps that aimed at the mean of the products from a point where these are alike went on for ever without moving, and pairs without
-/// a multiplier of their own were where others ended. A random graph of 2,000 states is factored.
+/// Steps that aimed at the mean of the products from a point where these are alike went on for ever
+/// without moving, and pairs without a multiplier of their own were where others ended. A random
+/// graph of 2,000 states is factored.
 #[test]
 fn ordinary_models_get_there() {
     let restart = |restart: f64| Visits {

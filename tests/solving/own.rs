@@ -1,4 +1,5 @@
-//! A utility of the user's own, solved by Frank-Wolfe: the family given as such, and functions that are not what they should be.
+//! A utility of the user's own, solved by Frank-Wolfe: the family given as such, and functions that
+//! are not what they should be.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +22,8 @@ fn options(tolerance: f64) -> Options {
     }
 }
 
-/// The same problem by name and as a function: values agree to the Frank-Wolfe gap, which is closed unless the tolerance is infinite.
+/// The same problem by name and as a function: values agree to the Frank-Wolfe gap, which is closed
+/// unless the tolerance is infinite.
 fn agrees(
     mdp: &Mdp,
     formulation: Formulation,
@@ -87,7 +89,8 @@ fn the_family_given_as_functions() {
     agrees(&mdp, Formulation::ModelError, &error, 0.1, &plain, 1.0);
 }
 
-/// Samples had beside those to come: the interior-point method, the conic solver and Frank-Wolfe agree.
+/// Samples had beside those to come: the interior-point method, the conic solver and Frank-Wolfe
+/// agree.
 #[test]
 fn samples_had_count_on_three_roads() {
     let mdp = domains::load("double-chain").unwrap();

@@ -168,7 +168,8 @@ fn a_floor_that_rescaling_broke() {
 
 #[test]
 fn a_floor_of_5e_13_that_decides_everything() {
-    // moving a probability of 5e-13 by one bit of its neighbour changes the value in the fourth digit
+    // moving a probability of 5e-13 by one bit of its neighbour changes the value in the fourth
+    // digit
     let mdp = stored("floor-of-5e-13.json");
     let found = solved(
         &mdp,
@@ -382,7 +383,8 @@ fn the_hardest_state_of_a_map_visited_evenly() {
     assert!(ide3al::learn::reach_probability(&mdp, &Policy::uniform(&mdp), goal, 1) < 1.0);
 }
 
-/// Doors that lead one way, distance zero from some zeta on: proximal steps from the solution before had stalled at 2e-7.
+/// Doors that lead one way, distance zero from some zeta on: proximal steps from the solution
+/// before had stalled at 2e-7.
 #[test]
 fn frobenius_along_zeta_on_a_map_with_one_way_doors() {
     let map = "slip = 0.1\n\
@@ -418,8 +420,8 @@ fn frobenius_along_zeta_on_a_map_with_one_way_doors() {
     }
 }
 
-/// On the optimal face of Infinity the last two states of the Single Chain are free: the nearest policy to uniform is uniform there, and
-/// an optimum that is not accurate enough would move them.
+/// On the optimal face of Infinity the last two states of the Single Chain are free: the nearest
+/// policy to uniform is uniform there, and an optimum that is not accurate enough would move them.
 #[test]
 fn the_tie_break_of_infinity_on_the_single_chain() {
     let mdp = ide3al::domains::load("single-chain").unwrap();
@@ -439,8 +441,9 @@ fn the_tie_break_of_infinity_on_the_single_chain() {
     }
 }
 
-/// Optimal policies that leave parts of the model nearly or wholly behind, or never leave one of them again: Newton's method on the
-/// potentials stalled, at gaps of up to a tenth. Found by `make soak` with seeds 159124538 and 518834499.
+/// Optimal policies that leave parts of the model nearly or wholly behind, or never leave one of
+/// them again: Newton's method on the potentials stalled, at gaps of up to a tenth. Found by
+/// `make soak` with seeds 159124538 and 518834499.
 #[test]
 fn state_entropy_where_the_optimum_hardly_holds_together() {
     for (name, value) in [
@@ -459,8 +462,9 @@ fn state_entropy_where_the_optimum_hardly_holds_together() {
     }
 }
 
-/// The tie-break of Infinity stopped on the way where a step violated its rows by 1e-9, and did not say so. The least squares are those of
-/// CVXPY with Clarabel: the distance from uniform, least subject to the optimal objective.
+/// The tie-break of Infinity stopped on the way where a step violated its rows by 1e-9, and did not
+/// say so. The least squares are those of CVXPY with Clarabel: the distance from uniform, least
+/// subject to the optimal objective.
 #[test]
 fn the_nearest_optimal_policy_and_not_one_on_the_way() {
     for (seed, least) in [(6, 3.969_596), (10, 4.843_225)] {
@@ -482,8 +486,9 @@ fn the_nearest_optimal_policy_and_not_one_on_the_way() {
     }
 }
 
-/// The path of temperatures went astray at one of them, and went on from there: State Entropy ended with a gap of 0.02, with `xi` 0.02 and
-/// with no other. The value lies between those of 0.018 and 0.021.
+/// The path of temperatures went astray at one of them, and went on from there: State Entropy ended
+/// with a gap of 0.02, with `xi` 0.02 and with no other. The value lies between those of 0.018 and
+/// 0.021.
 #[test]
 fn a_temperature_at_which_the_path_goes_astray() {
     let mdp = ide3al::domains::load("knight-quest:rows=8,columns=8").unwrap();

@@ -1,5 +1,5 @@
-//! What is to be visited: every finite value of the reference file by the methods of the library, which ask nobody, and by the conic
-//! solver.
+//! What is to be visited: every finite value of the reference file by the methods of the library,
+//! which ask nobody, and by the conic solver.
 
 #![allow(clippy::unwrap_used)]
 

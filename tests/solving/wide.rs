@@ -6,8 +6,8 @@ use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Mdp;
 use ide3al::solve::{Options, SolverChoice, Status, solve};
 
-/// Rings that nothing joins but a state in each from which one starts over in any of half of all states. Stays are more likely on some
-/// rings than on others, so that no policy is even.
+/// Rings that nothing joins but a state in each from which one starts over in any of half of all
+/// states. Stays are more likely on some rings than on others, so that no policy is even.
 fn islands(rings: usize, length: usize) -> Mdp {
     let n = rings * length;
     Mdp::from_fn(n, 3, |s, a, next| {
@@ -25,8 +25,9 @@ fn islands(rings: usize, length: usize) -> Mdp {
     .unwrap()
 }
 
-/// The wide rows are all that holds the columns together, and without them the equations of a Newton step are singular. Objectives are
-/// those of the conic solver; the nearest optimal policy is found, or a note would say that it was not.
+/// The wide rows are all that holds the columns together, and without them the equations of a
+/// Newton step are singular. Objectives are those of the conic solver; the nearest optimal policy
+/// is found, or a note would say that it was not.
 #[test]
 fn wide_rows_that_hold_everything_together() {
     // the rows of the second are wide enough to be cut into pieces
@@ -70,8 +71,8 @@ fn hold_together(mdp: &Mdp) {
     }
 }
 
-/// A state with a wide row and, beside it, actions that lead anywhere evenly: as a share of the row, and written out. These have no cells of
-/// their own, and differ by rounding alone.
+/// A state with a wide row and, beside it, actions that lead anywhere evenly: as a share of the
+/// row, and written out. These have no cells of their own, and differ by rounding alone.
 #[test]
 fn wide_rows_beside_uniform_ones() {
     let n = 196;

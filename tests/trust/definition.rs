@@ -107,8 +107,8 @@ pub(crate) fn infinity_reaches(m: &[Vec<f64>], zeta: f64, x: f64) -> bool {
 }
 
 /// Distance of $M$ from $B_\zeta$ in the Frobenius norm: every pair of multipliers proves a lower
-/// end, and where $U = \mathrm{clip}(M + \alpha + \beta)$ keeps all sums the distance is $\|U - M\|$. Exact
-/// coordinate steps on one sum after the other.
+/// end, and where $U = \mathrm{clip}(M + \alpha + \beta)$ keeps all sums the distance is
+/// $\|U - M\|$. Exact coordinate steps on one sum after the other.
 fn distance(m: &[Vec<f64>], zeta: f64, hint: &[f64], sweeps: usize) -> (f64, f64) {
     let n = m.len();
     let (mut alpha, mut beta) = (vec![0.0; n], vec![0.0; n]);

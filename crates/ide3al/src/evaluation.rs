@@ -84,7 +84,8 @@ pub struct SolveReport {
     pub optimal_entropy: Option<f64>,
     /// Entropy of this policy's steady state as a share of `optimal_entropy`.
     pub optimal_entropy_share: Option<f64>,
-    /// With a horizon: the largest entropy that any policy, time-dependent ones included, reaches within it, in nats.
+    /// With a horizon: the largest entropy that any policy, time-dependent ones included, reaches
+    /// within it, in nats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon_optimal_entropy: Option<f64>,
     /// Entropy of this policy within the horizon as a share of `horizon_optimal_entropy`.
@@ -229,8 +230,8 @@ pub fn report(
     })
 }
 
-/// The model with the restarts that a policy was planned for, where there are any: the long run to be judged is that one's. Beyond
-/// what can be held the plain one is judged, and the notes say so.
+/// The model with the restarts that a policy was planned for, where there are any: the long run to
+/// be judged is that one's. Beyond what can be held the plain one is judged, and the notes say so.
 fn lived(mdp: &Mdp, restart: f64, notes: &mut Vec<String>) -> Option<Mdp> {
     if restart == 0.0 {
         return None;
@@ -246,7 +247,8 @@ fn lived(mdp: &Mdp, restart: f64, notes: &mut Vec<String>) -> Option<Mdp> {
     }
 }
 
-/// Why an answer is not to the tolerance asked for, where it is not and the solution's own notes do not say it.
+/// Why an answer is not to the tolerance asked for, where it is not and the solution's own notes do
+/// not say it.
 fn explained(certificate: &Certificate) -> Option<String> {
     let reason = match certificate.status {
         Status::Optimal | Status::Stalled => return None,

@@ -3,7 +3,8 @@
 //!
 //! A small `zeta` keeps the target far from the identity, so its chain mixes fast, at the price of
 //! a less even steady state. Over a finite number of steps $T$ from the start neither extreme is
-//! best: [`for_horizon`] finds the `zeta` whose policy visits states most evenly *within* $T$ steps.
+//! best: [`for_horizon`] finds the `zeta` whose policy visits states most evenly *within* $T$
+//! steps.
 
 use serde::Serialize;
 

@@ -14,9 +14,10 @@
 //! ```
 //!
 //! `domains` and `chain` do not know each other, nor do `formulation` and `domains`, nor `learn`
-//! and the two that judge and sweep. Linear algebra lies below, in the crate `ide3al-numerics`; tables, charts and the reproduction of the
-//! paper lie above, in `ide3al-report`, and the local page in `ide3al-studio`. The program and the Python package stand on
-//! top and hold no logic of their own. `tests/architecture.rs` reads this order and keeps it.
+//! and the two that judge and sweep. Linear algebra lies below, in the crate `ide3al-numerics`;
+//! tables, charts and the reproduction of the paper lie above, in `ide3al-report`, and the local
+//! page in `ide3al-studio`. The program and the Python package stand on top and hold no logic of
+//! their own. `tests/architecture.rs` reads this order and keeps it.
 
 pub mod chain;
 pub mod domains;

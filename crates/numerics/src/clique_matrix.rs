@@ -2,15 +2,15 @@
 //!
 //! $$ H = \sum_s E_s^\top L_s E_s + \mathrm{diag}(d) + X^\top X - G^\top G $$
 //!
-//! where $E_s$ picks the *members* of clique $s$ (the columns that row $s$ of a chain can reach). The
-//! pattern never changes, so it is ordered and analysed once. Where the Cholesky factor stays
-//! sparse (grids, chains) it is computed sparsely; elsewhere densely, at the speed of dense
-//! linear algebra, and only there may wide rows add the products $X^\top X$ and $G^\top G$.
+//! where $E_s$ picks the *members* of clique $s$ (the columns that row $s$ of a chain can reach).
+//! The pattern never changes, so it is ordered and analysed once. Where the Cholesky factor stays
+//! sparse (grids, chains) it is computed sparsely; elsewhere densely, at the speed of dense linear
+//! algebra, and only there may wide rows add the products $X^\top X$ and $G^\top G$.
 //!
-//! The matrix is scaled to a unit diagonal before it is factored. A pivot that is nothing but rounding
-//! then shows by its size alone, and its unknown is set to zero, as interior-point codes do for
-//! dependent constraints (S. Wright 1999, *Modified Cholesky factorizations in interior-point algorithms
-//! for linear programming*, SIAM J. Optim. 9).
+//! The matrix is scaled to a unit diagonal before it is factored. A pivot that is nothing but
+//! rounding then shows by its size alone, and its unknown is set to zero, as interior-point codes
+//! do for dependent constraints (S. Wright 1999, *Modified Cholesky factorizations in
+//! interior-point algorithms for linear programming*, SIAM J. Optim. 9).
 
 mod pattern;
 mod stretched;
@@ -30,23 +30,28 @@ pub use stretched::{PIECE, Shape, cells};
 
 use super::tiles;
 
-/// Columns are eliminated in blocks where each number of the factor takes at least this share of the multiplications that faer waits for: at
-/// this one blocks are a quarter faster on random graphs, and nowhere slower (at none, on chains, they take twice as long).
+/// Columns are eliminated in blocks where each number of the factor takes at least this share of
+/// the multiplications that faer waits for: at this one blocks are a quarter faster on random
+/// graphs, and nowhere slower (at none, on chains, they take twice as long).
 const BLOCKS: SupernodalThreshold = SupernodalThreshold(0.5);
 /// Most cells of all cliques together that are worth an index each: 80 MB.
 pub const MOST_CELLS: usize = 20_000_000;
 /// Most numbers in a sparse factor: half a gigabyte.
 const MOST_FILL: usize = 60_000_000;
-/// Most unknowns in one [front](pattern::widest_front): half as many have to be eliminated densely sooner or later, some seconds' work.
+/// Most unknowns in one [front](pattern::widest_front): half as many have to be eliminated densely
+/// sooner or later, some seconds' work.
 const WIDEST: usize = 3_000;
-/// Multiplications of a sparse factorisation cost about this many of a dense one's: entry by entry, and in blocks of columns.
+/// Multiplications of a sparse factorisation cost about this many of a dense one's: entry by entry,
+/// and in blocks of columns.
 const SPARSE_COST: f64 = 5.0;
 const BLOCK_COST: f64 = 2.0;
-/// Multiplications of one round of conjugate gradients per transition: two products with the kernel, whose gathers take several times
-/// as long as the multiplications of a dense factorisation (0.1 ms against 15 ms on a garnet of 1,000 states).
+/// Multiplications of one round of conjugate gradients per transition: two products with the
+/// kernel, whose gathers take several times as long as the multiplications of a dense factorisation
+/// (0.1 ms against 15 ms on a garnet of 1,000 states).
 pub const ROUND_COST: f64 = 80.0;
-/// Cliques with more members than this are wide. They are added to a dense matrix by dense products, as their squares, cell by cell, would cost
-/// more, and a sparse one may be [stretched](CliqueMatrix::stretched) for them.
+/// Cliques with more members than this are wide. They are added to a dense matrix by dense
+/// products, as their squares, cell by cell, would cost more, and a sparse one may be
+/// [stretched](CliqueMatrix::stretched) for them.
 const WIDE: usize = 96;
 /// What such a pivot is replaced by: large, so that its unknown comes out as zero.
 const DROPPED: f64 = 1e100;
@@ -85,9 +90,9 @@ struct Sparse {
 }
 
 impl CliqueMatrix {
-    /// The matrix of order `n` over cliques whose members ascend; nothing if neither a sparse factor
-    /// nor a dense matrix of order `most_dense` at most will do. `wide` says that dense products will
-    /// be added.
+    /// The matrix of order `n` over cliques whose members ascend; nothing if neither a sparse
+    /// factor nor a dense matrix of order `most_dense` at most will do. `wide` says that dense
+    /// products will be added.
     pub fn new(
         n: usize,
         offsets: Vec<usize>,
@@ -106,7 +111,8 @@ impl CliqueMatrix {
         Self::over(n, offsets, members, sparse)
     }
 
-    /// The matrix over cliques with a sparse pattern, or dense; nothing where there is no memory for it.
+    /// The matrix over cliques with a sparse pattern, or dense; nothing where there is no memory
+    /// for it.
     fn over(
         n: usize,
         offsets: Vec<usize>,
@@ -166,8 +172,8 @@ impl CliqueMatrix {
         self.values.fill(0.0);
     }
 
-    /// Adds `local`, a row-major square whose entry `[j * width + i]`, $i \ge j$, belongs to members
-    /// $i$ and $j$ of clique `s`.
+    /// Adds `local`, a row-major square whose entry `[j * width + i]`, $i \ge j$, belongs to
+    /// members $i$ and $j$ of clique `s`.
     pub fn add_clique(&mut self, s: usize, local: &[f64]) {
         let n = self.scale.len();
         let members = &self.members[self.offsets[s]..self.offsets[s + 1]];
@@ -248,7 +254,8 @@ impl CliqueMatrix {
                 self.values[self.diagonal[j]] = 1.0;
             }
         }
-        // L D L' and not L L': of the latter faer 0.24 leaves a replaced pivot out of the factor's diagonal
+        // L D L' and not L L': of the latter faer 0.24 leaves a replaced pivot out of the factor's
+        // diagonal
         let stack = MemStack::new(&mut self.buffer);
         if let Some(sparse) = &mut self.sparse {
             let regularization = ldlt::factor::LdltRegularization {
@@ -313,7 +320,8 @@ pub fn stack(
     }
 }
 
-/// $1/\sqrt{x}$, zero for a zero and not a number for anything that is no diagonal of a positive matrix.
+/// $1/\sqrt{x}$, zero for a zero and not a number for anything that is no diagonal of a positive
+/// matrix.
 fn inverse_root(x: f64) -> f64 {
     if x == 0.0 {
         0.0
@@ -339,7 +347,8 @@ fn dense_work(n: usize) -> f64 {
 }
 
 impl Sparse {
-    /// Nothing where a factorisation would take more than `most_work` multiplications at the speed of dense ones, or too much memory.
+    /// Nothing where a factorisation would take more than `most_work` multiplications at the speed
+    /// of dense ones, or too much memory.
     fn new(n: usize, offsets: &[usize], members: &[u32], most_work: f64) -> Option<Self> {
         let mut place_offsets = vec![0usize];
         for w in offsets.windows(2) {
@@ -358,7 +367,8 @@ impl Sparse {
         }
         let (pattern, places) = pattern(n, members, offsets, &place_offsets);
         let stored = pattern.compute_nnz();
-        // what the matrix holds, its factor does, too; and no columns of that many numbers take less than all of one length
+        // what the matrix holds, its factor does, too; and no columns of that many numbers take
+        // less than all of one length
         let length = stored as f64 / n as f64;
         if stored > MOST_FILL || length * length * n as f64 > most_work {
             return None;
@@ -388,7 +398,8 @@ impl Sparse {
     }
 }
 
-/// About how many multiplications at the speed of dense ones a factorisation takes: the squared lengths of the factor's columns.
+/// About how many multiplications at the speed of dense ones a factorisation takes: the squared
+/// lengths of the factor's columns.
 fn work_of(symbolic: &SymbolicCholesky<u32>) -> f64 {
     match symbolic.raw() {
         SymbolicCholeskyRaw::Simplicial(factor) => {

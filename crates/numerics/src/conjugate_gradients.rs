@@ -1,4 +1,5 @@
-//! Conjugate gradients for symmetric positive definite systems, with the diagonal or another matrix as preconditioner.
+//! Conjugate gradients for symmetric positive definite systems, with the diagonal or another matrix
+//! as preconditioner.
 
 use super::parallel::{sum, update};
 
@@ -9,7 +10,8 @@ pub struct ConjugateGradients {
     pub residual: Vec<f64>,
     /// The preconditioner $D$: the matrix' diagonal, or about that.
     pub diagonal: Vec<f64>,
-    /// After so many products, and whenever as many more are made, a solve ends that at its rate would need more than it may make.
+    /// After so many products, and whenever as many more are made, a solve ends that at its rate
+    /// would need more than it may make.
     pub trial: usize,
     scaled: Vec<f64>,
     conjugate: Vec<f64>,
@@ -29,9 +31,9 @@ impl ConjugateGradients {
         }
     }
 
-    /// Solves $A x = $ `residual`, from zero, until $\sum_t r_t^2 / D_t$ has fallen by the square of `tolerance`, or `most`
-    /// products are made, or rounding leaves no curvature; says whether it has. `times(v, out)` is to write $A v$, and may end the
-    /// solve by returning false.
+    /// Solves $A x = $ `residual`, from zero, until $\sum_t r_t^2 / D_t$ has fallen by the square
+    /// of `tolerance`, or `most` products are made, or rounding leaves no curvature; says whether
+    /// it has. `times(v, out)` is to write $A v$, and may end the solve by returning false.
     pub fn solve(
         &mut self,
         x: &mut [f64],
@@ -48,8 +50,8 @@ impl ConjugateGradients {
         solved
     }
 
-    /// The same with another preconditioner $D$: `precondition(r, out)` is to write $D^{-1} r$ and to return $r \cdot D^{-1} r$, which is
-    /// what falls.
+    /// The same with another preconditioner $D$: `precondition(r, out)` is to write $D^{-1} r$ and
+    /// to return $r \cdot D^{-1} r$, which is what falls.
     pub fn solve_by(
         &mut self,
         x: &mut [f64],
@@ -63,7 +65,8 @@ impl ConjugateGradients {
         self.conjugate.copy_from_slice(&self.scaled);
         let (first, enough) = (rho, tolerance * tolerance * rho);
         for made in 0..most {
-            // by the rate so far: made ln(enough) > most ln(rho), both relative to the first and negative
+            // by the rate so far: made ln(enough) > most ln(rho), both relative to the first and
+            // negative
             if made > 0
                 && made % self.trial == 0
                 && made as f64 * (enough / first).ln() < most as f64 * (rho / first).ln()

@@ -2,14 +2,16 @@
 
 use std::ops::Range;
 
-/// The row that each entry of a matrix belongs to, whose rows begin at `offsets` (one more entry than rows).
+/// The row that each entry of a matrix belongs to, whose rows begin at `offsets` (one more entry
+/// than rows).
 pub fn owners(offsets: &[usize]) -> Vec<u32> {
     let rows = (0u32..).zip(offsets.windows(2));
     let repeated = rows.flat_map(|(s, w)| std::iter::repeat_n(s, w[1] - w[0]));
     repeated.collect()
 }
 
-/// Offsets, indices and values of the transpose of a matrix with so many columns that is stored by rows.
+/// Offsets, indices and values of the transpose of a matrix with so many columns that is stored by
+/// rows.
 pub fn transposed(
     columns: usize,
     (offsets, indices, values): (&[usize], &[u32], &[f64]),
@@ -27,7 +29,8 @@ pub fn transposed(
     (starts, rows, moved)
 }
 
-/// Where the places of each number below `n` begin if a list is sorted by what stands there (one more entry than numbers).
+/// Where the places of each number below `n` begin if a list is sorted by what stands there (one
+/// more entry than numbers).
 fn starts(n: usize, list: &[u32]) -> Vec<usize> {
     let mut starts = vec![0usize; n + 1];
     for t in list {
@@ -39,7 +42,8 @@ fn starts(n: usize, list: &[u32]) -> Vec<usize> {
     starts
 }
 
-/// The places `k` of a list of numbers below `n` at which number `t` stands, ascending, for every `t`.
+/// The places `k` of a list of numbers below `n` at which number `t` stands, ascending, for every
+/// `t`.
 #[derive(Debug, Clone)]
 pub struct Groups {
     starts: Vec<usize>,

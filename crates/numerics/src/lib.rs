@@ -1,5 +1,6 @@
-//! Kernels that know numbers only: loops on all threads, sums of vectors, symmetric matrices made of cliques or in tiles, small systems,
-//! conjugate gradients, line searches, sorted sums, lists by what they hold.
+//! Kernels that know numbers only: loops on all threads, sums of vectors, symmetric matrices made
+//! of cliques or in tiles, small systems, conjugate gradients, line searches, sorted sums, lists by
+//! what they hold.
 
 pub mod clique_matrix;
 pub mod conjugate_gradients;

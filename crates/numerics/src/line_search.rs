@@ -1,14 +1,15 @@
 //! Line search for the maximum of a concave function, by slopes alone.
 //!
-//! The slope of a concave function falls along a line. Slopes are compared instead of values because near the maximum values differ
-//! by less than their rounding, and slopes do not.
+//! The slope of a concave function falls along a line. Slopes are compared instead of values
+//! because near the maximum values differ by less than their rounding, and slopes do not.
 
-/// Searches along a line with slope `first` at its start, from the full step on and with at most so many looks, until at most
-/// half of the first slope is left, on either side of the maximum. `slope(size)` goes there, or ends the search. Returns how far it
-/// came.
+/// Searches along a line with slope `first` at its start, from the full step on and with at most so
+/// many looks, until at most half of the first slope is left, on either side of the maximum.
+/// `slope(size)` goes there, or ends the search. Returns how far it came.
 ///
-/// Before the maximum is passed steps grow by three; then the zero of the slope is interpolated, a twentieth of the bracket or more
-/// away from its ends. Where that comes out on the same side twice, as it does in front of a kink, the bracket is halved instead.
+/// Before the maximum is passed steps grow by three; then the zero of the slope is interpolated, a
+/// twentieth of the bracket or more away from its ends. Where that comes out on the same side
+/// twice, as it does in front of a kink, the bracket is halved instead.
 pub fn search(first: f64, most: usize, mut slope: impl FnMut(f64) -> Option<f64>) -> f64 {
     // the farthest place before the maximum with its slope, and the last place seen beyond it
     let (mut below, mut above) = ((0.0, first), None);
@@ -28,7 +29,8 @@ pub fn search(first: f64, most: usize, mut slope: impl FnMut(f64) -> Option<f64>
         }
         size = match (below, above) {
             (_, None) => 3.0 * size,
-            // from the start itself a share of the bracket is quicker, however small the step is to be
+            // from the start itself a share of the bracket is quicker, however small the step is to
+            // be
             ((near, _), Some((far, _))) if side == before && near > 0.0 => 0.5 * (near + far),
             ((near, positive), Some((far, negative))) => {
                 near + (far - near) * f64::clamp(positive / (positive - negative), 0.05, 0.95)

@@ -5,7 +5,8 @@
 
 use std::sync::Mutex;
 
-/// Vectors shorter than this are not shared: waking the threads would take as long as the loop, some ten microseconds.
+/// Vectors shorter than this are not shared: waking the threads would take as long as the loop,
+/// some ten microseconds.
 const SHORT: usize = 1 << 15;
 /// Entries that one thread takes at a time: the shortest vectors that are shared have four chunks.
 const CHUNK: usize = 1 << 13;
@@ -13,8 +14,8 @@ const CHUNK: usize = 1 << 13;
 const FEW_ROWS: usize = 1 << 12;
 const ROWS: usize = 1 << 9;
 
-/// Calls `f` for every item, on this thread and on others as they wake up. (With an iterator of rayon's this thread would go to sleep for each
-/// short loop, as it is no member of the pool.)
+/// Calls `f` for every item, on this thread and on others as they wake up. (With an iterator of
+/// rayon's this thread would go to sleep for each short loop, as it is no member of the pool.)
 pub fn share<T: Send>(items: impl ExactSizeIterator<Item = T> + Send, f: impl Fn(T) + Sync) {
     let helpers = rayon::current_num_threads().min(items.len());
     let items = Mutex::new(items);
@@ -30,8 +31,8 @@ pub fn share<T: Send>(items: impl ExactSizeIterator<Item = T> + Send, f: impl Fn
     });
 }
 
-/// Calls `run(from, part)` for parts of `out` of the given size, the first of which is entry `from`; one call for all where `out` is
-/// `short`.
+/// Calls `run(from, part)` for parts of `out` of the given size, the first of which is entry
+/// `from`; one call for all where `out` is `short`.
 fn cut(out: &mut [f64], (short, size): (usize, usize), run: impl Fn(usize, &mut [f64]) + Sync) {
     if out.len() < short {
         return run(0, out);
@@ -81,7 +82,8 @@ pub fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
     joined(n, 0.0, |from, to| (from..to).map(&f).sum(), |x, y| x + y)
 }
 
-/// Numbers that are folded side by side, so that the processor need not wait for one result before it begins the next.
+/// Numbers that are folded side by side, so that the processor need not wait for one result before
+/// it begins the next.
 const LANES: usize = 8;
 
 /// `out[i] = f(out[i], [a[i], b[i], ...])` for every `i` and input vectors of the same length.
@@ -100,7 +102,8 @@ pub fn map<const N: usize>(
     });
 }
 
-/// Folds `[a[i], b[i], ...]` for every `i` into `start`, which `join` leaves as it is, in lanes and chunks that are joined in order.
+/// Folds `[a[i], b[i], ...]` for every `i` into `start`, which `join` leaves as it is, in lanes and
+/// chunks that are joined in order.
 pub fn fold<const N: usize>(
     inputs: [&[f64]; N],
     start: f64,

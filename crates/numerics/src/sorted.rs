@@ -1,6 +1,8 @@
-//! Numbers in ascending order with prefix sums: sums over all those between two bounds without visiting them.
+//! Numbers in ascending order with prefix sums: sums over all those between two bounds without
+//! visiting them.
 
-/// The `k`-th smallest number is `values[k]`, and it is number `order[k]` of those that were sorted.
+/// The `k`-th smallest number is `values[k]`, and it is number `order[k]` of those that were
+/// sorted.
 #[derive(Debug, Clone)]
 pub struct Sorted {
     /// Positions of the numbers, from the least to the greatest.
@@ -21,7 +23,8 @@ impl Sorted {
         }
     }
 
-    /// Sorts `numbers`, from the order of last time: that makes it nearly linear where they have moved a little.
+    /// Sorts `numbers`, from the order of last time: that makes it nearly linear where they have
+    /// moved a little.
     pub fn sort(&mut self, numbers: &[f64]) {
         self.order
             .sort_by(|&i, &j| numbers[i as usize].total_cmp(&numbers[j as usize]));
@@ -32,8 +35,8 @@ impl Sorted {
         }
     }
 
-    /// For each number `y` of `other` the positions here of all `x` with `0 < x + y < most`. The `y` are visited
-    /// in ascending order, so that both ends of the range only move down.
+    /// For each number `y` of `other` the positions here of all `x` with `0 < x + y < most`. The
+    /// `y` are visited in ascending order, so that both ends of the range only move down.
     pub fn between(&self, other: &Sorted, most: f64, ranges: &mut [(u32, u32)]) {
         let (mut low, mut high) = (self.values.len(), self.values.len());
         for (&i, y) in other.order.iter().zip(&other.values) {

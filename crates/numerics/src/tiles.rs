@@ -1,8 +1,9 @@
 //! Dense symmetric matrices in square tiles, which threads share.
 //!
-//! A tile is computed by one thread from start to end, in an order that does not depend on how many threads there are, so that neither do the bits
-//! of the result. (faer has threads of its own, but those wait for each other by spinning, which takes longer than one thread alone where
-//! other programs use the machine, too.)
+//! A tile is computed by one thread from start to end, in an order that does not depend on how many
+//! threads there are, so that neither do the bits of the result. (faer has threads of its own, but
+//! those wait for each other by spinning, which takes longer than one thread alone where other
+//! programs use the machine, too.)
 
 use faer::dyn_stack::MemStack;
 use faer::linalg::cholesky::ldlt::factor::{LdltRegularization, cholesky_in_place};
@@ -14,8 +15,8 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 use super::parallel::share;
 
-/// Rows and columns of a tile: smaller ones multiply more slowly, of larger ones there are too few for several threads (from 96 to 192 the time
-/// hardly changes).
+/// Rows and columns of a tile: smaller ones multiply more slowly, of larger ones there are too few
+/// for several threads (from 96 to 192 the time hardly changes).
 const TILE: usize = 128;
 
 /// A matrix of several tiles below each other.
@@ -61,16 +62,17 @@ fn add_lower(square: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f
     });
 }
 
-/// Adds `sign` times $X^\top X$ to the upper half of a row-major square, which is the lower half of one by columns, $X$ having
-/// rows of `width` numbers.
+/// Adds `sign` times $X^\top X$ to the upper half of a row-major square, which is the lower half of
+/// one by columns, $X$ having rows of `width` numbers.
 pub fn add_product(square: &mut [f64], rows: &[f64], width: usize, sign: f64) {
     let rows = MatRef::from_column_major_slice(rows, width, rows.len() / width);
     let square = MatMut::from_column_major_slice_mut(square, width, width);
     add_lower(square, rows, rows, sign);
 }
 
-/// Replaces the lower half of a matrix by its factors $L$ and $D$, $L D L^\top$ being the matrix; false where it has none. Pivots no larger than `least`
-/// are replaced by `dropped`. `signs` are those of the pivots, `room` is made as large as needed.
+/// Replaces the lower half of a matrix by its factors $L$ and $D$, $L D L^\top$ being the matrix;
+/// false where it has none. Pivots no larger than `least` are replaced by `dropped`. `signs` are
+/// those of the pivots, `room` is made as large as needed.
 pub fn factor(
     matrix: MatMut<'_, f64>,
     signs: &[i8],
@@ -131,8 +133,8 @@ mod tests {
         ((7 * i + 13 * j) as f64).sin()
     }
 
-    /// $X^\top X$ of as many rows as columns and a diagonal is factored, and multiplied again it is the same; on any number of threads
-    /// to the last bit, with rows and columns that fill no tile.
+    /// $X^\top X$ of as many rows as columns and a diagonal is factored, and multiplied again it is
+    /// the same; on any number of threads to the last bit, with rows and columns that fill no tile.
     #[test]
     fn factors_give_back_the_matrix() {
         let n = 2 * TILE + 37;

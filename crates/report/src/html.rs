@@ -1,4 +1,5 @@
-//! A page in one file: no script, no request, light and dark, wide and narrow. The templates escape every text.
+//! A page in one file: no script, no request, light and dark, wide and narrow. The templates escape
+//! every text.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! Show it: pictures, pages and tables of results.
 //!
-//! A picture is data first ([`Figure`](figure::Figure), [`HeatMap`](heat::HeatMap), ...), then SVG text
-//! ([`Panels::svg`](panels::Panels::svg)), then, where wanted, a PNG of that very SVG
+//! A picture is data first ([`Figure`](figure::Figure), [`HeatMap`](heat::HeatMap), ...), then SVG
+//! text ([`Panels::svg`](panels::Panels::svg)), then, where wanted, a PNG of that very SVG
 //! ([`png::png`]). A page ([`html::Page`]) takes the same pictures inline, so that they follow the
 //! reader's light or dark setting. Everything is self-contained: no script, no request, no font of
 //! the system. Every name is escaped on its way out, since names come from users' files.

@@ -1,4 +1,5 @@
-//! A solve, told as it becomes known: first the policy and where it goes, then how fast it mixes, then what is proven of it.
+//! A solve, told as it becomes known: first the policy and where it goes, then how fast it mixes,
+//! then what is proven of it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -61,7 +61,8 @@ fn extension(name: &str, known: &[&'static str]) -> Result<&'static str, Refusal
         })
 }
 
-/// Reads a model, puts it on the shelf under the hash of its bytes, and gives a small one back as JSON.
+/// Reads a model, puts it on the shelf under the hash of its bytes, and gives a small one back as
+/// JSON.
 pub(super) async fn import(
     State(shared): State<Arc<Shared>>,
     Path(name): Path<String>,

@@ -1,7 +1,8 @@
 //! Who may ask: the page that this server gave out, and nobody else.
 //!
-//! A page of another origin can send requests to 127.0.0.1, and a name that its owner points at 127.0.0.1 makes it the same
-//! origin to a browser. The first lacks the token and has a foreign `Origin`, the second has a foreign `Host`.
+//! A page of another origin can send requests to 127.0.0.1, and a name that its owner points at
+//! 127.0.0.1 makes it the same origin to a browser. The first lacks the token and has a foreign
+//! `Origin`, the second has a foreign `Host`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Learners at work, as far as they are asked to go on: a page that is closed or paused asks for nothing.
+//! Learners at work, as far as they are asked to go on: a page that is closed or paused asks for
+//! nothing.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,12 +1,14 @@
 //! A local page on which one draws a world and watches the best exploration of it.
 //!
-//! [`Studio::start`] serves the page and its answers from this process, on 127.0.0.1 only. Everything that the page needs is in
-//! the binary. The page holds no mathematics: what it shows was computed by the library, and a world with its settings gives the
-//! figures of `ide3al solve --json`.
+//! [`Studio::start`] serves the page and its answers from this process, on 127.0.0.1 only.
+//! Everything that the page needs is in the binary. The page holds no mathematics: what it shows
+//! was computed by the library, and a world with its settings gives the figures of
+//! `ide3al solve --json`.
 //!
-//! Other pages and other users of the machine are kept out: the address holds a token of 128 random bits, and requests with another
-//! `Host` or `Origin` are refused (`gate`). Sizes, times and numbers of requests are limited (`work`, `listen`). An answer that nobody
-//! waits for any more is not computed to its end.
+//! Other pages and other users of the machine are kept out: the address holds a token of 128 random
+//! bits, and requests with another `Host` or `Origin` are refused (`gate`). Sizes, times and
+//! numbers of requests are limited (`work`, `listen`). An answer that nobody waits for any more is
+//! not computed to its end.
 
 mod answer;
 mod assets;
@@ -120,7 +122,8 @@ impl Studio {
         format!("http://{}/{}/", self.address, self.token)
     }
 
-    /// The same page with a world and settings from a link that someone shared: all that follows its `#`.
+    /// The same page with a world and settings from a link that someone shared: all that follows
+    /// its `#`.
     pub fn url_of(&self, link: &str) -> String {
         let fragment = link.split_once('#').map_or("", |(_, fragment)| fragment);
         format!("{}#{fragment}", self.url())

@@ -1,4 +1,5 @@
-//! Long answers: computed on threads of their own, line by line, and only as long as somebody waits for them.
+//! Long answers: computed on threads of their own, line by line, and only as long as somebody waits
+//! for them.
 
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -155,7 +156,8 @@ impl Work {
         (self.inside.fetch_add(1, Ordering::Relaxed) < MOST_INSIDE).then_some(place)
     }
 
-    /// Answers with the lines that `job` says, from a thread of its own when its turn comes. A refusal is the last line.
+    /// Answers with the lines that `job` says, from a thread of its own when its turn comes. A
+    /// refusal is the last line.
     pub(super) async fn answer(
         &self,
         job: impl FnOnce(&Lines) -> Result<(), Refusal> + Send + 'static,

@@ -114,16 +114,18 @@ pub struct Analysis {
     pub horizon_entropy_normalized: Option<f64>,
     /// $-\sum_s d(s) \sum_t M_{st} \ln M_{st}$ in nats: how unpredictable the next state is.
     pub entropy_rate: f64,
-    /// Mean time of a step: 1, or what the policy makes of the model's travel times. The times below are in the same unit.
+    /// Mean time of a step: 1, or what the policy makes of the model's travel times. The times
+    /// below are in the same unit.
     pub step_time: f64,
-    /// Kemeny's constant: the mean time to a state drawn from $d$. `None` where there are several recurrent classes, or more
-    /// than 1,000 recurrent states.
+    /// Kemeny's constant: the mean time to a state drawn from $d$. `None` where there are several
+    /// recurrent classes, or more than 1,000 recurrent states.
     pub kemeny_constant: Option<f64>,
     /// Largest mean time from one recurrent state to another; `None` likewise.
     pub hitting_time_max: Option<f64>,
     /// Average of these times over all pairs of different recurrent states; `None` likewise.
     pub hitting_time_mean: Option<f64>,
-    /// Largest mean time from a recurrent state back to it; `None` where there are several recurrent classes.
+    /// Largest mean time from a recurrent state back to it; `None` where there are several
+    /// recurrent classes.
     pub return_time_max: Option<f64>,
     /// Average of these times over recurrent states; `None` likewise.
     pub return_time_mean: Option<f64>,

@@ -2,7 +2,8 @@
 
 use crate::model::Kernel;
 
-/// Vectors in a block: one number of each fits into the processor's registers, and a block of some thousand states into its cache.
+/// Vectors in a block: one number of each fits into the processor's registers, and a block of some
+/// thousand states into its cache.
 pub(super) const LANES: usize = 8;
 
 /// For each state a number of each vector.
@@ -64,7 +65,8 @@ impl<'a> BothWays<'a> {
         }
     }
 
-    /// What distributions differ by from the long run `d`, some steps later. It has no mass: what rounding gives it would never be forgotten.
+    /// What distributions differ by from the long run `d`, some steps later. It has no mass: what
+    /// rounding gives it would never be forgotten.
     pub(super) fn differences(&self, steps: u64, d: &[f64], x: &mut Block, other: &mut Block) {
         self.arrivals(steps, x, other);
         take_off_mass(x, d);

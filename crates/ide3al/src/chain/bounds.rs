@@ -1,10 +1,10 @@
 //! Lower bounds on the entropy of the steady state: what the paper claims, and what holds.
 //!
-//! The paper bounds $H(d)$ from below by the distance of the chain $M$ from the doubly
-//! stochastic matrices (theorems 2, 3 and 4). Its proof takes the fundamental matrix of a
-//! doubly stochastic chain to have norm one, which is wrong: `docs/explanation/erratum.md` has a two-state
-//! counterexample. [`paper_claims`] gives the paper's figures, as claims. [`certified`] gives
-//! a bound that holds.
+//! The paper bounds $H(d)$ from below by the distance of the chain $M$ from the doubly stochastic
+//! matrices (theorems 2, 3 and 4). Its proof takes the fundamental matrix of a doubly stochastic
+//! chain to have norm one, which is wrong: `docs/explanation/erratum.md` has a two-state
+//! counterexample. [`paper_claims`] gives the paper's figures, as claims. [`certified`] gives a
+//! bound that holds.
 //!
 //! # The bound that holds
 //! Let $M$ be irreducible on $n$ states, $A = I - M$, $u$ uniform, $d$ stationary. The residual
@@ -16,8 +16,8 @@
 //!
 //! $$(u-d)^\top (I + F) = (u-d)^\top A Y = -r^\top Y .$$
 //!
-//! Hence, if $\|F\| < 1$, with $\tau(Y) = \frac12 \max_{ij} \|Y_i - Y_j\|_1$ and $\sigma(Y)$ the largest
-//! singular value of $(I - \mathbf 1 u^\top) Y$ (both because $r^\top \mathbf 1 = 0$),
+//! Hence, if $\|F\| < 1$, with $\tau(Y) = \frac12 \max_{ij} \|Y_i - Y_j\|_1$ and $\sigma(Y)$ the
+//! largest singular value of $(I - \mathbf 1 u^\top) Y$ (both because $r^\top \mathbf 1 = 0$),
 //!
 //! $$\|d-u\|_1 \le \frac{\tau(Y)\,\|r\|_1}{1 - \|F\|_\infty}, \qquad
 //!   \|d-u\|_2 \le \frac{\sigma(Y)\,\|r\|_2}{1 - \|F\|_F} .$$
@@ -27,12 +27,13 @@
 //! the larger one is the *corrected theorem*:
 //!
 //! * [`least_entropy`], the smallest entropy of any distribution within $\|d-u\|_1$ of uniform;
-//! * $H(d) \ge -\ln \sum_s d_s^2 = \ln n - \ln(1 + n \|d-u\|_2^2)$ (Jensen), which is quadratic near
-//!   uniform as the paper's claim is.
+//! * $H(d) \ge -\ln \sum_s d_s^2 = \ln n - \ln(1 + n \|d-u\|_2^2)$ (Jensen), which is quadratic
+//!   near uniform as the paper's claim is.
 //!
 //! # Tighter
 //! Nothing above needs $u$ to be uniform. With the computed steady state $w$ in its place the
-//! residual is rounding, $T = \frac12 \|d-w\|_1 \le \frac12 \tau(Y) \|M^\top w - w\|_1 / (1 - \|F\|_\infty)$ is tiny, and
+//! residual is rounding,
+//! $T = \frac12 \|d-w\|_1 \le \frac12 \tau(Y) \|M^\top w - w\|_1 / (1 - \|F\|_\infty)$ is tiny, and
 //!
 //! $$H(d) \ge H(w) - T \ln(n-1) + T \ln T + (1-T) \ln(1-T)$$
 //!
@@ -102,9 +103,9 @@ pub struct Certified {
 /// Smallest entropy of a distribution $p$ on $n$ states with $\|p - u\|_1 \le \delta$.
 ///
 /// Every such $p$ has its $k$ largest entries summing to at most $\min(1, k/n + \delta/2)$, and
-/// $q = (\frac1n + \frac\delta2, \frac1n, \dots, \frac1n, \text{rest}, 0, \dots, 0)$, which has $\delta/2$ of mass moved
-/// onto one state by emptying others one after the other, attains all these sums. So $q$
-/// majorises $p$, and entropy is Schur-concave.
+/// $q = (\frac1n + \frac\delta2, \frac1n, \dots, \frac1n, \text{rest}, 0, \dots, 0)$, which has
+/// $\delta/2$ of mass moved onto one state by emptying others one after the other, attains all
+/// these sums. So $q$ majorises $p$, and entropy is Schur-concave.
 ///
 /// ```
 /// use ide3al::chain::bounds::least_entropy;
@@ -336,7 +337,8 @@ impl Inverse {
         (inverse.error_rows <= 0.5 && inverse.error_squares <= 0.5).then_some(inverse)
     }
 
-    /// $F_{ij} = \sum_k M_{ik} (Y_{ij} - Y_{kj}) - I_{ij} + w_j$; keeps its norms, rounding included.
+    /// $F_{ij} = \sum_k M_{ik} (Y_{ij} - Y_{kj}) - I_{ij} + w_j$; keeps its norms, rounding
+    /// included.
     fn measure(&mut self, rates: &[f64]) -> Vec<f64> {
         let n = self.n;
         let unit = (n + 4) as f64 * f64::EPSILON;

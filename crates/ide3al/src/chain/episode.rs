@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::model::{Mdp, TimedPolicy};
 
 /// Average over the $T$ steps of an episode of the distribution over state-action pairs:
-/// $\bar\omega = \frac1T \sum_{t \le T} \omega_t$ with $\omega_t(s,a) = d_t(s)\,\pi_t(a|s)$, $d_1$ the start and
-/// $d_{t+1}(s') = \sum_{s,a} \omega_t(s,a) P(s'|s,a)$. Costs $O(T\,\text{nnz})$.
+/// $\bar\omega = \frac1T \sum_{t \le T} \omega_t$ with $\omega_t(s,a) = d_t(s)\,\pi_t(a|s)$, $d_1$
+/// the start and $d_{t+1}(s') = \sum_{s,a} \omega_t(s,a) P(s'|s,a)$. Costs $O(T\,\text{nnz})$.
 pub fn average_flow(mdp: &Mdp, policy: &TimedPolicy) -> Vec<f64> {
     let steps = policy.steps();
     let transposed = mdp.kernel().transpose();

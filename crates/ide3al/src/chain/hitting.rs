@@ -1,15 +1,18 @@
-//! How long a chain takes from here to there: hitting and return times, Kemeny's constant, the entropy rate.
+//! How long a chain takes from here to there: hitting and return times, Kemeny's constant, the
+//! entropy rate.
 //!
-//! Let the chain have one recurrent class, $d$ its stationary distribution, $c_i$ the mean time of a step from state $i$ (one,
-//! or what the policy makes of travel times) and $C = \langle d, c \rangle$. With the fundamental matrix
-//! $Z = (I - M + \mathbf 1 d^\top)^{-1}$ the mean time from $i$ until $j \ne i$ is first reached is
+//! Let the chain have one recurrent class, $d$ its stationary distribution, $c_i$ the mean time of
+//! a step from state $i$ (one, or what the policy makes of travel times) and
+//! $C = \langle d, c \rangle$. With the fundamental matrix $Z = (I - M + \mathbf 1 d^\top)^{-1}$
+//! the mean time from $i$ until $j \ne i$ is first reached is
 //!
 //! $$h_{ij} = (Zc)_i - (Zc)_j + C\, \frac{Z_{jj} - Z_{ij}}{d_j} ,$$
 //!
-//! the mean time from $j$ back to $j$ is $C / d_j$, and $\sum_{ij} d_i h_{ij} d_j = C (\operatorname{tr} Z - 1)$ is Kemeny's
-//! constant: how long it takes to a state drawn from $d$, wherever one starts (for travel times: starting from $d$).
-//! Reference: Kemeny and Snell, *Finite Markov Chains* (1960), chapter 4; with travel times Patel, Agharkar and Bullo
-//! (2015), *IEEE Transactions on Automatic Control* 60, 3151-3167.
+//! the mean time from $j$ back to $j$ is $C / d_j$, and
+//! $\sum_{ij} d_i h_{ij} d_j = C (\operatorname{tr} Z - 1)$ is Kemeny's constant: how long it takes
+//! to a state drawn from $d$, wherever one starts (for travel times: starting from $d$). Reference:
+//! Kemeny and Snell, *Finite Markov Chains* (1960), chapter 4; with travel times Patel, Agharkar
+//! and Bullo (2015), *IEEE Transactions on Automatic Control* 60, 3151-3167.
 
 use faer::Mat;
 use faer::linalg::solvers::DenseSolveCore;
@@ -19,7 +22,8 @@ use super::stationary::LongRun;
 
 /// Largest recurrent class whose hitting times are computed: they are $n^2$ numbers.
 const DENSE_LIMIT: usize = 1_000;
-/// Largest relative violation of $h_{ij} = c_i + \sum_{k \ne j} M_{ik} h_{kj}$ at which the times count as known.
+/// Largest relative violation of $h_{ij} = c_i + \sum_{k \ne j} M_{ik} h_{kj}$ at which the times
+/// count as known.
 const RESIDUAL: f64 = 1e-6;
 
 /// Mean times between the states of a chain's recurrent class.
@@ -42,7 +46,8 @@ pub struct ReturnTimes {
     pub mean: f64,
 }
 
-/// Mean times back to each state; `None` where there are several recurrent classes. `step` is $c$, one number per state.
+/// Mean times back to each state; `None` where there are several recurrent classes. `step` is $c$,
+/// one number per state.
 pub fn return_times(long_run: &LongRun, step: &[f64]) -> Option<ReturnTimes> {
     let [class] = long_run.classes.recurrent.as_slice() else {
         return None;
@@ -63,8 +68,8 @@ pub fn mean_step(d: &[f64], step: &[f64]) -> f64 {
     d.iter().zip(step).map(|(d, c)| d * c).sum()
 }
 
-/// Mean hitting times; `None` where there are several recurrent classes, more than 1,000 recurrent states, or states so rare
-/// that rounding hides the times.
+/// Mean hitting times; `None` where there are several recurrent classes, more than 1,000 recurrent
+/// states, or states so rare that rounding hides the times.
 pub fn hitting_times(chain: &Chain, long_run: &LongRun, step: &[f64]) -> Option<HittingTimes> {
     let [class] = long_run.classes.recurrent.as_slice() else {
         return None;
@@ -157,7 +162,8 @@ pub fn entropy_rate(chain: &Chain, d: &[f64]) -> f64 {
     visited.map(|i| d[i] * of_row(i)).sum::<f64>() + 0.0
 }
 
-/// Mean time of a step from each state under action probabilities, for travel times per pair (one each where there are none).
+/// Mean time of a step from each state under action probabilities, for travel times per pair (one
+/// each where there are none).
 pub fn step_times(mdp: &crate::model::Mdp, probabilities: &[f64]) -> Vec<f64> {
     let Some(times) = mdp.times() else {
         return vec![1.0; mdp.n_states()];

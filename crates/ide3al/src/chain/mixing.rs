@@ -7,10 +7,11 @@
 //! $M^{t+1}$ is a mixture of rows of $M^t$ and $d$ does not move, so the maximum over start
 //! states never increases in either norm, which is what makes searching for $t$ legitimate.
 //!
-//! A few promising start states are followed first: the largest time at which one of them is
-//! still too far, plus one, is a lower bound. Then all are looked at: where a chain mixes fast each is followed, where it mixes slowly
-//! its slow part (`slow_part.rs`) tells where they are at any later time (`slow_mixing.rs`). The answer is
-//! exact but for rounding. Where both would take too long the lower bound is returned, and named as one.
+//! A few promising start states are followed first: the largest time at which one of them is still
+//! too far, plus one, is a lower bound. Then all are looked at: where a chain mixes fast each is
+//! followed, where it mixes slowly its slow part (`slow_part.rs`) tells where they are at any later
+//! time (`slow_mixing.rs`). The answer is exact but for rounding. Where both would take too long
+//! the lower bound is returned, and named as one.
 
 use rayon::prelude::*;
 
@@ -29,7 +30,8 @@ const AT_MOST: f64 = 3e10;
 const MOST_STATES: usize = 3_000;
 /// Chains that take at least so many steps are asked for their slow part first.
 const SLOW: u64 = 128;
-/// So many times the steps after which promising starts are near, and a few, are taken by those that are not.
+/// So many times the steps after which promising starts are near, and a few, are taken by those
+/// that are not.
 const LONGER: u64 = 4;
 const FEW: u64 = 64;
 
@@ -237,7 +239,8 @@ impl Search<'_> {
         (blocks * self.both.work()) as f64 * steps as f64
     }
 
-    /// The exact time, known to be at least `bound`, from all starts; where some take far longer, a larger bound.
+    /// The exact time, known to be at least `bound`, from all starts; where some take far longer, a
+    /// larger bound.
     fn all_starts(&self, bound: u64) -> Result<u64, u64> {
         let blocks = (0..self.d.len()).into_par_iter().step_by(LANES);
         let times = blocks.map(|first| self.near_from(first, bound));
@@ -252,7 +255,8 @@ impl Search<'_> {
         Ok(time)
     }
 
-    /// The time from which on some starts are near, looked at up to `bound` and as long as they are not; whether they still were not when that took far longer.
+    /// The time from which on some starts are near, looked at up to `bound` and as long as they are
+    /// not; whether they still were not when that took far longer.
     fn near_from(&self, first: usize, bound: u64) -> (u64, bool) {
         let mut now = self.differences(first..self.d.len());
         let mut room = now.clone();
@@ -282,7 +286,8 @@ mod tests {
     use crate::chain::spectrum::second_eigenvalue;
     use crate::chain::stationary::long_run;
 
-    /// A walk along a path that stays put most of the time, drifts, and now and then jumps anywhere.
+    /// A walk along a path that stays put most of the time, drifts, and now and then jumps
+    /// anywhere.
     fn path(n: usize, up: f64, jump: f64) -> Chain {
         let mut entries = Vec::new();
         for s in 0..n {
@@ -294,7 +299,8 @@ mod tests {
         Chain::from_entries(n, &entries, vec![jump; n])
     }
 
-    /// The slow part tells the same times as following every start, in both norms, with uniform rows and without.
+    /// The slow part tells the same times as following every start, in both norms, with uniform
+    /// rows and without.
     #[test]
     fn slow_part_and_all_starts_agree() {
         for (n, up, jump) in [
@@ -362,7 +368,8 @@ mod tests {
         );
     }
 
-    /// Two pairs of states with next to nothing between them: nothing to be seen but that it takes long.
+    /// Two pairs of states with next to nothing between them: nothing to be seen but that it takes
+    /// long.
     #[test]
     fn parts_that_hardly_hang_together_end_with_a_bound() {
         for link in [1e-22, 1e-30, 1e-300] {
@@ -387,7 +394,8 @@ mod tests {
         }
     }
 
-    /// Differences keep their digits however small they are: the distance of two states left with a quarter is half of $2^{-t}$.
+    /// Differences keep their digits however small they are: the distance of two states left with a
+    /// quarter is half of $2^{-t}$.
     #[test]
     fn thresholds_below_rounding() {
         let entries = [(0, 0, 0.75), (0, 1, 0.25), (1, 1, 0.75), (1, 0, 0.25)];
@@ -400,8 +408,9 @@ mod tests {
         }
     }
 
-    /// A ring with a drift: $\lambda_k = 0.0001 + 0.9 e^{i\theta} + 0.0999 e^{-i\theta}$, $\theta = 2 \pi k / 150$. At $k = 75$ it is $-0.9998$, which
-    /// following one vector misses for others near by.
+    /// A ring with a drift: $\lambda_k = 0.0001 + 0.9 e^{i\theta} + 0.0999 e^{-i\theta}$,
+    /// $\theta = 2 \pi k / 150$. At $k = 75$ it is $-0.9998$, which following one vector misses for
+    /// others near by.
     #[test]
     fn a_ring_with_a_drift() {
         let n = 150;

@@ -1,10 +1,10 @@
 //! What a policy does in the long run: analysis of the Markov chain it induces.
 //!
-//! [`analyze`] computes everything at once. Its parts stand alone, for loops that need one
-//! figure many times: [`Classes::of`], [`stationary::long_run`],
-//! [`spectrum::second_eigenvalue`], [`entropy::entropy`], [`mixing::mixing_time`],
-//! [`horizon::average_distribution`], [`hitting::hitting_times`], [`bounds::certified`]; [`episode`] is about policies that
-//! depend on the step.
+//! [`analyze`] computes everything at once. Its parts stand alone, for loops that need one figure
+//! many times: [`Classes::of`], [`stationary::long_run`], [`spectrum::second_eigenvalue`],
+//! [`entropy::entropy`], [`mixing::mixing_time`], [`horizon::average_distribution`],
+//! [`hitting::hitting_times`], [`bounds::certified`]; [`episode`] is about policies that depend on
+//! the step.
 
 mod analysis;
 mod block;

@@ -14,10 +14,12 @@ use crate::model::Kernel;
 const TRIAL: usize = 60;
 /// Products that a promising iteration may take in all.
 const PATIENCE: usize = 600;
-/// Products that a chain which mixes fast may take: each takes off an eighth of what is left at least.
+/// Products that a chain which mixes fast may take: each takes off an eighth of what is left at
+/// least.
 const FAST: usize = 200;
-/// How often in the long run a transition has to be seen per step for a part that is left by it to be felt: at a share of the mass of this,
-/// too much or too little of it moves a thousand times what counts as converged.
+/// How often in the long run a transition has to be seen per step for a part that is left by it to
+/// be felt: at a share of the mass of this, too much or too little of it moves a thousand times
+/// what counts as converged.
 const SEEN: f64 = 1e3 * RESIDUAL_TOLERANCE;
 /// $\lVert x - M^\top x \rVert_1$ aimed at; rounding rarely allows less.
 const TARGET: f64 = 1e-14;
@@ -57,11 +59,13 @@ pub(crate) fn power(forward: &Forward<'_>, n: usize, lazy: bool) -> Approximatio
     polish(forward, vec![1.0 / n as f64; n], lazy, TRIAL, PATIENCE)
 }
 
-/// The stationary distribution of a chain without uniform shares that clearly mixes fast, by power iteration; nothing for any other.
+/// The stationary distribution of a chain without uniform shares that clearly mixes fast, by power
+/// iteration; nothing for any other.
 ///
-/// A part that is hardly ever left may hold too much or too little without moving by more than one can feel in a step. So it begins
-/// with very uneven parts, wherever they lie, and counts only where one can come from every state to every other by transitions of which each
-/// is seen often enough.
+/// A part that is hardly ever left may hold too much or too little without moving by more than one
+/// can feel in a step. So it begins with very uneven parts, wherever they lie, and counts only
+/// where one can come from every state to every other by transitions of which each is seen often
+/// enough.
 pub(crate) fn of_fast_chain(kernel: &Kernel) -> Option<Vec<f64>> {
     if kernel.has_spread() {
         return None;
@@ -87,7 +91,8 @@ pub(crate) fn of_fast_chain(kernel: &Kernel) -> Option<Vec<f64>> {
         .then_some(found.x)
 }
 
-/// A number between a half and one and a half that has nothing to do with its neighbours' (the finaliser of Murmur3).
+/// A number between a half and one and a half that has nothing to do with its neighbours' (the
+/// finaliser of Murmur3).
 fn scattered(s: usize) -> f64 {
     let mut x = (s as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -182,8 +187,9 @@ mod tests {
     use crate::chain::Chain;
     use crate::chain::stationary::{long_run, long_run_for_sums};
 
-    /// Two parts that mix at once within themselves, and from one to the other by a link of some `faintness` that is a little stronger one way: iteration
-    /// is not to take their even start for the end.
+    /// Two parts that mix at once within themselves, and from one to the other by a link of some
+    /// `faintness` that is a little stronger one way: iteration is not to take their even start for
+    /// the end.
     fn parts(faintness: f64) -> Chain {
         let n = 300;
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());

@@ -1,8 +1,10 @@
 //! The mixing time of a chain that mixes slowly, from its [slow part](super::slow_part).
 //!
-//! With $E_{ks} = Q (BQ)^{k-1} B$ the distances of all starts at any multiple of $s$ steps are the sizes of the rows of a product. The
-//! last multiple at which some start is too far is found by galloping and bisection, starts that are near once being left out; from there the start
-//! that is farthest is followed step by step until it is near, then the one that is farthest at that time, until none is too far.
+//! With $E_{ks} = Q (BQ)^{k-1} B$ the distances of all starts at any multiple of $s$ steps are the
+//! sizes of the rows of a product. The last multiple at which some start is too far is found by
+//! galloping and bisection, starts that are near once being left out; from there the start that is
+//! farthest is followed step by step until it is near, then the one that is farthest at that time,
+//! until none is too far.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
@@ -13,17 +15,20 @@ use super::mixing::{MixingNorm, MixingTime};
 use super::slow_part::SlowPart;
 use super::spectrum::{self, SecondEigenvalue};
 
-/// Largest chain whose starts are all looked at: a look takes up to three billion multiplications, and there are some twenty.
+/// Largest chain whose starts are all looked at: a look takes up to three billion multiplications,
+/// and there are some twenty.
 const MOST_STATES: usize = 5_000;
-/// What may be missing of a distance, as a share of it: a mixing time is then exact to so many digits, and to the step where it has no more.
+/// What may be missing of a distance, as a share of it: a mixing time is then exact to so many
+/// digits, and to the step where it has no more.
 const MISSED: f64 = 1e-6;
 /// Starts followed one after the other to the time at which all are near: mostly it is one.
 const MOST_FOLLOWED: usize = 20;
 /// Starts of one parallel task, fixed.
 const STARTS: usize = 64;
 
-/// The mixing time, known to be at least `bound`, and the second eigenvalue where that can be told, too; nothing where there are too many states, or
-/// the slow part cannot be had. A time beyond what can be told from rounding is bounded from below.
+/// The mixing time, known to be at least `bound`, and the second eigenvalue where that can be told,
+/// too; nothing where there are too many states, or the slow part cannot be had. A time beyond what
+/// can be told from rounding is bounded from below.
 pub(super) fn mixing_time(
     chain: &BothWays<'_>,
     d: &[f64],
@@ -65,8 +70,8 @@ impl Far {
     ) -> Option<MixingTime> {
         let sizes = self.sizes(&slow.left, right);
         let first = sizes.iter().copied().fold(0.0, f64::max);
-        // Each multiple of the steps adds what is missing once more, and each step its rounding, as shares of what is left by then; a row's sum of n numbers
-        // is at most √n times its length.
+        // Each multiple of the steps adds what is missing once more, and each step its rounding, as
+        // shares of what is left by then; a row's sum of n numbers is at most √n times its length.
         let missing = (right.nrows() as f64).sqrt() * slow.error / first;
         let per_step = missing / slow.steps as f64 + f64::EPSILON;
         let latest = MISSED / per_step;
@@ -79,7 +84,8 @@ impl Far {
             // all are near, and a step before the bound some start was not
             return (t == bound).then_some(MixingTime::Exact(t));
         }
-        // strides of 1, 2, 4, ... times the steps of the slow part while some start is still too far
+        // strides of 1, 2, 4, ... times the steps of the slow part while some start is still too
+        // far
         let mut strides = vec![core];
         loop {
             let j = strides.len() - 1;
@@ -138,7 +144,8 @@ impl Far {
         sizes.collect::<Vec<Vec<f64>>>().concat()
     }
 
-    /// Takes over the rows of starts that are too far by their sizes; false, and nothing is taken over, where there are none.
+    /// Takes over the rows of starts that are too far by their sizes; false, and nothing is taken
+    /// over, where there are none.
     fn keep(&mut self, left: &Mat<f64>, sizes: &[f64]) -> bool {
         if !sizes.iter().any(|x| *x > self.threshold) {
             return false;
@@ -166,7 +173,8 @@ impl Far {
         (sizes[farthest] > self.threshold).then_some(farthest)
     }
 
-    /// Steps until a start is near that is so far from the long run. It takes no more than those of the slow part, rounding apart.
+    /// Steps until a start is near that is so far from the long run. It takes no more than those of
+    /// the slow part, rounding apart.
     fn follow(&self, differences: impl Iterator<Item = f64>, slow: &SlowPart<'_>) -> u64 {
         // alone in its block
         let alone = |x| std::array::from_fn(|c| if c == 0 { x } else { 0.0 });

@@ -1,13 +1,14 @@
 //! What is slow in a chain: powers $M^t$ for large $t$, in few numbers.
 //!
-//! After $s$ steps all that decays fast is gone, and $E_s = M^s - \mathbf 1 d^\top$ has a range of few dimensions but for rounding. An
-//! orthonormal basis $Q$ of it is found by following random functions for $s$ steps (Halko, Martinsson and Tropp 2011, *SIAM Review* 53,
-//! 217-288), and with $B = Q^\top E_s$, found by following $Q$ backwards,
+//! After $s$ steps all that decays fast is gone, and $E_s = M^s - \mathbf 1 d^\top$ has a range of
+//! few dimensions but for rounding. An orthonormal basis $Q$ of it is found by following random
+//! functions for $s$ steps (Halko, Martinsson and Tropp 2011, *SIAM Review* 53, 217-288), and with
+//! $B = Q^\top E_s$, found by following $Q$ backwards,
 //!
 //! $$E_s = Q B, \qquad E_{ks} = Q\, (B Q)^{k-1} B .$$
 //!
-//! How much of $E_s$ is missing is told by random functions that had no part in $Q$: the mean square of $(E_s - QB)\,\omega$ over signs $\omega$ is the
-//! squared Frobenius norm.
+//! How much of $E_s$ is missing is told by random functions that had no part in $Q$: the mean
+//! square of $(E_s - QB)\,\omega$ over signs $\omega$ is the squared Frobenius norm.
 
 use faer::Mat;
 use rand::{RngExt, SeedableRng};
@@ -16,9 +17,11 @@ use rayon::prelude::*;
 use super::block::{Block, BothWays, LANES, take_off_mass, take_off_mean};
 use super::krylov::{add, dot, norm};
 
-/// Blocks of functions that are followed; one more only judges. More of them would need fewer steps, but all that is done with them costs more.
+/// Blocks of functions that are followed; one more only judges. More of them would need fewer
+/// steps, but all that is done with them costs more.
 const FOLLOWED: usize = 16;
-/// The range is found when the last function followed adds less than this share of the first: what random ones miss is of the order of that.
+/// The range is found when the last function followed adds less than this share of the first: what
+/// random ones miss is of the order of that.
 const FOUND: f64 = 1e-14;
 /// Functions that add no more than this share are rounding.
 const ROUNDING: f64 = 1e-15;
@@ -44,8 +47,9 @@ pub(super) struct SlowPart<'a> {
 }
 
 impl<'a> SlowPart<'a> {
-    /// Of a chain with stationary distribution `d`, after as few steps as will do, and no more than `most`. Nothing where the range still has too many
-    /// dimensions then, or following would take too long.
+    /// Of a chain with stationary distribution `d`, after as few steps as will do, and no more than
+    /// `most`. Nothing where the range still has too many dimensions then, or following would take
+    /// too long.
     pub(super) fn new(chain: &'a BothWays<'a>, d: &'a [f64], most: u64) -> Option<Self> {
         let n = d.len();
         let followed = FOLLOWED.min(n.div_ceil(LANES));
@@ -144,8 +148,9 @@ fn matrix(blocks: &[Block]) -> Mat<f64> {
     })
 }
 
-/// What the last of these functions adds to what the others span, as a share of what the first ones add. They are images of random ones, in no order: the
-/// first as many as there are dimensions span all.
+/// What the last of these functions adds to what the others span, as a share of what the first ones
+/// add. They are images of random ones, in no order: the first as many as there are dimensions span
+/// all.
 fn added_last(functions: &[Block]) -> f64 {
     let qr = matrix(functions).qr();
     let r = qr.thin_R();
@@ -154,8 +159,8 @@ fn added_last(functions: &[Block]) -> f64 {
     added(r.ncols() - 1) / largest
 }
 
-/// An orthonormal basis of what functions span but for rounding, by Gram and Schmidt: what one adds is taken twice, so that it has digits of its own
-/// however little it is.
+/// An orthonormal basis of what functions span but for rounding, by Gram and Schmidt: what one adds
+/// is taken twice, so that it has digits of its own however little it is.
 fn basis(functions: &[Block]) -> Vec<Vec<f64>> {
     let mut basis: Vec<Vec<f64>> = Vec::new();
     let mut largest = 0.0f64;

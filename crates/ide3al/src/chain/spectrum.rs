@@ -5,11 +5,12 @@
 //! both cases the second modulus is exactly 1 and the gap exactly 0; [`Classes`] settles these
 //! without numerics. A chain of one state has no second eigenvalue; it counts as 0.
 //!
-//! Otherwise 1 is simple and all others lie strictly inside the unit disc. It is taken out
-//! by deflation, $E = M - \mathbf 1 d^\top$, whose largest eigenvalue modulus is wanted:
-//! from all eigenvalues of the dense matrix for small chains, by restarted Arnoldi for larger
-//! ones, and by the dense matrix again where Arnoldi does not settle and memory allows. Where the mixing time was found by the
-//! slow part of a chain (`slow_part.rs`), $E^s$ is at hand in few dimensions, and so are its eigenvalues.
+//! Otherwise 1 is simple and all others lie strictly inside the unit disc. It is taken out by
+//! deflation, $E = M - \mathbf 1 d^\top$, whose largest eigenvalue modulus is wanted: from all
+//! eigenvalues of the dense matrix for small chains, by restarted Arnoldi for larger ones, and by
+//! the dense matrix again where Arnoldi does not settle and memory allows. Where the mixing time
+//! was found by the slow part of a chain (`slow_part.rs`), $E^s$ is at hand in few dimensions, and
+//! so are its eigenvalues.
 //!
 //! **Error.** A computed eigenvalue is an exact one of a matrix $E + F$ with small
 //! $\lVert F \rVert$, and moves by about $\kappa \lVert F \rVert$, where
@@ -188,8 +189,8 @@ fn dense_with_error(chain: &Chain, d: &[f64]) -> Option<SecondEigenvalue> {
     })
 }
 
-/// From $BQ$, whose eigenvalues are those of $QB$, zeros apart, and so of $E^s$ but for what is `missing` of $\lVert E^s - QB \rVert \lVert B \rVert$; nothing
-/// where they are too sensitive.
+/// From $BQ$, whose eigenvalues are those of $QB$, zeros apart, and so of $E^s$ but for what is
+/// `missing` of $\lVert E^s - QB \rVert \lVert B \rVert$; nothing where they are too sensitive.
 pub(super) fn of_power(core: &Mat<f64>, steps: u64, missing: f64) -> Option<SecondEigenvalue> {
     let largest = Largest::of(core)?;
     let power = largest.modulus;

@@ -27,7 +27,8 @@ use crate::model::Kernel;
 pub const DENSE_LIMIT: usize = 2_000;
 /// Below this size the dense loop beats any sparse bookkeeping.
 const SMALL: usize = 64;
-/// From here on iteration comes first where it is for sums: elimination takes longer than the steps until it is known to be slow.
+/// From here on iteration comes first where it is for sums: elimination takes longer than the steps
+/// until it is known to be slow.
 const FEW: usize = 200;
 /// Largest residual that counts as converged.
 pub const RESIDUAL_TOLERANCE: f64 = 1e-12;
@@ -93,8 +94,8 @@ pub fn long_run(chain: &Chain) -> LongRun {
     find(chain, false)
 }
 
-/// The same for sums over all states, such as entropies: where the chain clearly mixes fast by iteration, which is quicker than every entry to
-/// its last digit.
+/// The same for sums over all states, such as entropies: where the chain clearly mixes fast by
+/// iteration, which is quicker than every entry to its last digit.
 pub(crate) fn long_run_for_sums(chain: &Chain) -> LongRun {
     find(chain, true)
 }

@@ -22,8 +22,8 @@ pub(super) trait Number:
 impl Number for f64 {}
 impl Number for Wide {}
 
-/// $m \cdot 2^{512 e}$ with $m = 0$ or $2^{-256} \le m < 2^{256}$; never negative. Scaling is by powers of two,
-/// so only the operations on $m$ round.
+/// $m \cdot 2^{512 e}$ with $m = 0$ or $2^{-256} \le m < 2^{256}$; never negative. Scaling is by
+/// powers of two, so only the operations on $m$ round.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Wide {
     mantissa: f64,

@@ -6,10 +6,10 @@ use super::{check_count, check_share, check_transitions, names};
 use crate::error::Result;
 use crate::model::Mdp;
 
-/// $S$ states in a line with the centre at $\lfloor (S-1)/2 \rfloor$, an arm on either side
-/// (for 20 states the centre is 9, and the right arm one longer). The action that points outward climbs, the other falls to the centre; with
-/// probability `slip` they swap. At the centre both actions climb, one per arm, and a swap
-/// stays there. Starts at the centre.
+/// $S$ states in a line with the centre at $\lfloor (S-1)/2 \rfloor$, an arm on either side (for 20
+/// states the centre is 9, and the right arm one longer). The action that points outward climbs,
+/// the other falls to the centre; with probability `slip` they swap. At the centre both actions
+/// climb, one per arm, and a swap stays there. Starts at the centre.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DoubleChain {
     /// Number of states.

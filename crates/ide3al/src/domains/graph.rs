@@ -12,8 +12,8 @@ const MOST_NAMED: usize = 10_000;
 
 /// A graph of places with travel times.
 ///
-/// A state is a place, an action the place to go to next (so an array of shape (S, A) is a matrix from place to place), and
-/// every move succeeds. The time of a move is that of its edge.
+/// A state is a place, an action the place to go to next (so an array of shape (S, A) is a matrix
+/// from place to place), and every move succeeds. The time of a move is that of its edge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
     /// Names of the places.
@@ -29,9 +29,11 @@ pub struct Graph {
 /// How to read a graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GraphOptions {
-    /// The edge attribute of a GraphML file that is the travel time; by default `weight`, where there is one.
+    /// The edge attribute of a GraphML file that is the travel time; by default `weight`, where
+    /// there is one.
     pub weight: Option<String>,
-    /// Whether edges go one way; by default what the GraphML file says, and both ways for an edge list.
+    /// Whether edges go one way; by default what the GraphML file says, and both ways for an edge
+    /// list.
     pub directed: Option<bool>,
     /// Name of the place to start from; by default any.
     pub start: Option<String>,
@@ -40,8 +42,9 @@ pub struct GraphOptions {
 impl Graph {
     /// Reads GraphML (`.graphml`, `.xml`) or an edge list (any other name).
     ///
-    /// An edge list has one edge per line, `from to` or `from to time`, separated by commas, semicolons, tabs or spaces; `#`
-    /// begins a comment, and a first line whose third word is no number is a heading.
+    /// An edge list has one edge per line, `from to` or `from to time`, separated by commas,
+    /// semicolons, tabs or spaces; `#` begins a comment, and a first line whose third word is no
+    /// number is a heading.
     pub fn read(path: &Path, options: &GraphOptions) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
             path: path.to_owned(),

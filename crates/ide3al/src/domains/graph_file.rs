@@ -103,7 +103,8 @@ pub(super) fn edge_list(text: &str) -> Result<Edges> {
     edges.finish()
 }
 
-/// The nodes and edges of the first graph of a GraphML document; `weight` names the attribute that is the travel time.
+/// The nodes and edges of the first graph of a GraphML document; `weight` names the attribute that
+/// is the travel time.
 pub(super) fn graphml(text: &str, weight: Option<&str>) -> Result<Edges> {
     let document = roxmltree::Document::parse(text)
         .map_err(|error| wrong(format!("not readable as GraphML: {error}")))?;

@@ -22,9 +22,9 @@ use crate::model::Mdp;
 /// walls, and beyond the edge is wall. Four moves (right, down, left, up); a blocked one stays.
 ///
 /// Lines `key = value` may come before the map. With probability `slip` (0 by default), on slippery
-/// cells `ice` (0.5 by default), a uniformly random one of the four moves happens instead of the one
-/// chosen. With probability `restart` (0 by default) a step ends in a start cell instead, as if an
-/// episode had ended (see [`Mdp::with_restart`]).
+/// cells `ice` (0.5 by default), a uniformly random one of the four moves happens instead of the
+/// one chosen. With probability `restart` (0 by default) a step ends in a start cell instead, as if
+/// an episode had ended (see [`Mdp::with_restart`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct GridMap {
     /// Rows of the map.

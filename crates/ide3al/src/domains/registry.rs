@@ -180,7 +180,8 @@ fn split_file<'a>(domain: &str, text: &'a str) -> Result<(&'a str, Arguments)> {
     Ok((file, Arguments::parse(domain, parameters)?))
 }
 
-/// `graph:FILE`, with `weight`, `directed`, `start` and `clock` (the model [by the clock](Mdp::by_the_clock)) behind the file.
+/// `graph:FILE`, with `weight`, `directed`, `start` and `clock` (the model [by the
+/// clock](Mdp::by_the_clock)) behind the file.
 fn load_graph(text: &str) -> Result<Mdp> {
     let (file, mut given) = split_file("graph", text)?;
     let options = GraphOptions {

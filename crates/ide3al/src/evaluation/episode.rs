@@ -13,8 +13,8 @@ use crate::solve::{Observer, Options, Status};
 /// Most steps times transitions of an episode that is solved for the share without being asked.
 const SHARE_LIMIT: usize = 5_000_000;
 
-/// Everything `ide3al solve --formulation episode` reports. Serialises with these names as keys, those of
-/// [`EpisodeAnalysis`] beside them.
+/// Everything `ide3al solve --formulation episode` reports. Serialises with these names as keys,
+/// those of [`EpisodeAnalysis`] beside them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EpisodeReport {
     /// "episode".
@@ -69,8 +69,8 @@ pub fn report(mdp: &Mdp, solution: &EpisodeSolution) -> Result<EpisodeReport> {
     })
 }
 
-/// The largest entropy that any policy, of memory or not, reaches within a horizon; `None` where that would take long and
-/// nobody asked.
+/// The largest entropy that any policy, of memory or not, reaches within a horizon; `None` where
+/// that would take long and nobody asked.
 pub(super) fn optimum(
     mdp: &Mdp,
     steps: u64,

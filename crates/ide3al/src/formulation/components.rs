@@ -8,7 +8,8 @@
 //! mixture over components $c$ with optima $H_c$ weighs them by $e^{H_c}$ and reaches
 //! $\ln \sum_c e^{H_c}$.
 //!
-//! Reference for end components: de Alfaro (1997), *Formal Verification of Probabilistic Systems*, section 3.3.
+//! Reference for end components: de Alfaro (1997), *Formal Verification of Probabilistic Systems*,
+//! section 3.3.
 
 use std::collections::HashMap;
 
@@ -43,8 +44,9 @@ pub(super) fn visited(mdp: &Mdp, allowed: &[bool]) -> impl Iterator<Item = usize
     (0..mdp.n_states()).filter(|s| allowed[mdp.pairs(*s)].contains(&true))
 }
 
-/// The pairs that can be played for ever when only those `allowed` may be, and a number per state: states with the
-/// same number are one component. Removes pairs that leave their strongly connected component until none does.
+/// The pairs that can be played for ever when only those `allowed` may be, and a number per state:
+/// states with the same number are one component. Removes pairs that leave their strongly connected
+/// component until none does.
 pub(crate) fn recurrent(mdp: &Mdp, xi: f64, mut allowed: Vec<bool>) -> (Vec<bool>, Vec<u32>) {
     let n = mdp.n_states();
     if xi > 0.0 {
@@ -84,7 +86,8 @@ pub(crate) fn recurrent(mdp: &Mdp, xi: f64, mut allowed: Vec<bool>) -> (Vec<bool
     }
 }
 
-/// A part of a model: a model of its own on some of the states, and where its states and pairs come from.
+/// A part of a model: a model of its own on some of the states, and where its states and pairs come
+/// from.
 #[derive(Debug, Clone)]
 pub struct Submodel {
     /// The model of the part.
@@ -98,9 +101,9 @@ pub struct Submodel {
 }
 
 impl Submodel {
-    /// The `allowed` pairs of some `states`, which must not lead elsewhere. Where
-    /// $\xi$ leaves no choice ($A_s \xi = 1$) all pairs of a state are one group. With a restart at every step the rows have no effect,
-    /// and a loop stands for each.
+    /// The `allowed` pairs of some `states`, which must not lead elsewhere. Where $\xi$ leaves no
+    /// choice ($A_s \xi = 1$) all pairs of a state are one group. With a restart at every step the
+    /// rows have no effect, and a loop stands for each.
     pub(super) fn new(
         mdp: &Mdp,
         allowed: &[bool],

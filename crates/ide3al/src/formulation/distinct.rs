@@ -1,8 +1,9 @@
 //! Actions that do the same.
 //!
-//! Moves against a wall, orders that cannot be carried out, pairs of an estimate that were never tried: in many models several actions of a
-//! state have the same row. No formulation tells them apart but by the floor $\xi$ that each has, and by how their joint probability is
-//! shared among them, which is evenly. A solver may take them for one action with a number of *copies*.
+//! Moves against a wall, orders that cannot be carried out, pairs of an estimate that were never
+//! tried: in many models several actions of a state have the same row. No formulation tells them
+//! apart but by the floor $\xi$ that each has, and by how their joint probability is shared among
+//! them, which is evenly. A solver may take them for one action with a number of *copies*.
 
 use std::cmp::Ordering;
 
@@ -11,7 +12,8 @@ use crate::model::{Kernel, Mdp};
 /// A smaller model is worth making where at least this share of the pairs goes.
 const WORTHWHILE: f64 = 0.1;
 
-/// The distinct actions of each state, in the order in which they first come, with all their copies.
+/// The distinct actions of each state, in the order in which they first come, with all their
+/// copies.
 #[derive(Debug, Clone)]
 pub struct Distinct {
     /// Those of state `s` are `first[s]..first[s + 1]`.
@@ -22,7 +24,8 @@ pub struct Distinct {
 }
 
 impl Distinct {
-    /// Pairs of a state are copies of each other where their rows are equal and they have the same `mark`, which is whatever else matters.
+    /// Pairs of a state are copies of each other where their rows are equal and they have the same
+    /// `mark`, which is whatever else matters.
     pub fn new(mdp: &Mdp, mark: impl Fn(usize) -> u64) -> Self {
         let mut distinct = Distinct {
             first: vec![0],

@@ -1,4 +1,5 @@
-//! Dual, the paper's (10), and State Entropy, its (3): $\max H(\omega)$ and $\max H(d)$ over stationary distributions.
+//! Dual, the paper's (10), and State Entropy, its (3): $\max H(\omega)$ and $\max H(d)$ over
+//! stationary distributions.
 //!
 //! The Lagrangian dual is unconstrained with one potential $V$ per state: for any $V$
 //!
@@ -9,10 +10,10 @@
 //! multiplier of the flow constraint at $t$ is $V_t$; maximise over $p$ state by state, then
 //! over $d$ on the simplex.)
 //!
-//! *Weights.* A state may stand for $q_s$ equal ones (what was never seen, lumped together), or be wanted $q_s$
-//! times as often. Then $H(d) + \sum_s d_s \ln q_s = -\sum_s d_s \ln (d_s / q_s)$ is maximised, and the bound
-//! becomes $\ln \sum_s q_s \exp(\psi_s - V_s)$. And between Dual and State Entropy lie all
-//! $H(d) + \tau \sum_s d_s H(p_s)$ with $0 < \tau < 1$. See [`Target`].
+//! *Weights.* A state may stand for $q_s$ equal ones (what was never seen, lumped together), or be
+//! wanted $q_s$ times as often. Then $H(d) + \sum_s d_s \ln q_s = -\sum_s d_s \ln (d_s / q_s)$ is
+//! maximised, and the bound becomes $\ln \sum_s q_s \exp(\psi_s - V_s)$. And between Dual and State
+//! Entropy lie all $H(d) + \tau \sum_s d_s H(p_s)$ with $0 < \tau < 1$. See [`Target`].
 
 use super::{Formulation, occupancy, parameter, simplex};
 use crate::chain::classes::Classes;
@@ -113,7 +114,8 @@ pub fn bound_towards(
     log_sum_exp(theta.iter().copied())
 }
 
-/// The value of a policy with its stationary distribution `d`: $H(d) + \tau \sum_s d_s H(\pi_s) + \sum_s d_s \ln q_s$.
+/// The value of a policy with its stationary distribution `d`:
+/// $H(d) + \tau \sum_s d_s H(\pi_s) + \sum_s d_s \ln q_s$.
 pub fn worth(
     mdp: &Mdp,
     formulation: Formulation,

@@ -4,18 +4,19 @@
 //!
 //! $$\max_{\pi_1, \dots, \pi_T \in \Delta_\xi} \; H(\bar d), \qquad \bar d = \frac1T \sum_{t=1}^T d_t .$$
 //!
-//! $\bar d$ is linear in the flows $\omega_t(s,a) = d_t(s) \pi_t(a|s)$, so this is a concave problem. Policies with
-//! memory reach no more: their flows are flows of Markov policies. By Jensen's inequality the optimum also bounds the
-//! entropy of the visits of one episode that any policy can expect.
+//! $\bar d$ is linear in the flows $\omega_t(s,a) = d_t(s) \pi_t(a|s)$, so this is a concave
+//! problem. Policies with memory reach no more: their flows are flows of Markov policies. By
+//! Jensen's inequality the optimum also bounds the entropy of the visits of one episode that any
+//! policy can expect.
 //!
-//! For any $u$ over states, $H(\bar d) \le \langle u, \bar d\rangle + \ln \sum_s e^{-u(s)}$, and the largest
-//! $\langle u, \bar d\rangle$ is found by backward induction:
+//! For any $u$ over states, $H(\bar d) \le \langle u, \bar d\rangle + \ln \sum_s e^{-u(s)}$, and
+//! the largest $\langle u, \bar d\rangle$ is found by backward induction:
 //!
 //! $$H \le \ln \sum_s e^{-u(s)} + \frac1T \langle d_1, V_1\rangle, \qquad
 //! V_t(s) = u(s) + \max_{p \in \Delta_\xi} \sum_a p_a (P V_{t+1})(s,a), \quad V_{T+1} = 0.$$
 //!
-//! States that no policy reaches within the episode have $\bar d(s) = 0$ and are left out of the sum
-//! ($u = +\infty$ there).
+//! States that no policy reaches within the episode have $\bar d(s) = 0$ and are left out of the
+//! sum ($u = +\infty$ there).
 
 use super::{Formulation, Problem, entropy, parameter, simplex};
 use crate::chain::episode::{average_flow, state_marginal};
@@ -23,8 +24,8 @@ use crate::error::Result;
 use crate::model::{Mdp, TimedPolicy};
 use ide3al_numerics::parallel;
 
-/// Most probabilities of a time-dependent policy, two gigabytes of them: a mistyped number of steps should give an error, not an
-/// exhausted machine.
+/// Most probabilities of a time-dependent policy, two gigabytes of them: a mistyped number of steps
+/// should give an error, not an exhausted machine.
 const MOST_PROBABILITIES: usize = 250_000_000;
 
 /// Evenness within an episode, with its parameters.

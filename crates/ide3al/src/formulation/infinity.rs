@@ -1,5 +1,6 @@
-//! Infinity, the paper's (4): $\min_{\pi, U} \max_s \sum_t |U_{st} - M_{st}|$ with $U$ doubly stochastic, its entries at most $\zeta$
-//! (the paper's (9)), through the mass $k = \min(U, M)$ that $U$ keeps of $M$.
+//! Infinity, the paper's (4): $\min_{\pi, U} \max_s \sum_t |U_{st} - M_{st}|$ with $U$ doubly
+//! stochastic, its entries at most $\zeta$ (the paper's (9)), through the mass $k = \min(U, M)$
+//! that $U$ keeps of $M$.
 //!
 //! $\sum_t |U_{st} - M_{st}| = 2 (1 - \sum_t \min(U_{st}, M_{st}))$, so the problem is
 //!
@@ -13,14 +14,16 @@
 //! $g_{st} = (\lambda_s - y_t - \sum_{c \ni (s,t)} \mu_c)_+$; then for any $0 \le \rho \le g$
 //!
 //! $$\frac{\text{optimum}}{2} \ge 1 - \sum_t y_t - \sum_c \mu_c b_c
-//!   - \sum_s \Big( \zeta \sum_t (g_{st} - \rho_{st}) + \max_{p \in \Delta_\xi} p \cdot (P\rho^\top)_s \Big).$$
+//!   - \sum_s \Big( \zeta \sum_t (g_{st} - \rho_{st}) + \max_{p \in \Delta_\xi} p \cdot
+//!     (P\rho^\top)_s \Big).$$
 
 use super::simplex;
 use super::support::Support;
 use crate::model::Mdp;
 
-/// A block inequality $\sum_{R \times C} k \le$ `right`: the largest mass that any matrix of $B_\zeta$ can have there, so
-/// that it is valid for every feasible $k$. By max-flow min-cut some block is violated by every $k$ that cannot be completed.
+/// A block inequality $\sum_{R \times C} k \le$ `right`: the largest mass that any matrix of
+/// $B_\zeta$ can have there, so that it is valid for every feasible $k$. By max-flow min-cut some
+/// block is violated by every $k$ that cannot be completed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// Whether each row belongs to $R$.
@@ -97,9 +100,9 @@ fn clean(x: f64) -> f64 {
     if x.is_finite() { x.max(0.0) } else { 0.0 }
 }
 
-/// The bound that a dual point proves, twice the right side of the [module's](self) last formula. Prices that are negative or not
-/// finite count as zero, and caps above $g$ as $g$. In every state the better one of the given caps and $\rho = g$ is taken.
-/// `support` is [`Support::filled`].
+/// The bound that a dual point proves, twice the right side of the [module's](self) last formula.
+/// Prices that are negative or not finite count as zero, and caps above $g$ as $g$. In every state
+/// the better one of the given caps and $\rho = g$ is taken. `support` is [`Support::filled`].
 pub fn bound(mdp: &Mdp, support: &Support, xi: f64, zeta: f64, dual: &DualPoint) -> f64 {
     let (n, kernel) = (mdp.n_states(), mdp.kernel());
     let total: f64 = dual.rows.iter().copied().map(clean).sum();

@@ -1,7 +1,8 @@
-//! What is best: the paper's optimisation problems and those of [what to visit](visits), stated once, apart from any solver.
+//! What is best: the paper's optimisation problems and those of [what to visit](visits), stated
+//! once, apart from any solver.
 //!
-//! Each problem has a file with its objective for a policy and the bound that any dual point proves; the other files hold what these
-//! share.
+//! Each problem has a file with its objective for a policy and the bound that any dual point
+//! proves; the other files hold what these share.
 
 pub mod column_sum;
 pub mod components;
@@ -114,7 +115,8 @@ impl Formulation {
         matches!(self, Formulation::Dual | Formulation::StateEntropy)
     }
 
-    /// Whether the objective is a function of what is [visited](visits), so that restarts and limits make sense.
+    /// Whether the objective is a function of what is [visited](visits), so that restarts and
+    /// limits make sense.
     pub fn is_occupancy(self) -> bool {
         self.is_entropy() || Formulation::VISITS.contains(&self) || self == Formulation::Own
     }

@@ -1,18 +1,22 @@
 //! The occupancies of a model: what can be visited for ever, and what no policy exceeds.
 //!
-//! Pairs that no stationary distribution visits are left out, and so are those that must not be visited (of states with a target
-//! of zero, or that a limit without slack forbids). What remains, *the part*, has occupancies with every pair positive:
-//! without restarts it is a union of [components](super::components), with them what the start reaches.
+//! Pairs that no stationary distribution visits are left out, and so are those that must not be
+//! visited (of states with a target of zero, or that a limit without slack forbids). What remains,
+//! *the part*, has occupancies with every pair positive: without restarts it is a union of
+//! [components](super::components), with them what the start reaches.
 //!
-//! States whose action probabilities $\xi$ fixes ($A_s \xi = 1$) have one pair in the part, which stands for all of theirs.
+//! States whose action probabilities $\xi$ fixes ($A_s \xi = 1$) have one pair in the part, which
+//! stands for all of theirs.
 //!
-//! *One certificate.* For any potentials $V$ and prices $y \ge 0$ of the limits, every occupancy satisfies
+//! *One certificate.* For any potentials $V$ and prices $y \ge 0$ of the limits, every occupancy
+//! satisfies
 //!
 //! $$\langle r, \omega \rangle \le L(r, V, y) = \max_s \max_{p \in \Delta_\xi} p \cdot \Big(r - \sum_j y_j c_j + P_\rho V\Big)_s - V(s)
 //!   + \sum_j y_j b_j ,$$
 //!
-//! because $\langle P_\rho V, \omega \rangle = \langle V, d \rangle$ and $\langle c_j, \omega \rangle \le b_j$. A
-//! [utility](super::utility) turns that into a bound on its value.
+//! because $\langle P_\rho V, \omega \rangle = \langle V, d \rangle$ and
+//! $\langle c_j, \omega \rangle \le b_j$. A [utility](super::utility) turns that into a bound on
+//! its value.
 
 use super::components::{Submodel, recurrent, visited};
 use super::utility::Conjugate;
@@ -32,8 +36,8 @@ pub struct Occupancies {
 }
 
 impl Occupancies {
-    /// The part of a model on which only `allowed` pairs are played; nothing if none can be visited for ever. With restarts
-    /// the start is that of the model.
+    /// The part of a model on which only `allowed` pairs are played; nothing if none can be visited
+    /// for ever. With restarts the start is that of the model.
     pub fn new(mdp: &Mdp, xi: f64, restart: f64, allowed: Vec<bool>) -> Option<Self> {
         let (allowed, component) = if restart > 0.0 {
             let allowed = reached(mdp, xi, restart, allowed)?;
@@ -73,7 +77,8 @@ impl Occupancies {
         &self.part.states
     }
 
-    /// Component of each state of the part; without restarts occupancies can be mixed between components at will.
+    /// Component of each state of the part; without restarts occupancies can be mixed between
+    /// components at will.
     pub fn component(&self) -> &[u32] {
         &self.component
     }
@@ -131,8 +136,8 @@ impl Occupancies {
         whole
     }
 
-    /// The occupancy of a policy of the part. Where its chain has several recurrent classes they share the mass as it is when the
-    /// process starts from `near`.
+    /// The occupancy of a policy of the part. Where its chain has several recurrent classes they
+    /// share the mass as it is when the process starts from `near`.
     pub fn of_policy(&self, policy: &[f64], near: &[f64]) -> Vec<f64> {
         let mdp = self.mdp();
         let mixed = mdp.mix(policy);
@@ -152,7 +157,8 @@ impl Occupancies {
         omega
     }
 
-    /// The stationary distribution with restarts: one more state leads to the start, and every state to it.
+    /// The stationary distribution with restarts: one more state leads to the start, and every
+    /// state to it.
     fn restarted(&self, mixed: &Kernel) -> Vec<f64> {
         let n = self.part.mdp.n_states();
         let stay = 1.0 - self.restart;
@@ -211,7 +217,8 @@ impl Occupancies {
         }
     }
 
-    /// $L$ of the [module](self): no occupancy has a larger $\langle r, \omega \rangle$. `advantage` is that of $V$ and $y$.
+    /// $L$ of the [module](self): no occupancy has a larger $\langle r, \omega \rangle$.
+    /// `advantage` is that of $V$ and $y$.
     pub fn level(&self, limits: &[Limit], prices: &[f64], advantage: &[f64], r: &[f64]) -> f64 {
         let of = |s: usize| {
             let row = self.part.mdp.pairs(s).map(|pair| advantage[pair] + r[pair]);
@@ -225,8 +232,9 @@ impl Occupancies {
         best + budgets
     }
 
-    /// What `(r, V, y)` proves of a utility of the part: no policy that keeps to the limits has more. Negative prices count as
-    /// zero, and the utility may put a better reward in the place of `r`.
+    /// What `(r, V, y)` proves of a utility of the part: no policy that keeps to the limits has
+    /// more. Negative prices count as zero, and the utility may put a better reward in the place of
+    /// `r`.
     pub fn bound(
         &self,
         utility: &dyn Conjugate,
@@ -244,7 +252,8 @@ impl Occupancies {
     }
 }
 
-/// $(P V)(s,a) - V(s)$ per pair. Only differences of $V$ are formed: a constant in it means nothing, and may be large.
+/// $(P V)(s,a) - V(s)$ per pair. Only differences of $V$ are formed: a constant in it means
+/// nothing, and may be large.
 pub(super) fn expected_gains(mdp: &Mdp, v: &[f64], out: &mut [f64]) {
     let mut state_of = vec![0u32; mdp.n_pairs()];
     for s in 0..mdp.n_states() {
@@ -254,8 +263,8 @@ pub(super) fn expected_gains(mdp: &Mdp, v: &[f64], out: &mut [f64]) {
     mdp.kernel().times_relative(v, &here, out);
 }
 
-/// The pairs that are played when the process starts over with probability `restart` from the model's start and only those
-/// `allowed` may be played; nothing if that cannot be.
+/// The pairs that are played when the process starts over with probability `restart` from the
+/// model's start and only those `allowed` may be played; nothing if that cannot be.
 fn reached(mdp: &Mdp, xi: f64, restart: f64, mut allowed: Vec<bool>) -> Option<Vec<bool>> {
     let n = mdp.n_states();
     let follows = restart < 1.0;

@@ -1,4 +1,5 @@
-//! The set of allowed action distributions, $\Delta_\xi = \{p \ge \xi, \sum_a p_a = 1\}$ (the paper's (7)).
+//! The set of allowed action distributions, $\Delta_\xi = \{p \ge \xi, \sum_a p_a = 1\}$ (the
+//! paper's (7)).
 
 use crate::model::Mdp;
 
@@ -20,12 +21,14 @@ pub fn free_mass(n: usize, xi: f64) -> f64 {
 
 /// Replaces `row` by its nearest point of $\Delta_\xi$ in Euclidean distance.
 ///
-/// The projection subtracts one number $\tau$ from every entry and cuts off at $\xi$. No allocation. A row that is not finite (a method that
-/// broke down) becomes uniform: whatever comes out is a distribution.
+/// The projection subtracts one number $\tau$ from every entry and cuts off at $\xi$. No
+/// allocation. A row that is not finite (a method that broke down) becomes uniform: whatever comes
+/// out is a distribution.
 pub fn project(row: &mut [f64], xi: f64) {
     let n = row.len();
     let mass = free_mass(n, xi);
-    // p = xi + (y - tau)_+ with y = row - xi, and tau such that the sum of (y - tau)_+ is the free mass
+    // p = xi + (y - tau)_+ with y = row - xi, and tau such that the sum of (y - tau)_+ is the free
+    // mass
     let tau = threshold(row, xi, mass);
     let mut total = 0.0;
     for x in row.iter_mut() {
@@ -36,7 +39,8 @@ pub fn project(row: &mut [f64], xi: f64) {
     if !(tau.is_finite() && (total - 1.0).abs() < 1e-6) {
         row.fill(xi + mass / n as f64);
     } else if (total - 1.0).abs() > f64::EPSILON * n as f64 {
-        // of entries far larger than one (long steps) some digits are lost, and values that add up many rows would show it
+        // of entries far larger than one (long steps) some digits are lost, and values that add up
+        // many rows would show it
         let most = (0..n).fold(0, |most, a| if row[a] > row[most] { a } else { most });
         row[most] += 1.0 - total;
     }
@@ -56,7 +60,8 @@ fn threshold(row: &[f64], xi: f64, mass: f64) -> f64 {
     }
 }
 
-/// By Michelot's iteration: $\tau$ for the entries that are not cut off yet, then without those that it cuts off, at most $n$ times.
+/// By Michelot's iteration: $\tau$ for the entries that are not cut off yet, then without those
+/// that it cuts off, at most $n$ times.
 fn threshold_of_many(row: &[f64], xi: f64, mass: f64) -> f64 {
     let n = row.len();
     let mut active = n;
@@ -78,8 +83,10 @@ fn threshold_of_many(row: &[f64], xi: f64, mass: f64) -> f64 {
     tau
 }
 
-/// Without a branch that depends on the entries, as $\max_k (\sum_{j \le k} y_j - \text{mass}) / k$ with the largest $y$ first: of no set
-/// $K$ of entries is that more than $\tau$, since $\sum_K (y - \tau) \le \sum (y - \tau)_+ = \text{mass}$, and of those that are not cut off it is just $\tau$.
+/// Without a branch that depends on the entries, as $\max_k (\sum_{j \le k} y_j - \text{mass}) / k$
+/// with the largest $y$ first: of no set $K$ of entries is that more than $\tau$, since
+/// $\sum_K (y - \tau) \le \sum (y - \tau)_+ = \text{mass}$, and of those that are not cut off it is
+/// just $\tau$.
 #[inline]
 fn threshold_of_few<const N: usize>(row: &[f64], xi: f64, mass: f64) -> f64 {
     let mut y: [f64; N] = std::array::from_fn(|i| row[i] - xi);
@@ -108,10 +115,10 @@ pub fn feasible(mdp: &Mdp, xi: f64, mut policy: Vec<f64>) -> Vec<f64> {
 
 /// $\max_{p \in \Delta_\xi} \; p \cdot q + \tau H(p)$, writing the maximiser to `p`.
 ///
-/// For $\tau = 0$ it is the [`support`]. For $\tau > 0$: $p_a = \max(\xi, e^{(q_a - \nu)/\tau})$ with $\nu$ such that the sum is
-/// one. Actions whose share falls below $\xi$ are held at it, and the others share the rest, which needs
-/// at most $n$ passes. The value is computed relative to the largest $q$, so that it keeps
-/// its digits for large $q$.
+/// For $\tau = 0$ it is the [`support`]. For $\tau > 0$: $p_a = \max(\xi, e^{(q_a - \nu)/\tau})$
+/// with $\nu$ such that the sum is one. Actions whose share falls below $\xi$ are held at it, and
+/// the others share the rest, which needs at most $n$ passes. The value is computed relative to the
+/// largest $q$, so that it keeps its digits for large $q$.
 pub fn soft_maximum(q: &[f64], xi: f64, tau: f64, p: &mut [f64]) -> f64 {
     let n = q.len();
     if tau == 0.0 {
@@ -124,7 +131,8 @@ pub fn soft_maximum(q: &[f64], xi: f64, tau: f64, p: &mut [f64]) -> f64 {
     smooth_maximum(q, |_| 1.0, xi, tau, p)
 }
 
-/// [`soft_maximum`] for $\tau > 0$ over actions of which each stands for so many copies, as one: `p` is the share of all of them.
+/// [`soft_maximum`] for $\tau > 0$ over actions of which each stands for so many copies, as one:
+/// `p` is the share of all of them.
 pub fn smooth_maximum(
     q: &[f64],
     copies: impl Fn(usize) -> f64,
@@ -171,14 +179,17 @@ fn above_largest(
     for p in p.iter_mut() {
         *p = if *p < 0.0 { -*p } else { *p * factor };
     }
-    // a free action's share is factor exp((q - largest) / tau) for each copy, so that its part of both sums is -tau ln(factor) of it
+    // a free action's share is factor exp((q - largest) / tau) for each copy, so that its part of
+    // both sums is -tau ln(factor) of it
     (largest, gained - tau * free * factor.ln())
 }
 
-/// [`support`] smoothed: $\max_f \; p \cdot q + \tau (1 - n\xi) H(f)$ with $p = \xi + (1 - n\xi) f$ and $f$ any distribution, writing
-/// $p$ and $(1 - n\xi) f$. Actions are counted as in [`smooth_maximum`].
+/// [`support`] smoothed: $\max_f \; p \cdot q + \tau (1 - n\xi) H(f)$ with $p = \xi + (1 - n\xi) f$
+/// and $f$ any distribution, writing $p$ and $(1 - n\xi) f$. Actions are counted as in
+/// [`smooth_maximum`].
 ///
-/// With the entropy of $p$ instead, an action that reaches $\xi$ would make a kink in the derivative.
+/// With the entropy of $p$ instead, an action that reaches $\xi$ would make a kink in the
+/// derivative.
 pub fn smoothed_support(
     q: &[f64],
     copies: impl Fn(usize) -> f64,
@@ -262,8 +273,8 @@ mod tests {
         }
     }
 
-    /// Long steps of first order had left rows that added up to one less 1e-12, and objectives better than the optimum by a thousand
-    /// times that.
+    /// Long steps of first order had left rows that added up to one less 1e-12, and objectives
+    /// better than the optimum by a thousand times that.
     #[test]
     fn rows_far_away_are_projected_to_all_digits() {
         for scale in [1.0, 1e3, 1e6, 1e9] {
@@ -313,7 +324,8 @@ mod tests {
         }
     }
 
-    /// Against the definition, by the free parts of many other distributions; the free part moves with $q$ as its weights say.
+    /// Against the definition, by the free parts of many other distributions; the free part moves
+    /// with $q$ as its weights say.
     #[test]
     fn a_smoothed_support_beats_every_other_distribution() {
         let q = [0.3, -0.4, 0.29, 0.5];
@@ -338,7 +350,8 @@ mod tests {
             if mass > 1e-9 {
                 assert!((best - value(&free.map(|x| x / mass))).abs() < 1e-13);
             }
-            // a constant more moves nothing but the value, by as much, and takes no digits of the rest (2^27 and the q have few bits)
+            // a constant more moves nothing but the value, by as much, and takes no digits of the
+            // rest (2^27 and the q have few bits)
             let coarse = [0.25, -0.5, 0.25, 0.5];
             let (mut one, mut other) = ([0.0; 4], [0.0; 4]);
             let low = at(&coarse, &mut one).0;

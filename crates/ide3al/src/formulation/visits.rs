@@ -1,13 +1,15 @@
 //! What is to be visited: given proportions, wanted samples, restarts, limits.
 //!
-//! $\omega$ is the long-run distribution over state-action pairs, $d$ its state marginal. With the *restart* probability
-//! $\rho$ and the start distribution $\mu$ of the model, $P_\rho = (1 - \rho) P + \rho \mu$ and
+//! $\omega$ is the long-run distribution over state-action pairs, $d$ its state marginal. With the
+//! *restart* probability $\rho$ and the start distribution $\mu$ of the model,
+//! $P_\rho = (1 - \rho) P + \rho \mu$ and
 //!
 //! $$\Omega_\xi = \Big\\{ \omega \ge 0, \; \sum \omega = 1, \; d(t) = \sum_{s,a} \omega(s,a) P_\rho(t|s,a), \;
 //!   \omega(s,a) \ge \xi d(s) \Big\\} .$$
 //!
-//! All problems of the family are: maximise a concave [utility](super::utility) $f(\omega)$ over $\Omega_\xi$ subject to
-//! $\sum \omega\, c_j \le b_j$ for every [`Limit`]. $\rho = 1 - \gamma$ is discounting by $\gamma$.
+//! All problems of the family are: maximise a concave [utility](super::utility) $f(\omega)$ over
+//! $\Omega_\xi$ subject to $\sum \omega\, c_j \le b_j$ for every [`Limit`]. $\rho = 1 - \gamma$ is
+//! discounting by $\gamma$.
 
 use super::{Formulation, parameter};
 use crate::error::{Error, Result};
@@ -38,7 +40,8 @@ pub struct Visits {
     pub limits: Vec<Limit>,
     /// $c$ of `model-error` per pair. Empty: $1 - \sum_t P(t|s,a)^2$ of the model's own rows.
     pub errors: Vec<f64>,
-    /// $m$ of `model-error`: samples of each pair that are at hand already, divided by the number of steps to come. Empty: none.
+    /// $m$ of `model-error`: samples of each pair that are at hand already, divided by the number
+    /// of steps to come. Empty: none.
     pub had: Vec<f64>,
 }
 
@@ -120,8 +123,8 @@ impl Visits {
     }
 }
 
-/// One number per state-action pair from `S` numbers (the same for all actions of a state), `S x A` of them in rows (those of
-/// actions that a state lacks are not read), or one per pair.
+/// One number per state-action pair from `S` numbers (the same for all actions of a state), `S x A`
+/// of them in rows (those of actions that a state lacks are not read), or one per pair.
 pub fn per_pair(mdp: &Mdp, what: &str, numbers: &[f64]) -> Result<Vec<f64>> {
     let (n, labels) = (mdp.n_states(), mdp.n_action_labels());
     let pairs = (0..n).flat_map(|s| mdp.pairs(s).map(move |pair| (s, pair)));

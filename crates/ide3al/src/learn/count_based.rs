@@ -14,8 +14,8 @@ use crate::model::{Policy, Unvisited};
 ///
 /// $N(s)$ counts how often the agent *acted* in $s$.
 ///
-/// [As lived](CountBased::as_lived) it plans on the states seen, ends and cuts of episodes included; all states never seen are
-/// one, worth the reward of each of them.
+/// [As lived](CountBased::as_lived) it plans on the states seen, ends and cuts of episodes
+/// included; all states never seen are one, worth the reward of each of them.
 #[derive(Debug, Clone)]
 pub struct CountBased {
     epsilon: f64,

@@ -36,8 +36,8 @@ pub struct Step {
 /// Randomness should come from the generator that is handed in; then a run can be repeated
 /// and resumed bit for bit.
 pub trait Environment {
-    /// Number of states $S$. It may grow as states are found (numbered one after the other), and never
-    /// shrinks.
+    /// Number of states $S$. It may grow as states are found (numbered one after the other), and
+    /// never shrinks.
     fn n_states(&self) -> usize;
 
     /// Number of actions of a state.

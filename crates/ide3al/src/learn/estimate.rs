@@ -2,19 +2,21 @@
 //!
 //! Three things set it apart from the maximum-likelihood model on all declared states:
 //!
-//! *What was seen, and one lump for the rest.* Only states that occurred are states of the estimate. All others are one
-//! more, the lump; it leads evenly to all states of the estimate. A pair tried $N$ times leads to the lump with probability
-//! $\lambda / (N + \lambda)$: for sure where $N = 0$, less and less likely as it becomes known. So no pair ever looks
-//! absorbing by mere chance, and what is little known stays worth a try.
+//! *What was seen, and one lump for the rest.* Only states that occurred are states of the
+//! estimate. All others are one more, the lump; it leads evenly to all states of the estimate. A
+//! pair tried $N$ times leads to the lump with probability $\lambda / (N + \lambda)$: for sure
+//! where $N = 0$, less and less likely as it becomes known. So no pair ever looks absorbing by mere
+//! chance, and what is little known stays worth a try.
 //!
-//! *Ends.* A state in which every episode that came there ended leads to the start distribution $\mu$ as observed,
-//! whatever the action. Of the starts that were seen only once there are as many as of those still to be seen (Good and
-//! Turing): that share of $\mu$ goes to all states alike.
+//! *Ends.* A state in which every episode that came there ended leads to the start distribution
+//! $\mu$ as observed, whatever the action. Of the starts that were seen only once there are as many
+//! as of those still to be seen (Good and Turing): that share of $\mu$ goes to all states alike.
 //!
 //! *Cuts.* If a share $\rho$ of the steps was cut short, then what is lived is the long run of
-//! $(1 - \rho) P + \rho \mu$. Every row leads with probability $\rho$ to one more state, the restart, which leads to $\mu$:
-//! $\mu$ is written once instead of once per row. The restart is visited equally often under every policy (up to the lump's
-//! way back), so that it moves no optimum.
+//! $(1 - \rho) P + \rho \mu$. Every row leads with probability $\rho$ to one more state, the
+//! restart, which leads to $\mu$: $\mu$ is written once instead of once per row. The restart is
+//! visited equally often under every policy (up to the lump's way back), so that it moves no
+//! optimum.
 
 use crate::model::{Counts, Kernel, Mdp, Policy, Unvisited};
 
@@ -23,11 +25,11 @@ use crate::model::{Counts, Kernel, Mdp, Policy, Unvisited};
 pub(crate) enum Untried {
     /// They lead to the lump; pairs tried $N$ times with probability $\lambda / (N + \lambda)$.
     Lump(f64),
-    /// They do what the tried pairs of their state do on average: nothing is to be hoped for or feared from them. Where none was
-    /// tried the episode starts over. There is no lump.
+    /// They do what the tried pairs of their state do on average: nothing is to be hoped for or
+    /// feared from them. Where none was tried the episode starts over. There is no lump.
     Siblings,
-    /// As the rivals assume: uniform over all declared states (those never seen are alike, so the lump stands for them), or a
-    /// self-loop.
+    /// As the rivals assume: uniform over all declared states (those never seen are alike, so the
+    /// lump stands for them), or a self-loop.
     Rival(Unvisited),
 }
 
@@ -156,7 +158,8 @@ impl Estimate {
         Policy::of_rows(whole)
     }
 
-    /// A policy of the environment as a plan for the estimate. States found since are played uniformly.
+    /// A policy of the environment as a plan for the estimate. States found since are played
+    /// uniformly.
     pub(crate) fn plan(&self, counts: &Counts, policy: &Policy) -> Vec<f64> {
         let given = policy.probabilities();
         let mut plan = vec![1.0; self.model.n_pairs()];
@@ -173,8 +176,8 @@ impl Estimate {
         plan
     }
 
-    /// One number per state of the estimate from numbers per state of the environment, `other` for the lump, the
-    /// restart, and states that have none yet.
+    /// One number per state of the estimate from numbers per state of the environment, `other` for
+    /// the lump, the restart, and states that have none yet.
     pub(crate) fn gather(&self, values: &[f64], other: f64) -> Vec<f64> {
         let mut gathered = vec![other; self.model.n_states()];
         for (x, &s) in gathered.iter_mut().zip(&self.known) {
@@ -185,7 +188,8 @@ impl Estimate {
         gathered
     }
 
-    /// A distribution over the estimate's states as one over the environment's: lump and restart left out.
+    /// A distribution over the estimate's states as one over the environment's: lump and restart
+    /// left out.
     pub(crate) fn visits(&self, counts: &Counts, d: &[f64]) -> Vec<f64> {
         let mut visits = vec![0.0; counts.n_states()];
         let total: f64 = d[..self.known.len()].iter().sum();
@@ -196,7 +200,8 @@ impl Estimate {
     }
 }
 
-/// Where episodes begin, and the share of starts that were never seen: that of the starts seen only once (Good 1953).
+/// Where episodes begin, and the share of starts that were never seen: that of the starts seen only
+/// once (Good 1953).
 fn starts(counts: &Counts, known: &[u32]) -> (Vec<(u32, f64)>, f64) {
     let begun: u64 = counts.starts().iter().sum();
     let once = counts.starts().iter().filter(|n| **n == 1).count();
@@ -270,8 +275,8 @@ pub(crate) fn fitted(policy: &Policy, counts: &Counts) -> Policy {
     Policy::of_rows(whole)
 }
 
-/// A policy of states that are made of others: each has the row of the one it is made of, a uniform row where that one is
-/// newer than the policy.
+/// A policy of states that are made of others: each has the row of the one it is made of, a uniform
+/// row where that one is newer than the policy.
 pub(crate) fn recut(policy: &Policy, from: &[usize], n_actions: usize) -> Policy {
     let given = policy.probabilities();
     let mut whole = vec![1.0 / n_actions as f64; from.len() * n_actions];

@@ -19,7 +19,8 @@ use crate::solve::{Options, SolverChoice, TieBreak};
 
 /// Share of random actions of all agents, as recommended.
 const LEAST_SHARE: f64 = 0.1;
-/// Models with more states than this are compared without the paper's IDE³AL and MaxEnt, which take their time there.
+/// Models with more states than this are compared without the paper's IDE³AL and MaxEnt, which take
+/// their time there.
 const LARGE: usize = 500;
 
 /// The parameters of a set of runs. Two sets with equal parameters on equal models have
@@ -30,9 +31,9 @@ pub struct Experiment {
     pub algorithms: Vec<Algorithm>,
     /// Formulation of IDE³AL, by name.
     pub formulation: String,
-    /// Whether everything is done as the paper does it: IDE³AL and its rivals plan for one continuing trajectory over all
-    /// declared states, without a prior. Otherwise they plan for the states seen and the episodes lived, and `ideal` is the
-    /// [recommended](super::Explorer) one.
+    /// Whether everything is done as the paper does it: IDE³AL and its rivals plan for one
+    /// continuing trajectory over all declared states, without a prior. Otherwise they plan for the
+    /// states seen and the episodes lived, and `ideal` is the [recommended](super::Explorer) one.
     pub paper: bool,
     /// Weight of the prior, for the recommended IDE³AL.
     pub prior: f64,
@@ -124,8 +125,9 @@ impl Experiment {
         }
     }
 
-    /// What is recommended for any model and any environment: IDE³AL [as lived](super::Explorer) and rivals with the
-    /// same least probability of every action. Iterations and batch are the paper's, for the domains it names.
+    /// What is recommended for any model and any environment: IDE³AL [as lived](super::Explorer)
+    /// and rivals with the same least probability of every action. Iterations and batch are the
+    /// paper's, for the domains it names.
     pub fn recommended(spec: &str, mdp: &Mdp) -> Self {
         let base = Experiment::for_model(spec, mdp);
         let epsilon = LEAST_SHARE;
@@ -249,7 +251,8 @@ impl Experiment {
         Ok(())
     }
 
-    /// The recommended IDE³AL alone knows what is uncertain in its estimate, and nobody knows the proportions of a target.
+    /// The recommended IDE³AL alone knows what is uncertain in its estimate, and nobody knows the
+    /// proportions of a target.
     fn validate_visits(&self, algorithm: &Algorithm, formulation: Formulation) -> Result<()> {
         let bad = |problem: &str| {
             Err(Error::Parameter {

@@ -1,20 +1,23 @@
-//! IDE³AL as it is recommended: the paper's loop on the model as lived (see [`estimate`](super::estimate)), with
-//! one plan for gathering data and another for what is handed over in the end.
+//! IDE³AL as it is recommended: the paper's loop on the model as lived (see
+//! [`estimate`](super::estimate)), with one plan for gathering data and another for what is handed
+//! over in the end.
 //!
-//! *Gathering.* Data are even when the visits so far and those to come are. With $n_s$ visits so far the next batch
-//! follows the plan that maximises
+//! *Gathering.* Data are even when the visits so far and those to come are. With $n_s$ visits so
+//! far the next batch follows the plan that maximises
 //!
 //! $$H(d) - \beta \sum_s d_s \ln (n_s + 1) + d_\bullet \ln m + \tau \sum_s d_s H(\pi_s) ,$$
 //!
-//! a step of mirror ascent on the entropy of all visits: $-\ln n_s$ is its gradient, $H(d)$ keeps the step short. Where visits are
-//! as even as they can be, the plan for evenness is its own fixed point. The lump $\bullet$ of what was never seen counts as
-//! one state for every pair never tried, and one more: each of them may lead to a new one. A little weight $\tau$ of the entropy of
+//! a step of mirror ascent on the entropy of all visits: $-\ln n_s$ is its gradient, $H(d)$ keeps
+//! the step short. Where visits are as even as they can be, the plan for evenness is its own fixed
+//! point. The lump $\bullet$ of what was never seen counts as one state for every pair never tried,
+//! and one more: each of them may lead to a new one. A little weight $\tau$ of the entropy of
 //! actions keeps all of them in use where they matter little, and the problem smooth.
 //!
 //! *Model error and coverage* have their own idea of what is missing, see [`wants`](super::wants).
 //!
-//! *Handing over.* What is learned is the plan for evenness alone. Nothing is left to be found out then, so that pairs never
-//! tried promise nothing: they count as the average of their state's others.
+//! *Handing over.* What is learned is the plan for evenness alone. Nothing is left to be found out
+//! then, so that pairs never tried promise nothing: they count as the average of their state's
+//! others.
 //!
 //! An interrupted lesson leaves everything as it was.
 
@@ -43,7 +46,8 @@ const ABSORBING: u64 = 10;
 pub struct Manner {
     /// What it maximises, and the least probability of every action.
     pub problem: Problem,
-    /// $\lambda$: a pair tried $N$ times leads to the unknown with probability $\lambda / (N + \lambda)$.
+    /// $\lambda$: a pair tried $N$ times leads to the unknown with probability
+    /// $\lambda / (N + \lambda)$.
     pub prior: f64,
     /// As how many states each pair never tried counts.
     pub unseen: f64,
@@ -51,7 +55,8 @@ pub struct Manner {
     pub catch_up: f64,
 }
 
-/// Potentials of the environment's states and of the restart, less the lump's: what the next solve starts from.
+/// Potentials of the environment's states and of the restart, less the lump's: what the next solve
+/// starts from.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Potentials {
     states: Vec<f64>,
@@ -271,8 +276,8 @@ impl Learner for Explorer {
     }
 }
 
-/// States that look as if they could not be left: what is planned for goes as if an episode ended there now and then, and the user
-/// should know.
+/// States that look as if they could not be left: what is planned for goes as if an episode ended
+/// there now and then, and the user should know.
 fn absorbing(counts: &Counts, estimate: &Estimate) -> Option<String> {
     let stays = |s: usize| {
         counts.ends()[s] == 0

@@ -17,8 +17,8 @@ pub struct Judged {
     pub metrics: Metrics,
 }
 
-/// Judges on the states seen, ends and cuts of episodes included. `with_gap`: also computes the spectral gap, the
-/// dearest of the figures.
+/// Judges on the states seen, ends and cuts of episodes included. `with_gap`: also computes the
+/// spectral gap, the dearest of the figures.
 pub fn judge_as_lived(exploration: Exploration<'_>, counts: &Counts, with_gap: bool) -> Judged {
     let estimate = Estimate::new(counts, Untried::Siblings);
     let model = &estimate.model;

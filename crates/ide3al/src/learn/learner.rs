@@ -23,7 +23,8 @@ pub struct Lesson<'a> {
     pub start: &'a [f64],
     /// Whether the budget ends here.
     pub last: bool,
-    /// Whether states beyond those counted may exist: the environment did not say how many there are.
+    /// Whether states beyond those counted may exist: the environment did not say how many there
+    /// are.
     pub open: bool,
     /// Set from outside when the work should stop: return [`Error::Interrupted`] with the
     /// learner unchanged, and the same lesson will be given again on resuming.
@@ -74,8 +75,9 @@ pub trait Learner: Send {
     /// Learns from all observations so far.
     fn update(&mut self, lesson: &Lesson<'_>) -> Result<()>;
 
-    /// Makes up its mind on what to explore with once the samples are spent, where that is not what it
-    /// samples with: to be called after [`update`](Self::update) and before [`exploration`](Self::exploration).
+    /// Makes up its mind on what to explore with once the samples are spent, where that is not what
+    /// it samples with: to be called after [`update`](Self::update) and before
+    /// [`exploration`](Self::exploration).
     fn conclude(&mut self, lesson: &Lesson<'_>) -> Result<()> {
         let _ = lesson;
         Ok(())
@@ -89,8 +91,8 @@ pub trait Learner: Send {
         Vec::new()
     }
 
-    /// Whether it plans for the states seen, ends and cuts of episodes included; otherwise for one continuing
-    /// trajectory over all declared states, as the paper does.
+    /// Whether it plans for the states seen, ends and cuts of episodes included; otherwise for one
+    /// continuing trajectory over all declared states, as the paper does.
     fn plans_as_lived(&self) -> bool {
         false
     }
@@ -100,9 +102,10 @@ pub trait Learner: Send {
         0.0
     }
 
-    /// Takes over other states, as when a continuous space is cut into cells anew: state `s` is made of what was state
-    /// `from[s]` before (several may be made of one, and none of another), all with `n_actions` actions. The next
-    /// [`update`](Self::update) is given counts of the new states.
+    /// Takes over other states, as when a continuous space is cut into cells anew: state `s` is
+    /// made of what was state `from[s]` before (several may be made of one, and none of another),
+    /// all with `n_actions` actions. The next [`update`](Self::update) is given counts of the new
+    /// states.
     fn recut(&mut self, from: &[usize], n_actions: usize) -> Result<()> {
         let _ = (from, n_actions);
         Err(Error::Unsupported(
@@ -221,8 +224,9 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// Solves unless told to stop. A solve that was cut short may have closed its gap all the same, but it is not the one that an
-/// undisturbed run finds: it is thrown away whatever its status, so that a resumed run repeats it whole.
+/// Solves unless told to stop. A solve that was cut short may have closed its gap all the same, but
+/// it is not the one that an undisturbed run finds: it is thrown away whatever its status, so that
+/// a resumed run repeats it whole.
 fn unless_stopped(
     stop: &AtomicBool,
     solve: impl FnOnce(&mut Watch<'_>) -> Result<Solution>,
@@ -272,8 +276,8 @@ mod tests {
     use super::*;
     use crate::formulation::Formulation;
 
-    /// A stop in the middle of a solve whose gap is closed already must not let its policy pass for the plan: an undisturbed run
-    /// would have gone on, to the tie-break for one.
+    /// A stop in the middle of a solve whose gap is closed already must not let its policy pass for
+    /// the plan: an undisturbed run would have gone on, to the tie-break for one.
     #[test]
     fn a_plan_cut_short_is_no_plan() {
         let model = crate::domains::load("double-chain").unwrap();

@@ -76,7 +76,8 @@ impl MaxEnt {
         }
     }
 
-    /// Visits of the mixture, then the greedy policy for their gradient, all of it on the estimate as lived.
+    /// Visits of the mixture, then the greedy policy for their gradient, all of it on the estimate
+    /// as lived.
     fn update_as_lived(&mut self, lesson: &Lesson<'_>) -> Result<()> {
         let counts = lesson.counts;
         let estimate = Estimate::new(counts, Untried::Rival(Unvisited::SelfLoop));

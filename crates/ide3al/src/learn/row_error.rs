@@ -2,7 +2,8 @@
 
 use crate::model::{Counts, Mdp};
 
-/// Mean over the actions of each state of the total variation between the true row and the observed one,
+/// Mean over the actions of each state of the total variation between the true row and the observed
+/// one,
 ///
 /// $$ \frac{1}{A_s} \sum_a \tfrac12 \sum_t |P(t|s,a) - \hat P(t|s,a)| , $$
 ///

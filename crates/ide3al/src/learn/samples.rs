@@ -1,20 +1,24 @@
 //! Samples that are still missing: a plan that gathers them in few steps, and how few could do.
 //!
-//! Of every pair $(s,a)$ of the states met, $b(s,a)$ further samples are wanted. A stationary plan with visits $\omega$ brings
-//! $T \omega(s,a)$ of them in $T$ steps on average, so that the fewest steps are $T = 1 / t$ with
+//! Of every pair $(s,a)$ of the states met, $b(s,a)$ further samples are wanted. A stationary plan
+//! with visits $\omega$ brings $T \omega(s,a)$ of them in $T$ steps on average, so that the fewest
+//! steps are $T = 1 / t$ with
 //!
 //! $$t = \max_\omega \min_{s,a} \omega(s,a) / b(s,a) ,$$
 //!
-//! the problem [`coverage`](crate::formulation::utility::Coverage). A bound from above on $t$ proves a bound from below on the steps, in the
-//! model that the counts suggest and over a stretch long enough that where it begins and ends does not matter.
+//! the problem [`coverage`](crate::formulation::utility::Coverage). A bound from above on $t$
+//! proves a bound from below on the steps, in the model that the counts suggest and over a stretch
+//! long enough that where it begins and ends does not matter.
 //!
-//! *The model.* The states met except terminal ones. What led to a terminal state leads to the start distribution $\mu$, as observed:
-//! starting over takes no step. A pair never tried does as the tried pairs of its state do on average, and starts over where there are
-//! none. A share $\rho$ of the steps was cut short: every row leads with probability $\rho$ to one more state, the restart, and that
-//! to $\mu$. It is visited $\rho$ times per step whatever the policy, so that steps are visits divided by $1 + \rho$.
+//! *The model.* The states met except terminal ones. What led to a terminal state leads to the
+//! start distribution $\mu$, as observed: starting over takes no step. A pair never tried does as
+//! the tried pairs of its state do on average, and starts over where there are none. A share $\rho$
+//! of the steps was cut short: every row leads with probability $\rho$ to one more state, the
+//! restart, and that to $\mu$. It is visited $\rho$ times per step whatever the policy, so that
+//! steps are visits divided by $1 + \rho$.
 //!
-//! *States only.* Where samples of states are wanted, whatever the action, every state has an entrance with one action: $b(s)$ is wanted of the
-//! entrance, and a step is two visits.
+//! *States only.* Where samples of states are wanted, whatever the action, every state has an
+//! entrance with one action: $b(s)$ is wanted of the entrance, and a step is two visits.
 
 use crate::error::{Error, Result};
 use crate::model::{Counts, Kernel, Mdp, Policy};
@@ -42,8 +46,9 @@ pub enum Wanted {
     States,
 }
 
-/// Plans for `wanted` further samples, one number per pair or per state of the environment; those of states that were never met or
-/// are terminal must be 0. `solve` is given the model and what is wanted of its pairs, and solves `coverage`.
+/// Plans for `wanted` further samples, one number per pair or per state of the environment; those
+/// of states that were never met or are terminal must be 0. `solve` is given the model and what is
+/// wanted of its pairs, and solves `coverage`.
 pub fn plan_samples(
     counts: &Counts,
     wanted: &[f64],
@@ -149,7 +154,8 @@ impl Lived {
         }
     }
 
-    /// What is wanted of the model's pairs, and a state of the environment that is wanted and not there.
+    /// What is wanted of the model's pairs, and a state of the environment that is wanted and not
+    /// there.
     fn wanted(&self, counts: &Counts, wanted: &[f64], of: Wanted) -> (Vec<f64>, Option<usize>) {
         let mut b = vec![0.0; self.model.n_pairs()];
         let mut there = vec![false; counts.n_states()];

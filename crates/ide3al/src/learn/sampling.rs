@@ -53,8 +53,8 @@ impl PolicySampler {
         Ok(())
     }
 
-    /// [`set`](Self::set) for a policy that may have been made before the last states were found: these
-    /// are played uniformly.
+    /// [`set`](Self::set) for a policy that may have been made before the last states were found:
+    /// these are played uniformly.
     pub fn set_grown(&mut self, policy: &Policy, counts: &Counts) -> Result<()> {
         if policy.probabilities().len() == counts.n_pairs() {
             return self.set(policy);

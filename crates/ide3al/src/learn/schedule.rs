@@ -6,9 +6,10 @@ const GROWTH: f64 = 0.1;
 const LEAST: u64 = 10;
 const MOST: u64 = 200;
 
-/// Steps of the next batch after `steps` of them, in a budget of `budget`: a tenth of the steps so far, and at least a
-/// hundredth of the budget, between 10 and 200. So an agent learns some dozen times within any budget, early when every step
-/// tells something new, and the number of lessons grows with the logarithm of the steps.
+/// Steps of the next batch after `steps` of them, in a budget of `budget`: a tenth of the steps so
+/// far, and at least a hundredth of the budget, between 10 and 200. So an agent learns some dozen
+/// times within any budget, early when every step tells something new, and the number of lessons
+/// grows with the logarithm of the steps.
 pub fn growing_batch(steps: u64, budget: u64) -> u64 {
     let least = (budget / 100).clamp(LEAST, MOST);
     ((steps as f64 * GROWTH) as u64).max(least)

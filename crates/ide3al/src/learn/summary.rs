@@ -42,7 +42,8 @@ pub struct Note {
     pub runs: u64,
 }
 
-/// How many notes of an algorithm are shown: they name states, so that every run may have one of its own.
+/// How many notes of an algorithm are shown: they name states, so that every run may have one of
+/// its own.
 const SHOWN: usize = 2;
 
 /// What one algorithm achieved.
@@ -107,7 +108,8 @@ impl Summary {
         }
     }
 
-    /// The notes of all algorithms as lines to show; where an algorithm has many, the most frequent ones.
+    /// The notes of all algorithms as lines to show; where an algorithm has many, the most frequent
+    /// ones.
     pub fn remarks(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for algorithm in &self.parameters.algorithms {

@@ -1,15 +1,19 @@
 //! What the estimate's own uncertainty wants sampled next.
 //!
-//! *Model error.* A row seen $N$ times, $N_t$ of them with outcome $t$, may have an outcome never seen. By the rule of succession that has
-//! probability $1 / (N + 1)$, and may be any state, so that the variance of a sample of the row is taken for
-//! $c = 1 - \sum_t (N_t / (N + 1))^2$: one where nothing is known, about $2 / N$ where the outcome was always the same, and the model's own in the
-//! end. With as many steps to come as were taken so far, $n$, the plan minimises the error of old and new samples together,
-//! $\sum c / (n \omega + N)$; $2 \beta N$ in place of $N$ weighs what was sampled so far as `catch_up` says.
+//! *Model error.* A row seen $N$ times, $N_t$ of them with outcome $t$, may have an outcome never
+//! seen. By the rule of succession that has probability $1 / (N + 1)$, and may be any state, so
+//! that the variance of a sample of the row is taken for $c = 1 - \sum_t (N_t / (N + 1))^2$: one
+//! where nothing is known, about $2 / N$ where the outcome was always the same, and the model's own
+//! in the end. With as many steps to come as were taken so far, $n$, the plan minimises the error
+//! of old and new samples together, $\sum c / (n \omega + N)$; $2 \beta N$ in place of $N$ weighs
+//! what was sampled so far as `catch_up` says.
 //!
-//! *Coverage.* Of every pair as many samples are wanted as the average pair has, and one more; what is missing of that is planned for.
+//! *Coverage.* Of every pair as many samples are wanted as the average pair has, and one more; what
+//! is missing of that is planned for.
 //!
-//! Of terminal states, where nothing is left to choose, of the lump and of the restart nothing is wanted. Pairs never tried lead
-//! to the lump, which leads everywhere: what nobody knows is worth a try.
+//! Of terminal states, where nothing is left to choose, of the lump and of the restart nothing is
+//! wanted. Pairs never tried lead to the lump, which leads everywhere: what nobody knows is worth a
+//! try.
 
 use super::estimate::Estimate;
 use crate::formulation::Formulation;
@@ -61,7 +65,8 @@ fn variance(counts: &Counts, pair: usize) -> f64 {
     1.0 - squares.map(|p| p * p).sum::<f64>()
 }
 
-/// Pairs of states in which an action was a choice: number in the estimate's model, and in the environment.
+/// Pairs of states in which an action was a choice: number in the estimate's model, and in the
+/// environment.
 fn open_pairs(counts: &Counts, estimate: &Estimate) -> Vec<(usize, usize)> {
     let mut open = Vec::new();
     for (i, &s) in estimate.known.iter().enumerate() {
@@ -80,7 +85,8 @@ mod tests {
 
     #[test]
     fn little_known_rows_and_missing_samples_are_wanted() {
-        // state 0: one action tried four times with two outcomes, the other never; state 1 ends every episode
+        // state 0: one action tried four times with two outcomes, the other never; state 1 ends
+        // every episode
         let mut counts = Counts::new(&[2, 2]);
         counts.record_start(0);
         counts.record(0, 0, 0);

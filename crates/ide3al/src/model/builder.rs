@@ -174,8 +174,9 @@ impl Builder {
         Ok(())
     }
 
-    /// Takes what every state has in common out of a row that reaches all, where most have nothing else: pairs never tried that somebody
-    /// wrote out as uniform, counts smoothed by a constant. What is left is as sparse as what is known of the pair.
+    /// Takes what every state has in common out of a row that reaches all, where most have nothing
+    /// else: pairs never tried that somebody wrote out as uniform, counts smoothed by a constant.
+    /// What is left is as sparse as what is known of the pair.
     fn common_share(&mut self, first: usize) -> f64 {
         let row = &mut self.values[first..];
         let n = row.len();

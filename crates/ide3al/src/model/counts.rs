@@ -87,7 +87,8 @@ impl Counts {
         self.starts[state] += 1;
     }
 
-    /// Records that an episode ended in a terminal state; the step that leaves it is recorded apart.
+    /// Records that an episode ended in a terminal state; the step that leaves it is recorded
+    /// apart.
     pub fn record_end(&mut self, state: usize) {
         self.ends[state] += 1;
     }
@@ -112,8 +113,8 @@ impl Counts {
         self.cuts
     }
 
-    /// Takes over what a checkpoint says of episodes: how often they began and ended in each state, and how many were
-    /// cut short.
+    /// Takes over what a checkpoint says of episodes: how often they began and ended in each state,
+    /// and how many were cut short.
     pub fn set_episodes(&mut self, starts: Vec<u64>, ends: Vec<u64>, cuts: u64) -> Result<()> {
         if (starts.len(), ends.len()) != (self.n_states, self.n_states) {
             return Err(Error::Size {
@@ -187,9 +188,10 @@ impl Counts {
         self.estimate_with_prior(unvisited, 0.0, start)
     }
 
-    /// With a prior of weight $\lambda$, $\hat P(s'|s,a) = (C(s'|s,a) + \lambda u(s')) / (\sum_{s'} C(s'|s,a) +
-    /// \lambda)$ with $u$ what the estimate says of an unvisited pair: no row is certain before it was seen for ever. A
-    /// uniform $u$ stays one number per row.
+    /// With a prior of weight $\lambda$,
+    /// $\hat P(s'|s,a) = (C(s'|s,a) + \lambda u(s')) / (\sum_{s'} C(s'|s,a) + \lambda)$ with $u$
+    /// what the estimate says of an unvisited pair: no row is certain before it was seen for ever.
+    /// A uniform $u$ stays one number per row.
     pub fn estimate_with_prior(&self, unvisited: Unvisited, prior: f64, start: &[f64]) -> Mdp {
         let mut offsets = Vec::with_capacity(self.n_pairs() + 1);
         offsets.push(0);

@@ -195,7 +195,8 @@ impl Kernel {
         }
     }
 
-    /// $\text{out}_j = \sum_i w_i K_{ij}$ on all threads, with the [transposed](Self::transpose) entries at hand.
+    /// $\text{out}_j = \sum_i w_i K_{ij}$ on all threads, with the [transposed](Self::transpose)
+    /// entries at hand.
     pub fn arrivals(&self, transposed: &Kernel, w: &[f64], out: &mut [f64]) {
         transposed.times(w, out);
         if self.has_spread() {

@@ -1,9 +1,9 @@
 //! The world: a finite Markov decision process without rewards, and policies on it.
 //!
 //! [`Mdp`] holds one sparse row $P(\cdot \mid s,a)$ per state-action *pair*; states may have
-//! different numbers of actions. A [`Policy`] is one number per pair, a [`TimedPolicy`] one per step and pair. [`Counts`] turns
-//! observed transitions into an estimated [`Mdp`] whose unvisited pairs are uniform rows,
-//! stored as such.
+//! different numbers of actions. A [`Policy`] is one number per pair, a [`TimedPolicy`] one per
+//! step and pair. [`Counts`] turns observed transitions into an estimated [`Mdp`] whose unvisited
+//! pairs are uniform rows, stored as such.
 
 mod builder;
 mod counts;

@@ -135,7 +135,8 @@ impl Policy {
     }
 }
 
-/// Moves entries below $\xi$ up to it and takes the difference from the largest. Leaves every other entry as it is, to the last bit.
+/// Moves entries below $\xi$ up to it and takes the difference from the largest. Leaves every other
+/// entry as it is, to the last bit.
 fn lift(row: &mut [f64], xi: f64) {
     let mut missing = 0.0;
     for x in row.iter_mut() {

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 const MOST: usize = 4_000_000;
 
 impl Mdp {
-    /// The same model when every step ends, with probability $\rho$, in a state of the start distribution
-    /// instead:
+    /// The same model when every step ends, with probability $\rho$, in a state of the start
+    /// distribution instead:
     ///
     /// $$ P_\rho(t \mid s, a) = (1 - \rho) P(t \mid s, a) + \rho\, d_0(t) . $$
     ///

@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 
 /// $\pi_t(a \mid s)$ for the steps $t = 1, \dots, T$ of an episode.
 ///
-/// The action of the last step leads beyond the episode; it is there so that whoever follows the policy always has
-/// one.
+/// The action of the last step leads beyond the episode; it is there so that whoever follows the
+/// policy always has one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimedPolicy {
     pairs: usize,
@@ -14,8 +14,8 @@ pub struct TimedPolicy {
 }
 
 impl TimedPolicy {
-    /// Checks and takes one probability per step and pair, step by step. Row sums within 1e-9 of one are
-    /// renormalised; anything else is an error that names the step and the state.
+    /// Checks and takes one probability per step and pair, step by step. Row sums within 1e-9 of
+    /// one are renormalised; anything else is an error that names the step and the state.
     pub fn new(mdp: &Mdp, probabilities: Vec<f64>) -> Result<Self> {
         let pairs = mdp.n_pairs();
         if probabilities.is_empty() || !probabilities.len().is_multiple_of(pairs) {
@@ -46,8 +46,8 @@ impl TimedPolicy {
         }
     }
 
-    /// Takes tables that a solver made: negative rounding is cut off, rows are rescaled, nothing is below `xi` but by
-    /// rounding.
+    /// Takes tables that a solver made: negative rounding is cut off, rows are rescaled, nothing is
+    /// below `xi` but by rounding.
     pub(crate) fn cleaned_within(mdp: &Mdp, xi: f64, mut probabilities: Vec<f64>) -> Self {
         let pairs = mdp.n_pairs();
         debug_assert!(probabilities.len().is_multiple_of(pairs));

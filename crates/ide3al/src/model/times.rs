@@ -40,16 +40,17 @@ impl Mdp {
 
     /// The model by the clock: its occupancies are shares of *time* instead of shares of steps.
     ///
-    /// Let $\omega$ be visits per unit of time, $\sum_{s,a} \omega(s,a)\, w(s,a) = 1$ with the travel times $w$, and
-    /// $\theta = \omega w$ the shares of time. The flow through a state, $\sum_a \omega(t,a) = \sum_{s,a} \omega(s,a) P(t|s,a)$, is in
-    /// $\theta$ the stationarity of
+    /// Let $\omega$ be visits per unit of time, $\sum_{s,a} \omega(s,a)\, w(s,a) = 1$ with the
+    /// travel times $w$, and $\theta = \omega w$ the shares of time. The flow through a state,
+    /// $\sum_a \omega(t,a) = \sum_{s,a} \omega(s,a) P(t|s,a)$, is in $\theta$ the stationarity of
     ///
     /// $$\tilde P(\cdot|s,a) = \Big(1 - \frac{\eta}{w(s,a)}\Big)\,\delta_s + \frac{\eta}{w(s,a)}\, P(\cdot|s,a),
     ///   \qquad \eta = \min w,$$
     ///
-    /// (Schweitzer's transformation), so that everything that is solved and proven of occupancies holds of shares of time. A
-    /// policy $\tilde\pi$ of this model says how the time of a state is shared among its actions; a traveller who chooses
-    /// once per visit chooses by [`choices`](Self::choices).
+    /// (Schweitzer's transformation), so that everything that is solved and proven of occupancies
+    /// holds of shares of time. A policy $\tilde\pi$ of this model says how the time of a state is
+    /// shared among its actions; a traveller who chooses once per visit chooses by
+    /// [`choices`](Self::choices).
     #[must_use]
     pub fn by_the_clock(&self) -> Mdp {
         let Some(times) = &self.times else {
@@ -93,8 +94,9 @@ impl Mdp {
         model
     }
 
-    /// The policy to choose by, once per visit, that shares the time of every state as a policy of the model
-    /// [by the clock](Self::by_the_clock) does: $\pi(a|s) \propto \tilde\pi(a|s) / w(s,a)$.
+    /// The policy to choose by, once per visit, that shares the time of every state as a policy of
+    /// the model [by the clock](Self::by_the_clock) does:
+    /// $\pi(a|s) \propto \tilde\pi(a|s) / w(s,a)$.
     pub fn choices(&self, by_the_clock: &[f64]) -> Vec<f64> {
         let mut choices = by_the_clock.to_vec();
         if let Some(times) = &self.times {

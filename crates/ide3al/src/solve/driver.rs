@@ -10,7 +10,8 @@ const ROUNDING: f64 = 1e-12;
 /// By how much of its size a bound may exceed a value: both are rounded.
 const CONTRADICTION: f64 = 1e-9;
 
-/// What a method has to offer: a policy in $\Delta_\xi$ with its value, and a dual point with what it proves.
+/// What a method has to offer: a policy in $\Delta_\xi$ with its value, and a dual point with what
+/// it proves.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) policy: Vec<f64>,
@@ -86,8 +87,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Runs a method until its answer is close enough, it ends, or the solve is to stop. Returns whether
-    /// the best answer is close enough.
+    /// Runs a method until its answer is close enough, it ends, or the solve is to stop. Returns
+    /// whether the best answer is close enough.
     pub(super) fn run(&mut self, method: &mut dyn Method) -> bool {
         while !self.done() && self.alive() {
             self.iterations += 1;
@@ -105,7 +106,8 @@ impl<'a> Driver<'a> {
         self.done()
     }
 
-    /// Takes a candidate, as far as it is better than what is at hand; returns whether that is enough.
+    /// Takes a candidate, as far as it is better than what is at hand; returns whether that is
+    /// enough.
     pub(super) fn offer(&mut self, candidate: Candidate, solver: &'static str) -> bool {
         let sign = if self.kind.maximises { -1.0 } else { 1.0 };
         let better = sign * candidate.objective < sign * self.best.objective;
@@ -243,8 +245,8 @@ impl<'a> Driver<'a> {
         found
     }
 
-    /// Solves a helping problem under the same clock and observer, who goes on seeing the best of the
-    /// problem at hand. What was said to the one is said to the other.
+    /// Solves a helping problem under the same clock and observer, who goes on seeing the best of
+    /// the problem at hand. What was said to the one is said to the other.
     pub(super) fn helping<T>(
         &mut self,
         kind: Kind,
@@ -286,7 +288,8 @@ mod tests {
         }
     }
 
-    /// A part that has used up its steps leaves the rest to others; one that has used up all there are does not.
+    /// A part that has used up its steps leaves the rest to others; one that has used up all there
+    /// are does not.
     #[test]
     fn a_part_may_run_out_of_steps() {
         let kind = Kind {
@@ -318,7 +321,8 @@ mod tests {
         }
     }
 
-    /// A bound that a better policy refutes goes, and with it the claim to be optimal; in both directions.
+    /// A bound that a better policy refutes goes, and with it the claim to be optimal; in both
+    /// directions.
     #[test]
     fn a_refuted_bound_is_forgotten() {
         for sign in [1.0, -1.0] {

@@ -1,8 +1,9 @@
 //! Find it: solvers for all formulations, each with a certificate.
 //!
-//! `driver` is the one loop. `distance` and `occupancy` choose the method for each problem and certify its answers: the
-//! interior-point method (`methods`) on small programs (`programs`), or what `large` holds for models beyond it. `reference` is
-//! Clarabel, and [`value`] tells what a policy is worth where that takes a projection or a flow.
+//! `driver` is the one loop. `distance` and `occupancy` choose the method for each problem and
+//! certify its answers: the interior-point method (`methods`) on small programs (`programs`), or
+//! what `large` holds for models beyond it. `reference` is Clarabel, and [`value`] tells what a
+//! policy is worth where that takes a projection or a flow.
 
 mod distance;
 mod driver;
@@ -61,7 +62,8 @@ impl Status {
 /// solver's report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Certificate {
-    /// Value of the returned policy; where a solve was stopped before it had one, a value that no policy exceeds.
+    /// Value of the returned policy; where a solve was stopped before it had one, a value that no
+    /// policy exceeds.
     pub objective: f64,
     /// Value of a feasible dual point.
     pub bound: f64,
@@ -84,8 +86,9 @@ pub struct Solution {
     pub policy: Policy,
     /// How good it is.
     pub certificate: Certificate,
-    /// The dual point behind the bound: prices of the columns for Column Sum, of rows and columns for Infinity, multipliers of the sums of
-    /// $U$ for Frobenius, potentials $V$ for functions of what is visited. Pass the whole solution back as a warm start.
+    /// The dual point behind the bound: prices of the columns for Column Sum, of rows and columns
+    /// for Infinity, multipliers of the sums of $U$ for Frobenius, potentials $V$ for functions of
+    /// what is visited. Pass the whole solution back as a warm start.
     pub dual: Vec<f64>,
     /// Name of the solver that ran.
     pub solver: &'static str,
@@ -167,8 +170,8 @@ pub fn solve(
     solve_towards(mdp, problem, &Target::default(), options, warm, observer)
 }
 
-/// [`solve`] for Dual and State Entropy with a [`Target`]: weights of states, and of the entropy of actions. The plain
-/// target will do for any formulation.
+/// [`solve`] for Dual and State Entropy with a [`Target`]: weights of states, and of the entropy of
+/// actions. The plain target will do for any formulation.
 pub fn solve_towards(
     mdp: &Mdp,
     problem: &Problem,
@@ -187,8 +190,9 @@ pub fn solve_towards(
     find(mdp, problem, wanted, options, warm, observer)
 }
 
-/// The optimal policy of one of the three distances that is nearest to `centre`, a number for each pair, which need
-/// not be a policy: towards a point far away lies an extreme point of the optimal policies.
+/// The optimal policy of one of the three distances that is nearest to `centre`, a number for each
+/// pair, which need not be a policy: towards a point far away lies an extreme point of the optimal
+/// policies.
 pub fn solve_nearest(
     mdp: &Mdp,
     problem: &Problem,
@@ -200,7 +204,8 @@ pub fn solve_nearest(
     find(mdp, problem, wanted, options, None, observer)
 }
 
-/// Solves towards a target and, where there are several optimal policies, for the one nearest to a point.
+/// Solves towards a target and, where there are several optimal policies, for the one nearest to a
+/// point.
 fn find(
     mdp: &Mdp,
     problem: &Problem,
@@ -230,9 +235,9 @@ fn find(
     Ok(solution(mdp, problem, 0.0, &mut driver, told))
 }
 
-/// [`solve`] with [what is to be visited](crate::formulation::visits): a target, wanted samples, restarts, limits. For
-/// [relative](Formulation::is_relative) formulations the tolerance counts as a share of the objective. A warm start is of use
-/// for plain visits only.
+/// [`solve`] with [what is to be visited](crate::formulation::visits): a target, wanted samples,
+/// restarts, limits. For [relative](Formulation::is_relative) formulations the tolerance counts as
+/// a share of the objective. A warm start is of use for plain visits only.
 pub fn solve_visits(
     mdp: &Mdp,
     problem: &Problem,
@@ -251,9 +256,10 @@ pub fn solve_visits(
     })
 }
 
-/// Maximises a concave [`Utility`] of the user's own over what policies that play every action with probability `xi` can
-/// visit, with restarts and limits. The bound is that of the Frank-Wolfe gap: true of every concave function. A function that
-/// proves not to be concave is an error, and so is one whose value is not a number.
+/// Maximises a concave [`Utility`] of the user's own over what policies that play every action with
+/// probability `xi` can visit, with restarts and limits. The bound is that of the Frank-Wolfe gap:
+/// true of every concave function. A function that proves not to be concave is an error, and so is
+/// one whose value is not a number.
 ///
 /// ```
 /// use ide3al::formulation::utility::Utility;
@@ -390,7 +396,8 @@ fn known(mdp: &Mdp, problem: &Problem, target: &Target, warm: Option<&Solution>)
     }
 }
 
-/// Whether all that is asked for makes sense. A warm start must be a solution of the same formulation on a model with the same pairs.
+/// Whether all that is asked for makes sense. A warm start must be a solution of the same
+/// formulation on a model with the same pairs.
 fn check(mdp: &Mdp, problem: &Problem, options: &Options, warm: Option<&Solution>) -> Result<()> {
     if problem.formulation == Formulation::Own {
         return Err(Error::Unsupported(

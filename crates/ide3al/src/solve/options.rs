@@ -32,8 +32,9 @@ impl SolverChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TieBreak {
-    /// For the three distances the optimal policy nearest to uniform in the Euclidean norm; for State Entropy the one with the largest entropy
-    /// of actions, of what `xi` leaves free of them; those of Dual are unique wherever they go.
+    /// For the three distances the optimal policy nearest to uniform in the Euclidean norm; for
+    /// State Entropy the one with the largest entropy of actions, of what `xi` leaves free of them;
+    /// those of Dual are unique wherever they go.
     #[default]
     Uniform,
     /// Whichever the solver ends on.
@@ -66,8 +67,9 @@ pub struct Options {
     pub solver: SolverChoice,
     /// Which of several optimal policies.
     pub tie_break: TieBreak,
-    /// Wanted gap, absolute. Gaps below 1e-12 count as none: that is rounding. Formulations whose values have a unit of their own
-    /// ([relative](crate::formulation::Formulation::is_relative) ones) take it as a share of the objective.
+    /// Wanted gap, absolute. Gaps below 1e-12 count as none: that is rounding. Formulations whose
+    /// values have a unit of their own ([relative](crate::formulation::Formulation::is_relative)
+    /// ones) take it as a share of the objective.
     pub tolerance: f64,
     /// Wanted gap as a share of the objective; the solve ends when either is reached.
     pub relative_tolerance: f64,

@@ -4,10 +4,11 @@ use faer::sparse::SymbolicSparseColMat;
 
 use crate::groups::{Groups, owners};
 
-/// The most unknowns at one distance from a first one that hang together by others as far or farther, unknowns being next to each other
-/// where they share a clique. Grids and chains are narrow, and so are trees, whose branches hang together by what is nearer only; where
-/// everything is a few steps from everything else, no order of elimination helps, and looking for one takes long. Those in very many
-/// cliques are passed over: eliminated last they do no harm.
+/// The most unknowns at one distance from a first one that hang together by others as far or
+/// farther, unknowns being next to each other where they share a clique. Grids and chains are
+/// narrow, and so are trees, whose branches hang together by what is nearer only; where everything
+/// is a few steps from everything else, no order of elimination helps, and looking for one takes
+/// long. Those in very many cliques are passed over: eliminated last they do no harm.
 pub(super) fn widest_front(n: usize, members: &[u32], offsets: &[usize]) -> usize {
     let (containing, clique) = (Groups::new(n, members), owners(offsets));
     let cliques_of = |t: u32| {
@@ -82,7 +83,8 @@ fn root(joined: &mut [u32], t: u32) -> usize {
     t
 }
 
-/// Union of the cliques' squares and of the diagonal, lower triangle, and where each clique's cells lie in it.
+/// Union of the cliques' squares and of the diagonal, lower triangle, and where each clique's cells
+/// lie in it.
 pub(super) fn pattern(
     n: usize,
     members: &[u32],

@@ -1,19 +1,23 @@
 //! A few wide cliques in a matrix that is sparse without them.
 //!
-//! The square of a vector $a$ with many entries couples all of them, but is the least of something sparse: with $a$ cut into $K$ pieces,
+//! The square of a vector $a$ with many entries couples all of them, but is the least of something
+//! sparse: with $a$ cut into $K$ pieces,
 //!
 //! $$ (a \cdot x)^2 = \min_\mu \; K \sum_{j \le K} \big( a_j \cdot x_j + \nu (\mu_j - \mu_{j-1}) \big)^2, \qquad \mu_0 = \mu_K = 0, $$
 //!
-//! and $\sum_t d_t x_t^2 - (\sum_t d_t x_t)^2 / \sum_t d_t = \min_\lambda \sum_t d_t (x_t + \lambda)^2$. Solving for the *links* $\mu$ and the *hubs* $\lambda$, too, with
-//! zeros on the right, gives the same $x$. The larger matrix is a sum of small squares, so positive wherever the smaller one is, and nothing in
-//! it cancels. (Dense columns of linear programs are stretched in the same way: Grcar 1990, *Matrix stretching for linear equations*.)
+//! and
+//! $\sum_t d_t x_t^2 - (\sum_t d_t x_t)^2 / \sum_t d_t = \min_\lambda \sum_t d_t (x_t + \lambda)^2$.
+//! Solving for the *links* $\mu$ and the *hubs* $\lambda$, too, with zeros on the right, gives the
+//! same $x$. The larger matrix is a sum of small squares, so positive wherever the smaller one is,
+//! and nothing in it cancels. (Dense columns of linear programs are stretched in the same way:
+//! Grcar 1990, *Matrix stretching for linear equations*.)
 
 use std::ops::Range;
 
 use super::{CliqueMatrix, Sparse, WIDE};
 
-/// Wide cliques are cut into pieces of so many members to twice as many: more links are more work, larger pieces, too (from 16 to 64 the time
-/// changes by a tenth).
+/// Wide cliques are cut into pieces of so many members to twice as many: more links are more work,
+/// larger pieces, too (from 16 to 64 the time changes by a tenth).
 pub const PIECE: usize = 24;
 /// More additional unknowns than this share of the others are not worth it.
 const MOST_ADDED: f64 = 0.5;
@@ -27,7 +31,8 @@ pub fn cells(members: usize) -> usize {
     }
 }
 
-/// What will be added to a wide clique: squares of vectors that on all but a few members are combinations of a few vectors.
+/// What will be added to a wide clique: squares of vectors that on all but a few members are
+/// combinations of a few vectors.
 pub struct Shape {
     /// Where these few members lie in the clique.
     pub apart: Vec<usize>,
@@ -42,14 +47,15 @@ pub(super) struct Stretched {
     shape: Shape,
     /// The members of each piece, as places in the clique.
     pieces: Vec<Range<usize>>,
-    /// The small clique of the first square's first piece; those of its other pieces follow, then those of the other squares, then one for
-    /// each member and the hub.
+    /// The small clique of the first square's first piece; those of its other pieces follow, then
+    /// those of the other squares, then one for each member and the hub.
     first: usize,
 }
 
 impl CliqueMatrix {
-    /// A sparse matrix of order `n` over cliques of which some are wide, and then of some `shape`; nothing where none is, so many are that
-    /// it is not worth it, or the factor would not be sparse.
+    /// A sparse matrix of order `n` over cliques of which some are wide, and then of some `shape`;
+    /// nothing where none is, so many are that it is not worth it, or the factor would not be
+    /// sparse.
     pub fn stretched(
         n: usize,
         offsets: &[usize],
@@ -115,7 +121,8 @@ impl CliqueMatrix {
         self.stretched.get(s).is_some_and(Option::is_some)
     }
 
-    /// Adds the squares of `rows` over the members of a clique that is in pieces, one after the other; these are used up.
+    /// Adds the squares of `rows` over the members of a clique that is in pieces, one after the
+    /// other; these are used up.
     pub fn add_stretched(&mut self, s: usize, rows: &mut [f64]) {
         let Some(clique) = self.stretched[s].take() else {
             return;
@@ -131,7 +138,8 @@ impl CliqueMatrix {
         let (mut piece, mut local) = (Vec::new(), Vec::new());
         let (along, across) = rows.split_at((shape.rank * width).min(rows.len()));
         for (q, row) in along.chunks_exact(width).enumerate() {
-            // any number will do for the links' weight; with one of the row's size the matrix' entries are of one size
+            // any number will do for the links' weight; with one of the row's size the matrix'
+            // entries are of one size
             let weight = root * row.iter().map(|x| x * x).sum::<f64>().sqrt();
             for (j, places) in pieces.iter().enumerate() {
                 piece.clear();
@@ -167,7 +175,8 @@ impl CliqueMatrix {
     }
 }
 
-/// Reflects rows, which leaves the sum of their squares, so that all but the first few vanish but on the members apart.
+/// Reflects rows, which leaves the sum of their squares, so that all but the first few vanish but
+/// on the members apart.
 fn separate(rows: &mut [f64], width: usize, shape: &Shape) {
     let count = rows.len() / width;
     let mut elsewhere = vec![true; width];
@@ -201,7 +210,8 @@ fn separate(rows: &mut [f64], width: usize, shape: &Shape) {
     }
 }
 
-/// Members in pieces that begin at the same columns in all cliques of about the same width: pieces of different cliques then have the same members.
+/// Members in pieces that begin at the same columns in all cliques of about the same width: pieces
+/// of different cliques then have the same members.
 fn pieces(clique: &[u32], n: usize) -> Vec<Range<usize>> {
     let columns = (PIECE * n / clique.len()).next_power_of_two() as u32;
     let mut pieces = Vec::new();

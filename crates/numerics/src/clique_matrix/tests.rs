@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A pivot that is nothing but rounding takes its unknown out and leaves the others alone, in the middle of a matrix of
-/// several blocks as well as at its end.
+/// A pivot that is nothing but rounding takes its unknown out and leaves the others alone, in the
+/// middle of a matrix of several blocks as well as at its end.
 #[test]
 fn an_unknown_without_a_pivot_stays_at_zero() {
     // pairs of neighbours; two of the pairs are the same equation twice
@@ -39,7 +39,8 @@ fn an_unknown_without_a_pivot_stays_at_zero() {
     }
 }
 
-/// A strip of 4,000 by 3 with a state that all are next to is narrow; the same unknowns with links to anywhere are not.
+/// A strip of 4,000 by 3 with a state that all are next to is narrow; the same unknowns with links
+/// to anywhere are not.
 #[test]
 fn width_tells_strips_from_tangles() {
     let n = 12_001u32;
@@ -65,7 +66,8 @@ fn width_tells_strips_from_tangles() {
     assert!(CliqueMatrix::new(n as usize, offsets, members, false, 0).is_none());
 }
 
-/// Half of a binary tree's nodes are leaves, all as far from the root; eliminated from there they cost next to nothing.
+/// Half of a binary tree's nodes are leaves, all as far from the root; eliminated from there they
+/// cost next to nothing.
 #[test]
 fn trees_are_narrow() {
     let n = 12_001u32;
@@ -144,8 +146,8 @@ fn solves_what_was_assembled() {
     }
 }
 
-/// Wide cliques in pieces have the same solution as the dense matrix of their squares: vectors that are combinations of two but on three members,
-/// and hubs.
+/// Wide cliques in pieces have the same solution as the dense matrix of their squares: vectors that
+/// are combinations of two but on three members, and hubs.
 #[test]
 fn stretched_cliques_are_the_whole_ones() {
     let n = 240;

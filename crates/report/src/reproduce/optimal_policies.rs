@@ -4,9 +4,9 @@
 //! `U - M` is unique, and many policies may have it. A solver returns one point of the face; others
 //! are the optimal policies nearest to random ones, to the optimal policies of the other
 //! formulations, and to points far away in random directions, which are extreme points of the face.
-//! State Entropy fixes the steady state, but with `xi` = 0 what the start reaches of it depends on the
-//! policy: there, models that differ by a hair break the ties another way each time. Whether a policy
-//! is optimal for the model itself is checked, not assumed.
+//! State Entropy fixes the steady state, but with `xi` = 0 what the start reaches of it depends on
+//! the policy: there, models that differ by a hair break the ties another way each time. Whether a
+//! policy is optimal for the model itself is checked, not assumed.
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ const MODELS: u64 = 8;
 /// Random policies, and random directions, whose nearest optimal policy is looked for.
 const CENTRES: u64 = 12;
 
-/// How far away the directions' points lie, in policies' diameters: so that a difference of one part
-/// in a hundred between two extreme points decides.
+/// How far away the directions' points lie, in policies' diameters: so that a difference of one
+/// part in a hundred between two extreme points decides.
 const FAR: f64 = 100.0;
 
 /// The gap to solve to. A linear program's value grows in proportion to the distance from its

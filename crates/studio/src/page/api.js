@@ -1,4 +1,5 @@
-// Asking the server. Answers come as lines of JSON; an abandoned question is aborted, and the server stops working on it.
+// Asking the server. Answers come as lines of JSON; an abandoned question is aborted, and the
+// server stops working on it.
 
 const base = new URL('./api/', document.baseURI);
 

@@ -1,4 +1,5 @@
-// Places for the states of a model without a map: springs along transitions, all others repel. The same model looks the same always.
+// Places for the states of a model without a map: springs along transitions, all others repel. The
+// same model looks the same always.
 
 /** Places in the unit square, one per state. */
 export function places(n, edges) {

@@ -1,4 +1,5 @@
-// Learners at work in a world that they do not know. The server goes on only as far as this page asks.
+// Learners at work in a world that they do not know. The server goes on only as far as this page
+// asks.
 
 import { abandoned, one } from './api.js';
 import { find, make } from './dom.js';

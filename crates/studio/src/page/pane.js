@@ -1,4 +1,5 @@
-// One formulation's view of the world: asks for its solution, draws it, and stops asking when the answer is no longer wanted.
+// One formulation's view of the world: asks for its solution, draws it, and stops asking when the
+// answer is no longer wanted.
 
 import { abandoned, lines } from './api.js';
 import { css, ramp } from './colours.js';

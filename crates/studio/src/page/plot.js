@@ -5,7 +5,8 @@ import { look, theme } from './colours.js';
 import { digits } from './numbers.js';
 
 function ticks(low, high, count) {
-  // a span that is only rounding has no marks but its own; counting marks by whole numbers always ends
+  // a span that is only rounding has no marks but its own; counting marks by whole numbers always
+  // ends
   if (!(high - low > 1e-12 * Math.max(Math.abs(low), Math.abs(high)))) return [low];
   const raw = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(raw));

@@ -1,4 +1,5 @@
-// Where states are drawn: cells of a map, nodes of a graph, or numbered tiles where there is neither.
+// Where states are drawn: cells of a map, nodes of a graph, or numbered tiles where there is
+// neither.
 
 import { places } from './graph.js';
 

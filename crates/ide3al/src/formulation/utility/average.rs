@@ -1,6 +1,7 @@
 //! A long-run average reward, $\sum \omega\, w$: what limits are measured by.
 //!
-//! *Conjugate.* $\inf_\omega \langle r - w, \omega \rangle$ over $\omega \ge 0$, $\sum \omega = 1$ is the least entry of $r - w$.
+//! *Conjugate.* $\inf_\omega \langle r - w, \omega \rangle$ over $\omega \ge 0$, $\sum \omega = 1$
+//! is the least entry of $r - w$.
 
 use super::{Conjugate, Form, Linear, Utility, dot};
 use crate::formulation::occupancy::Occupancies;
@@ -39,7 +40,8 @@ impl Conjugate for Average {
     }
 
     fn preferred(&self, out: &mut [f64]) {
-        // the best pair alone, which is the maximiser, is a boundary point: no place to begin for an interior-point method
+        // the best pair alone, which is the maximiser, is a boundary point: no place to begin for
+        // an interior-point method
         out.fill(1.0 / self.reward.len() as f64);
     }
 

@@ -1,8 +1,10 @@
-//! `coverage`: $\max t$ subject to $\omega \ge t\, b$, that is $\min_i \omega_i / b_i$. With $b$ samples wanted of each pair about
-//! $1/t$ steps are needed, and no policy needs fewer in the long run.
+//! `coverage`: $\max t$ subject to $\omega \ge t\, b$, that is $\min_i \omega_i / b_i$. With $b$
+//! samples wanted of each pair about $1/t$ steps are needed, and no policy needs fewer in the long
+//! run.
 //!
-//! *Conjugate.* $\inf_\omega \langle r, \omega \rangle - \min_i \omega_i / b_i$ is 0 where $r \ge 0$ and $\sum r b = 1$ (put $\omega = t b +$ anything
-//! positive), so that $t \le L$; any $r \ge 0$ may be scaled to it, and $t \le L / \sum r b$.
+//! *Conjugate.* $\inf_\omega \langle r, \omega \rangle - \min_i \omega_i / b_i$ is 0 where
+//! $r \ge 0$ and $\sum r b = 1$ (put $\omega = t b +$ anything positive), so that $t \le L$; any
+//! $r \ge 0$ may be scaled to it, and $t \le L / \sum r b$.
 
 use super::{Conjugate, Form, Linear, Utility, dot};
 use crate::formulation::occupancy::Occupancies;

@@ -1,12 +1,15 @@
-//! `state-entropy`, `dual`, `target` and all between: $(1 - \tau) H(d) + \tau H(\omega) + \sum \omega \ln w$.
+//! `state-entropy`, `dual`, `target` and all between:
+//! $(1 - \tau) H(d) + \tau H(\omega) + \sum \omega \ln w$.
 //!
 //! *Conjugate.* Let $\omega = d \cdot p$. For a reward $r$ on pairs
 //! $\max_\omega f(\omega) - \langle r, \omega \rangle = \ln \sum_s \exp \psi_s$ with
-//! $\psi_s = \max_p \sum_a p_a (\ln w - r)_a + \tau H(p)$, which is $\tau \ln \sum_a \exp ((\ln w - r)_a / \tau)$, the largest of the
-//! $\ln w - r$ at $\tau = 0$. So $f^*(r) = - \ln \sum_s \exp \psi_s$.
+//! $\psi_s = \max_p \sum_a p_a (\ln w - r)_a + \tau H(p)$, which is
+//! $\tau \ln \sum_a \exp ((\ln w - r)_a / \tau)$, the largest of the $\ln w - r$ at $\tau = 0$. So
+//! $f^*(r) = - \ln \sum_s \exp \psi_s$.
 //!
-//! *Best reward.* Beside potentials the best $r$ is the gradient at the $\omega$ that attains the same maximum over $\Delta_\xi$ with the
-//! advantages in place of $-r$. The bound is then that of [`entropy`](crate::formulation::entropy).
+//! *Best reward.* Beside potentials the best $r$ is the gradient at the $\omega$ that attains the
+//! same maximum over $\Delta_\xi$ with the advantages in place of $-r$. The bound is then that of
+//! [`entropy`](crate::formulation::entropy).
 
 use std::ops::Range;
 
@@ -35,8 +38,8 @@ impl Entropies {
         }
     }
 
-    /// $H(d) + \sum_s d_s \ln q_s = -\mathrm{KL}(d, q)$. States with $q_s = 0$ must not be visited; theirs is the smallest positive
-    /// weight that a number can be.
+    /// $H(d) + \sum_s d_s \ln q_s = -\mathrm{KL}(d, q)$. States with $q_s = 0$ must not be visited;
+    /// theirs is the smallest positive weight that a number can be.
     pub fn towards(mdp: &Mdp, q: &[f64]) -> Self {
         let mut entropies = Entropies::new(mdp, 0.0);
         let sum: f64 = q.iter().sum();
@@ -104,7 +107,8 @@ impl Conjugate for Entropies {
             row.extend(pairs.clone().map(|i| advantage[i] + self.log_weights[i]));
             p.resize(row.len(), 0.0);
             let theta = simplex::soft_maximum(&row, xi, self.tau, &mut p);
-            // the gradient ln w - ln d - tau ln p - 1 at d proportional to exp(theta), but for a constant
+            // the gradient ln w - ln d - tau ln p - 1 at d proportional to exp(theta), but for a
+            // constant
             for (pair, p) in pairs.zip(&p) {
                 let log = p.max(f64::MIN_POSITIVE).ln();
                 r[pair] = self.log_weights[pair] - theta - self.tau * log;

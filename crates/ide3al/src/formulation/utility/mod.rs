@@ -1,10 +1,11 @@
 //! What visits are worth: concave functions of the occupancy $\omega$, one per file.
 //!
-//! For any reward $r$ on pairs, $f(\omega) \le \langle r, \omega \rangle - f^*(r)$ with the concave conjugate
-//! $f^*(r) = \inf_\omega \langle r, \omega \rangle - f(\omega)$. If $\langle r, \omega \rangle \le L$ for all occupancies of a
-//! model (a fact about the model, see [`Occupancies::level`](super::occupancy::Occupancies::level)), then $L - f^*(r)$ bounds
-//! the utility of every policy. A utility is therefore three functions: value, gradient, conjugate. A fourth, its curvature,
-//! is what Newton's method asks for.
+//! For any reward $r$ on pairs, $f(\omega) \le \langle r, \omega \rangle - f^*(r)$ with the concave
+//! conjugate $f^*(r) = \inf_\omega \langle r, \omega \rangle - f(\omega)$. If
+//! $\langle r, \omega \rangle \le L$ for all occupancies of a model (a fact about the model, see
+//! [`Occupancies::level`](super::occupancy::Occupancies::level)), then $L - f^*(r)$ bounds the
+//! utility of every policy. A utility is therefore three functions: value, gradient, conjugate. A
+//! fourth, its curvature, is what Newton's method asks for.
 
 mod average;
 mod coverage;
@@ -19,8 +20,8 @@ pub use model_error::{ModelError, errors};
 use super::occupancy::Occupancies;
 use ide3al_numerics::parallel::dot;
 
-/// A concave function of the occupancy. A user's own needs no more than this: it is solved by Frank-Wolfe steps, and certified
-/// by their gap.
+/// A concave function of the occupancy. A user's own needs no more than this: it is solved by
+/// Frank-Wolfe steps, and certified by their gap.
 pub trait Utility {
     /// $f(\omega)$, one entry of $\omega$ per state-action pair.
     fn value(&self, omega: &[f64]) -> f64;
@@ -43,15 +44,17 @@ pub trait Conjugate: Utility {
     /// $P_\rho V - V - \sum_j y_j c_j$ per pair. Otherwise `r` stays as it is.
     fn reward(&self, _xi: f64, _advantage: &[f64], _r: &mut [f64]) {}
 
-    /// The $\omega \ge 0$, $\sum \omega = 1$ with the greatest utility, stationary or not: where the interior-point method begins.
+    /// The $\omega \ge 0$, $\sum \omega = 1$ with the greatest utility, stationary or not: where
+    /// the interior-point method begins.
     fn preferred(&self, out: &mut [f64]);
 
     /// The same utility of the occupancies of a part of the model.
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate>;
 
-    /// Linearises the gradient at $\omega$, with $d$ its state marginal: to first order it is `pair - pair_slope * change` in the
-    /// occupancy of a pair plus `state - state_slope * change` in that of its state. The reward `r` at hand is close to the gradient;
-    /// a utility whose gradient is far from linear may use it to linearise another equation with the same solution.
+    /// Linearises the gradient at $\omega$, with $d$ its state marginal: to first order it is
+    /// `pair - pair_slope * change` in the occupancy of a pair plus `state - state_slope * change`
+    /// in that of its state. The reward `r` at hand is close to the gradient; a utility whose
+    /// gradient is far from linear may use it to linearise another equation with the same solution.
     fn linearise(&self, omega: &[f64], d: &[f64], r: &[f64], out: &mut Linear);
 
     /// The standard function that it is.

@@ -1,14 +1,18 @@
 //! `model-error`: $-\sum c / \omega$ with $c(s,a) = 1 - \sum_t P(t|s,a)^2$.
 //!
-//! After $T$ steps the pair $(s,a)$ was tried about $T \omega(s,a)$ times, and the expected square of the error of its estimated row is
-//! $c(s,a) / (T \omega(s,a))$ (the sum of $P (1 - P)$ over its entries, per sample): $(\sum c / \omega) / T$ in all.
+//! After $T$ steps the pair $(s,a)$ was tried about $T \omega(s,a)$ times, and the expected square
+//! of the error of its estimated row is $c(s,a) / (T \omega(s,a))$ (the sum of $P (1 - P)$ over its
+//! entries, per sample): $(\sum c / \omega) / T$ in all.
 //!
-//! *Conjugate.* $\inf_\omega \langle r, \omega \rangle + \sum c / \omega$ is attained at $\omega = \sqrt{c / r}$: $f^*(r) = 2 \sum \sqrt{c r}$ for
-//! $r \ge 0$. Scaled by the best $\kappa$ the bound becomes $f \le -(\sum \sqrt{c r})^2 / L$.
+//! *Conjugate.* $\inf_\omega \langle r, \omega \rangle + \sum c / \omega$ is attained at
+//! $\omega = \sqrt{c / r}$: $f^*(r) = 2 \sum \sqrt{c r}$ for $r \ge 0$. Scaled by the best $\kappa$
+//! the bound becomes $f \le -(\sum \sqrt{c r})^2 / L$.
 //!
-//! *Samples had.* Where $T m(s,a)$ samples are at hand before the $T$ steps begin, the error is $\sum c / (\omega + m)$. Then $r \omega + c / (\omega + m)$ is least
-//! at $\omega + m = \sqrt{c / r}$, or at $\omega = 0$ where that is less than $m$. Leaving $\omega \ge 0$ out of account bounds it from below in either
-//! case: $f^*(r) \ge 2 \sum \sqrt{c r} - \sum r m$, and $f \le -(\sum \sqrt{c r})^2 / (L + \sum r m)$.
+//! *Samples had.* Where $T m(s,a)$ samples are at hand before the $T$ steps begin, the error is
+//! $\sum c / (\omega + m)$. Then $r \omega + c / (\omega + m)$ is least at
+//! $\omega + m = \sqrt{c / r}$, or at $\omega = 0$ where that is less than $m$. Leaving
+//! $\omega \ge 0$ out of account bounds it from below in either case:
+//! $f^*(r) \ge 2 \sum \sqrt{c r} - \sum r m$, and $f \le -(\sum \sqrt{c r})^2 / (L + \sum r m)$.
 
 use super::{Conjugate, Form, Linear, Utility, dot};
 use crate::formulation::occupancy::Occupancies;
@@ -102,7 +106,8 @@ impl Conjugate for ModelError {
     }
 
     fn preferred(&self, out: &mut [f64]) {
-        // without samples had the gradient c / x^2 is the same everywhere at the maximum; with them this is near enough to begin
+        // without samples had the gradient c / x^2 is the same everywhere at the maximum; with them
+        // this is near enough to begin
         let sum: f64 = self.c.iter().map(|c| c.sqrt()).sum();
         for (x, c) in out.iter_mut().zip(&self.c) {
             *x = c.sqrt() / sum;
@@ -110,8 +115,9 @@ impl Conjugate for ModelError {
     }
 
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
-        // n merged pairs are played evenly, x / n each: sum c_i / (x / n + m_i) = n sum c_i / (x + n m_i). With the mean m of the m_i,
-        // weighted by c_i, in their place it is n (sum c_i) / (x + n m): the same where the m_i are equal, else less (Jensen)
+        // n merged pairs are played evenly, x / n each: sum c_i / (x / n + m_i) = n sum c_i / (x +
+        // n m_i). With the mean m of the m_i, weighted by c_i, in their place it is n (sum c_i) /
+        // (x + n m): the same where the m_i are equal, else less (Jensen)
         let (mut c, mut had) = (Vec::new(), Vec::new());
         for pair in 0..part.mdp().n_pairs() {
             let group = part.group(pair);
@@ -125,9 +131,10 @@ impl Conjugate for ModelError {
     }
 
     fn linearise(&self, omega: &[f64], _d: &[f64], r: &[f64], out: &mut Linear) {
-        // Let y = c / (r x^2), which is 1 where the reward r is the gradient. The equations y = 1 and ln y = 0 have the same
-        // solution; far from it Newton's step for y = 1 overshoots where y > 1 (r grows too much), that for ln y = 0 where y < 1
-        // (r falls below zero). So each is used on the side where its step is the shorter one.
+        // Let y = c / (r x^2), which is 1 where the reward r is the gradient. The equations y = 1
+        // and ln y = 0 have the same solution; far from it Newton's step for y = 1 overshoots where
+        // y > 1 (r grows too much), that for ln y = 0 where y < 1 (r falls below zero). So each is
+        // used on the side where its step is the shorter one.
         for (pair, (c, x)) in self.terms(omega).enumerate() {
             if c > 0.0 {
                 let r = r[pair].max(f64::MIN_POSITIVE);

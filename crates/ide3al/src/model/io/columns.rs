@@ -1,4 +1,5 @@
-//! Plain numbers from JSON (a list, or a list of rows), CSV (commas or blanks, `#` begins a comment) or NPY.
+//! Plain numbers from JSON (a list, or a list of rows), CSV (commas or blanks, `#` begins a
+//! comment) or NPY.
 
 use std::io::Read;
 use std::path::Path;

@@ -8,9 +8,9 @@
 //! | `.tra` | yes, with `.lab` and `.sta` beside it | |
 //! | `.umb` | yes | |
 //!
-//! `docs/reference/formats.md` describes each. What is read is never trusted: memory is bounded by the
-//! bytes that are there, not by what a header claims. What is written appears whole or not
-//! at all ([`atomic`]).
+//! `docs/reference/formats.md` describes each. What is read is never trusted: memory is bounded by
+//! the bytes that are there, not by what a header claims. What is written appears whole or not at
+//! all ([`atomic`]).
 
 mod archive;
 pub mod atomic;

@@ -37,8 +37,9 @@ pub fn read_policy(path: &Path, mdp: &Mdp) -> Result<Policy> {
     }
 }
 
-/// Reads a policy that may depend on the step: the shapes of [`read_policy`], or one such table per step behind each
-/// other (in arrays the shape is $(T, S, A)$; NPZ also has $(T, \text{pairs})$ beside an array `steps`).
+/// Reads a policy that may depend on the step: the shapes of [`read_policy`], or one such table per
+/// step behind each other (in arrays the shape is $(T, S, A)$; NPZ also has $(T, \text{pairs})$
+/// beside an array `steps`).
 pub fn read_plan(path: &Path, mdp: &Mdp) -> Result<Plan> {
     let plan = match extension(path).as_str() {
         "json" => from_json(json::parse(path)?, mdp),
@@ -281,10 +282,11 @@ fn full_rows<'a>(mdp: &'a Mdp, probabilities: &'a [f64]) -> impl Iterator<Item =
     })
 }
 
-/// Writes a time-dependent policy; the format is told by the extension. An existing file is replaced.
+/// Writes a time-dependent policy; the format is told by the extension. An existing file is
+/// replaced.
 ///
-/// JSON gets one table per step, NPY an array of shape $(T, S, A)$, NPZ the same, or $(T, \text{pairs})$ where that would
-/// be mostly zeros, beside the number of steps.
+/// JSON gets one table per step, NPY an array of shape $(T, S, A)$, NPZ the same, or
+/// $(T, \text{pairs})$ where that would be mostly zeros, beside the number of steps.
 pub fn write_timed_policy(path: &Path, mdp: &Mdp, policy: &TimedPolicy) -> Result<()> {
     if policy.at(0).len() != mdp.n_pairs() {
         return Err(Error::Size {

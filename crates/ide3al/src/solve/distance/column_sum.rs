@@ -11,8 +11,8 @@ use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::column_sum::ColumnSum;
 use crate::solve::{Solution, reference};
 
-/// Where no more is missing than this share of what was at the start, and nothing proves that something must be, it is tried
-/// whether nothing need be.
+/// Where no more is missing than this share of what was at the start, and nothing proves that
+/// something must be, it is tried whether nothing need be.
 const LITTLE: f64 = 1e-3;
 
 /// Solves; returns what the user should know.
@@ -61,7 +61,8 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
     Ok(take_nearest(driver, nearest).into_iter().collect())
 }
 
-/// The optimum. `patient` says that the interior-point method may take its time where steps of first order do not get there soon.
+/// The optimum. `patient` says that the interior-point method may take its time where steps of
+/// first order do not get there soon.
 pub(in crate::solve) fn find(
     mdp: &Mdp,
     problem: &Problem,
@@ -112,7 +113,8 @@ pub(in crate::solve) fn find(
     found
 }
 
-/// The interior-point method, and a look at even policies once there is little left that their columns could lack.
+/// The interior-point method, and a look at even policies once there is little left that their
+/// columns could lack.
 struct EvenOrNot<'a, R, N> {
     interior: Interior<ColumnSum, R, N>,
     mdp: &'a Mdp,

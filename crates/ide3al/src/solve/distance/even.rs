@@ -1,14 +1,15 @@
 //! Policies under which every state is visited evenly.
 //!
-//! Where some policy's matrix is doubly stochastic, with no entry above $\zeta$, all three distances vanish, and the policy wanted is
-//! the nearest one of this kind:
+//! Where some policy's matrix is doubly stochastic, with no entry above $\zeta$, all three
+//! distances vanish, and the policy wanted is the nearest one of this kind:
 //!
 //! $$\min_{\pi \in \Delta_\xi} \tfrac12 \|\pi - c\|^2 \quad \text{s.t.} \quad \sum_s M_{st}(\pi) = 1, \qquad M_{st}(\pi) \le \zeta .$$
 //!
-//! A norm is not smooth where it vanishes, so that methods for the distances only creep up to such an optimum; this program gets
-//! there in a few steps, tie-break included. Where no policy is even it ends with the proof, mostly after one step: any $y$
-//! bounds the distance of the columns' sums from below ([`column_sum::bound`]), and where there is no solution its own
-//! multipliers grow along such a $y$.
+//! A norm is not smooth where it vanishes, so that methods for the distances only creep up to such
+//! an optimum; this program gets there in a few steps, tie-break included. Where no policy is even
+//! it ends with the proof, mostly after one step: any $y$ bounds the distance of the columns' sums
+//! from below ([`column_sum::bound`]), and where there is no solution its own multipliers grow
+//! along such a $y$.
 
 use super::{CENTRE, MOST_STEPS, approach};
 use crate::formulation::{column_sum, simplex};
@@ -26,7 +27,8 @@ const ROUNDING: f64 = 1e-12;
 /// Within so many steps the violation of the equations halves, or the search is given up.
 const PATIENCE: usize = 5;
 
-/// The nearest such policy to `centre`; nothing where there is none, or none was found soon. The steps count where one was.
+/// The nearest such policy to `centre`; nothing where there is none, or none was found soon. The
+/// steps count where one was.
 pub(super) fn nearest(
     mdp: &Mdp,
     (xi, zeta): (f64, f64),
@@ -69,8 +71,9 @@ pub(super) fn nearest_by(
     Some(policy)
 }
 
-/// Whether some column is too little filled by all policies, or too much: $\sum_s \max_{p \in \Delta_\xi} (p P_s)_t < 1$, or the sum of
-/// the least is above one. Uniform shares count as if each state gave its largest to the first, and none to the second.
+/// Whether some column is too little filled by all policies, or too much:
+/// $\sum_s \max_{p \in \Delta_\xi} (p P_s)_t < 1$, or the sum of the least is above one. Uniform
+/// shares count as if each state gave its largest to the first, and none to the second.
 fn has_uneven_column(mdp: &Mdp, xi: f64) -> bool {
     let n = mdp.n_states();
     let kernel = mdp.kernel();

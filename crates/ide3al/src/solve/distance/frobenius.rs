@@ -1,4 +1,5 @@
-//! Frobenius: the interior-point method, or proximal Newton steps where all of the target is too much.
+//! Frobenius: the interior-point method, or proximal Newton steps where all of the target is too
+//! much.
 
 use super::{Found, Interior, Near, Task, even, settle, sharpen, take_nearest};
 use crate::error::Result;
@@ -13,7 +14,8 @@ use crate::solve::programs::frobenius_face::FrobeniusFace;
 use crate::solve::value::frobenius::Evaluator;
 use crate::solve::{Solution, reference};
 
-/// Newton steps of a projection, and of that of the uniform policy: at distance zero hardly any are needed, and else it is worth no more.
+/// Newton steps of a projection, and of that of the uniform policy: at distance zero hardly any are
+/// needed, and else it is worth no more.
 const MOST_STEPS: usize = 300;
 const START_STEPS: usize = 5;
 /// What the rough one may miss of a row or column sum for its distance to be one.
@@ -96,7 +98,8 @@ fn find(
             return found;
         }
     }
-    // A warm start is worth more than an interior: a few proximal steps will do. Where they come no further the other way is tried.
+    // A warm start is worth more than an interior: a few proximal steps will do. Where they come no
+    // further the other way is tried.
     let warm = warm.is_some();
     for within in [!warm, warm] {
         if driver.done() || !driver.alive() {
@@ -124,7 +127,8 @@ fn find(
     found
 }
 
-/// The policy at an iterate, and the better of the bounds that its residual and the iterate's prove.
+/// The policy at an iterate, and the better of the bounds that its residual and the iterate's
+/// prove.
 fn read(mdp: &Mdp, problem: &Problem, point: &InteriorPoint<Frobenius>) -> Candidate {
     let (policy, multipliers) = point.program.read(&point.x, &point.y);
     let mut found = certified(mdp, problem, policy, Some(&multipliers));

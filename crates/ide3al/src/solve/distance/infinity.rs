@@ -1,4 +1,5 @@
-//! Infinity: the interior-point method, or equal shares and primal-dual steps where its system is too large.
+//! Infinity: the interior-point method, or equal shares and primal-dual steps where its system is
+//! too large.
 
 use super::{Interior, Near, SOON, Task, even, settle, sharpen, take_nearest};
 use crate::error::{Error, Result};
@@ -48,7 +49,8 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
     Ok(take_nearest(driver, nearest).into_iter().collect())
 }
 
-/// The search for the optimum. Blocks are added until the kept mass can be completed to a doubly stochastic matrix.
+/// The search for the optimum. Blocks are added until the kept mass can be completed to a doubly
+/// stochastic matrix.
 struct Search<'a> {
     task: &'a Task<'a>,
     support: Support,
@@ -89,7 +91,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a policy whose rows lack nothing is seen at once, and offered: the nearest of all, or the nearest even one.
+    /// Whether a policy whose rows lack nothing is seen at once, and offered: the nearest of all,
+    /// or the nearest even one.
     fn sees_even(&self, driver: &mut Driver<'_>) -> bool {
         let (mdp, problem) = (self.task.mdp, self.task.problem);
         let lacks_nothing = |policy: &[f64], driver: &mut Driver<'_>, name| {
@@ -111,7 +114,8 @@ impl Search<'_> {
     /// The optimum; the interior-point method where it was used.
     fn find(&mut self, driver: &mut Driver<'_>) -> Option<InteriorPoint<Infinity>> {
         let mut point = self.start();
-        // rows that are partly uniform have a cell in every column: thousands of them would take gigabytes
+        // rows that are partly uniform have a cell in every column: thousands of them would take
+        // gigabytes
         let mdp = self.task.mdp;
         let may_last = mdp.n_states() <= AT_LAST.order && !mdp.kernel().has_spread();
         if point.is_none() && may_last {
@@ -211,8 +215,8 @@ impl Search<'_> {
         self.judge(policy, kept, &dual)
     }
 
-    /// A candidate from a policy and the mass kept of it, and the block that the latter violates if it cannot be
-    /// completed; the candidate's value is then not finite.
+    /// A candidate from a policy and the mass kept of it, and the block that the latter violates if
+    /// it cannot be completed; the candidate's value is then not finite.
     fn judge(
         &self,
         policy: Vec<f64>,
@@ -244,8 +248,8 @@ impl Search<'_> {
     }
 }
 
-/// Rows that are partly uniform reach every column and have a number for each: refuses models in which these alone
-/// would fill the memory.
+/// Rows that are partly uniform reach every column and have a number for each: refuses models in
+/// which these alone would fill the memory.
 fn check_size(mdp: &Mdp) -> Result<()> {
     let n = mdp.n_states();
     let kernel = mdp.kernel();

@@ -11,11 +11,12 @@ use super::{Options, Solution, SolverChoice, TieBreak};
 use crate::formulation::{Problem, simplex};
 use crate::model::Mdp;
 
-/// The mean complementarity product from which on the optimal face can be told: what belongs to it is then far larger than its
-/// multiplier, everything else far smaller.
+/// The mean complementarity product from which on the optimal face can be told: what belongs to it
+/// is then far larger than its multiplier, everything else far smaller.
 const SHARP: f64 = 1e-15;
-/// Steps of first order before the interior-point method may [take its time](super::methods::elimination::AT_LAST): they are enough on easy models,
-/// and elsewhere take a tenth or a fifth of what follows.
+/// Steps of first order before the interior-point method may [take its
+/// time](super::methods::elimination::AT_LAST): they are enough on easy models, and elsewhere take
+/// a tenth or a fifth of what follows.
 const SOON: usize = 4_000;
 /// More steps the method never needs.
 const MOST_STEPS: usize = 100;
@@ -25,10 +26,12 @@ const NEAR: f64 = 0.3;
 const SETTLED: f64 = 1e-14;
 /// or no more than this where no further step is possible.
 const ALMOST_SETTLED: f64 = 1e-10;
-/// Complementarity products at the start on the face; between 1e-2 and 1e-4 the number of steps hardly changes.
+/// Complementarity products at the start on the face; between 1e-2 and 1e-4 the number of steps
+/// hardly changes.
 const CENTRE: f64 = 1e-3;
-/// The mean product at which it can be guessed which variables end at a bound (at 1e-6 the guess took 14 exchanges on Taxi, at 1e-8 one or two
-/// on nearly all models), and by what it has to fall for a better guess.
+/// The mean product at which it can be guessed which variables end at a bound (at 1e-6 the guess
+/// took 14 exchanges on Taxi, at 1e-8 one or two on nearly all models), and by what it has to fall
+/// for a better guess.
 const GUESSED: f64 = 1e-8;
 const BETTER_GUESS: f64 = 1e-3;
 /// An objective this close to the optimum counts as optimal.
@@ -56,8 +59,9 @@ impl Task<'_> {
         simplex::feasible(self.mdp, self.problem.xi, self.centre.to_vec())
     }
 
-    /// Whether no tie is to be broken: nobody asks for it, or a policy that is nearest wherever it is optimal is as good as the best one,
-    /// and takes its place. `value` tells what a policy is worth.
+    /// Whether no tie is to be broken: nobody asks for it, or a policy that is nearest wherever it
+    /// is optimal is as good as the best one, and takes its place. `value` tells what a policy is
+    /// worth.
     fn is_settled(
         &self,
         zeta: f64,
@@ -73,8 +77,8 @@ impl Task<'_> {
         if replace(driver, nearest, objective) {
             return true;
         }
-        // at distance zero all multipliers vanish and tell nothing of the optimal face, so that the way of other optima does not lead
-        // to the nearest one
+        // at distance zero all multipliers vanish and tell nothing of the optimal face, so that the
+        // way of other optima does not lead to the nearest one
         if driver.best().objective > driver.wanted(0.0) {
             return false;
         }
@@ -129,8 +133,8 @@ pub(super) struct Found<P> {
     nearest: bool,
 }
 
-/// Goes on from an optimum until the optimal face can be told, at the latest when it is as `clear` as wanted; false if the solve is
-/// to stop.
+/// Goes on from an optimum until the optimal face can be told, at the latest when it is as `clear`
+/// as wanted; false if the solve is to stop.
 fn sharpen<P: Program>(
     point: &mut InteriorPoint<P>,
     driver: &mut Driver<'_>,
@@ -148,8 +152,8 @@ fn sharpen<P: Program>(
     true
 }
 
-/// From a point on the optimal face to the one nearest to the policy wanted; says whether it got there, nothing if the solve is to
-/// stop.
+/// From a point on the optimal face to the one nearest to the policy wanted; says whether it got
+/// there, nothing if the solve is to stop.
 fn settle<P: Program>(
     point: &mut InteriorPoint<P>,
     frozen: Vec<bool>,
@@ -162,8 +166,8 @@ fn settle<P: Program>(
     driver.alive().then_some(settled)
 }
 
-/// Goes to the nearest point to the policy wanted in at most so many steps, unless after one of them it is seen to be `hopeless`;
-/// says whether it got there.
+/// Goes to the nearest point to the policy wanted in at most so many steps, unless after one of
+/// them it is seen to be `hopeless`; says whether it got there.
 fn approach<P: Program>(
     point: &mut InteriorPoint<P>,
     driver: &mut Driver<'_>,
@@ -171,7 +175,8 @@ fn approach<P: Program>(
     steps: &mut usize,
     mut hopeless: impl FnMut(&InteriorPoint<P>) -> bool,
 ) -> bool {
-    // the first guess is that nothing ends at a bound; the next ones are read off the point once its products are as small as this
+    // the first guess is that nothing ends at a bound; the next ones are read off the point once
+    // its products are as small as this
     let mut guess = f64::INFINITY;
     for k in 0..most {
         if point.mean_product() <= guess {
@@ -222,7 +227,8 @@ struct Near {
     nearest: bool,
 }
 
-/// Takes the nearest optimal policy in place of the best one if it is as good; the note says what is missing.
+/// Takes the nearest optimal policy in place of the best one if it is as good; the note says what
+/// is missing.
 fn take_nearest(driver: &mut Driver<'_>, near: Option<Near>) -> Option<String> {
     let why = match near {
         Some(near) => {

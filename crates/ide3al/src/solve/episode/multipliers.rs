@@ -1,13 +1,15 @@
 //! Proximal points with relative entropy for evenness within an episode.
 //!
-//! The dual function in $u$ (see [`crate::formulation::episode`]) has $S$ variables but kinks. With a prior policy
-//! $\rho$ and a temperature $\tau$ the backward induction becomes smooth; its minimiser belongs to
+//! The dual function in $u$ (see [`crate::formulation::episode`]) has $S$ variables but kinks. With
+//! a prior policy $\rho$ and a temperature $\tau$ the backward induction becomes smooth; its
+//! minimiser belongs to
 //!
 //! $$\max_{\pi} \; H(\bar d) - \frac{\tau}{T} \sum_t \mathbb E_{d_t} \mathrm{KL}(\sigma_t \,\|\, \rho_t),$$
 //!
-//! and the $\sigma$ found becomes the next prior. These are proximal steps, so that they reach the optimum itself, and
-//! fast while $\tau$ falls along the way. Each is solved by Newton's method; its systems by conjugate gradients, a product costing one pass
-//! backwards and one forwards. Every iterate is a policy with its value and a $u$ with its bound.
+//! and the $\sigma$ found becomes the next prior. These are proximal steps, so that they reach the
+//! optimum itself, and fast while $\tau$ falls along the way. Each is solved by Newton's method;
+//! its systems by conjugate gradients, a product costing one pass backwards and one forwards. Every
+//! iterate is a policy with its value and a $u$ with its bound.
 
 use super::passes::{Passes, Visits};
 use crate::chain::entropy::entropy;
@@ -20,15 +22,19 @@ use ide3al_numerics::line_search::search;
 use ide3al_numerics::parallel::{add, dot};
 
 const NAME: &str = "multipliers";
-/// Entropies are measured in nats: at this $\tau$ the distance from the prior counts about as much as what is maximised.
+/// Entropies are measured in nats: at this $\tau$ the distance from the prior counts about as much
+/// as what is maximised.
 const FIRST_TEMPERATURE: f64 = 1.0;
-/// The factor of $\tau$ from one prior to the next: small steps, so that the last $u$ is a good start for the next.
+/// The factor of $\tau$ from one prior to the next: small steps, so that the last $u$ is a good
+/// start for the next.
 const COOLING: f64 = 0.5;
 /// Below this, differences of values are rounding.
 const LAST_TEMPERATURE: f64 = 1e-11;
-/// Share of the gap that Newton's method may leave: with the next prior the rest of the gap shrinks anyway.
+/// Share of the gap that Newton's method may leave: with the next prior the rest of the gap shrinks
+/// anyway.
 const LEFT: f64 = 0.1;
-/// Limits that are hardly ever reached: Newton steps for one prior, products for one Newton step, looks of one line search.
+/// Limits that are hardly ever reached: Newton steps for one prior, products for one Newton step,
+/// looks of one line search.
 const MOST_NEWTON: usize = 40;
 const MOST_PRODUCTS: usize = 200;
 const MOST_LOOKS: usize = 12;
@@ -99,8 +105,8 @@ impl<'a> Multipliers<'a> {
             .soft(&self.u, &self.log_prior, self.tau, &mut self.visits);
     }
 
-    /// The Newton direction: $(\mathrm{diag}(p) - p p^\top + \nabla^2 V)\, x = p - \bar d$, to a precision that grows as the
-    /// right side shrinks.
+    /// The Newton direction: $(\mathrm{diag}(p) - p p^\top + \nabla^2 V)\, x = p - \bar d$, to a
+    /// precision that grows as the right side shrinks.
     fn direction(&mut self, p: &[f64], driver: &mut Driver<'_>) -> Vec<f64> {
         let n = p.len();
         // with p as preconditioner the first part of the matrix is the identity less one direction
@@ -184,7 +190,8 @@ impl<'a> Multipliers<'a> {
         true
     }
 
-    /// Offers what is at hand; of the gap, what Newton's method has still to do and what is left to the temperature, or nothing where it is closed.
+    /// Offers what is at hand; of the gap, what Newton's method has still to do and what is left to
+    /// the temperature, or nothing where it is closed.
     pub(super) fn offer(&mut self, driver: &mut Driver<'_>) -> Option<(f64, f64)> {
         let objective = entropy(&self.visits.average);
         let bound = self.partition(&self.u) + best_average(self.passes.mdp, &self.episode, &self.u);

@@ -1,4 +1,5 @@
-//! Passes through an episode: backwards for values, forwards for visits, and both for how they change.
+//! Passes through an episode: backwards for values, forwards for visits, and both for how they
+//! change.
 
 use crate::formulation::episode::Episode;
 use crate::formulation::simplex::free_mass;
@@ -12,13 +13,15 @@ pub(super) struct Passes<'a> {
     steps: usize,
     xi: f64,
     transposed: Kernel,
-    /// Room: a value function, or distributions of two neighbouring steps and the flow between them.
+    /// Room: a value function, or distributions of two neighbouring steps and the flow between
+    /// them.
     now: Vec<f64>,
     next: Vec<f64>,
     flow: Vec<f64>,
 }
 
-/// What a policy does: $\sigma$ for every step but the last, after which nothing is visited, and the distribution of states at every step.
+/// What a policy does: $\sigma$ for every step but the last, after which nothing is visited, and
+/// the distribution of states at every step.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Visits {
     pub(super) sigma: Vec<f64>,
@@ -53,8 +56,9 @@ impl<'a> Passes<'a> {
     }
 
     /// The soft backward induction
-    /// $V_t(s) = u(s) + \xi \sum_a q_a + (1 - A_s \xi)\,\tau \ln \sum_a \rho_t(a|s)\, e^{q_a / \tau}$ with $q = P V_{t+1}$
-    /// and the prior $\rho$ (its logarithms are given): its maximiser, and what that visits, are written to `visits`.
+    /// $V_t(s) = u(s) + \xi \sum_a q_a + (1 - A_s \xi)\,\tau \ln \sum_a \rho_t(a|s)\, e^{q_a / \tau}$
+    /// with $q = P V_{t+1}$ and the prior $\rho$ (its logarithms are given): its maximiser, and
+    /// what that visits, are written to `visits`.
     pub(super) fn soft(&mut self, u: &[f64], log_prior: &[f64], tau: f64, visits: &mut Visits) {
         self.backward(u, log_prior, &mut visits.sigma, |_, log_prior, row| {
             let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -90,7 +94,8 @@ impl<'a> Passes<'a> {
     }
 
     /// How $\bar d$ of the soft policy changes when $u$ changes along `x`: the Hessian of
-    /// $\frac1T \langle d_1, V_1\rangle$ times `x`, one pass each way. `change` is room for one number per step and pair.
+    /// $\frac1T \langle d_1, V_1\rangle$ times `x`, one pass each way. `change` is room for one
+    /// number per step and pair.
     pub(super) fn response(
         &mut self,
         visits: &Visits,
@@ -117,9 +122,10 @@ impl<'a> Passes<'a> {
         out.iter_mut().for_each(|o| *o /= steps);
     }
 
-    /// The backward induction $V_t(s) = u(s) + \xi \sum_a q_a + (1 - A_s \xi) f(q)$ with $q = P V_{t+1}$ and $V_T = u$.
-    /// `f((t, s), given, row)` finds $q$ in `row`, a part of `table`, and puts there what is to be kept of the step; `given` is the same
-    /// part of another table.
+    /// The backward induction $V_t(s) = u(s) + \xi \sum_a q_a + (1 - A_s \xi) f(q)$ with
+    /// $q = P V_{t+1}$ and $V_T = u$. `f((t, s), given, row)` finds $q$ in `row`, a part of
+    /// `table`, and puts there what is to be kept of the step; `given` is the same part of another
+    /// table.
     fn backward(
         &mut self,
         u: &[f64],
@@ -140,8 +146,9 @@ impl<'a> Passes<'a> {
         }
     }
 
-    /// From the numbers of states in `now` step by step to the last, by the policy of the free part `sigma`: `change` is added to what flows
-    /// through each pair, and `arrived` is told what comes to every state.
+    /// From the numbers of states in `now` step by step to the last, by the policy of the free part
+    /// `sigma`: `change` is added to what flows through each pair, and `arrived` is told what comes
+    /// to every state.
     fn forward(&mut self, sigma: &[f64], change: Option<&[f64]>, mut arrived: impl FnMut(&[f64])) {
         let (mdp, xi, pairs) = (self.mdp, self.xi, self.mdp.n_pairs());
         for (t, sigma) in sigma.chunks_exact(pairs).enumerate() {

@@ -53,7 +53,8 @@ impl Judged for ColumnSum<'_> {
     }
 }
 
-/// Solves from the best policy at hand and its dual point; from evenly filled columns where nothing is known.
+/// Solves from the best policy at hand and its dual point; from evenly filled columns where nothing
+/// is known.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     xi: f64,

@@ -22,9 +22,11 @@ const EVEN_ROUNDS: usize = 20;
 const LEVEL_ROUNDS: usize = 60;
 /// Steps for Column Sum: it is a start, and worth as many as all that follows.
 const MOST_STEPS: usize = (EVEN_ROUNDS + LEVEL_ROUNDS) * STEPS;
-/// Rounds without a smaller gap before going on to the next stage, or giving up: rows cannot share alike.
+/// Rounds without a smaller gap before going on to the next stage, or giving up: rows cannot share
+/// alike.
 const PATIENCE: usize = 3;
-/// The part of the wanted gap that Column Sum, and a level, may use up; the rest is for what follows.
+/// The part of the wanted gap that Column Sum, and a level, may use up; the rest is for what
+/// follows.
 const PART: f64 = 0.3;
 /// How far above what is proven a level lies, as a share of the way to what is reached, by trial.
 const AHEAD: f64 = 0.1;
@@ -34,7 +36,8 @@ const AHEAD: f64 = 0.1;
 enum Stage {
     /// The excess is spread equally over the columns.
     Even,
-    /// Rows drop so much: what is proven and a little more, as if every slot held enough. Mostly it does.
+    /// Rows drop so much: what is proven and a little more, as if every slot held enough. Mostly it
+    /// does.
     Boundless(f64),
     /// Rows drop so much, and no more than there is in a slot; levels come down.
     Levels(f64),
@@ -59,7 +62,8 @@ pub(super) struct EqualShares<'a> {
 }
 
 impl<'a> EqualShares<'a> {
-    /// Solves Column Sum, whose dual point with all rows priced alike is the first bound, and offers its policy.
+    /// Solves Column Sum, whose dual point with all rows priced alike is the first bound, and
+    /// offers its policy.
     pub(super) fn new(
         mdp: &'a Mdp,
         problem: &Problem,

@@ -13,10 +13,10 @@
 //! $$\varphi(h) = \min_{\pi \in \Delta_\xi,\; 0 \le w \le M(\pi),\; \sum_t w_{st} \le h} \;
 //!   \tfrac12 \sum_t \Big(c_t(\pi) - \sum_s w_{st} - 1\Big)_+^2$$
 //!
-//! vanishes exactly when $h$ is enough (the method takes $M$ from a policy a few steps back). Its residuals $y$ are prices that
-//! prove a larger $h$ to be necessary where it is not; if every slot holds $h$ they prove
-//! $h \ge (\min_\pi y \cdot c(\pi) - \sum_t y_t) / \sum_s \max_{t \in s} y_t$. So levels come
-//! down towards what is proven (after the level-set method of Aravkin et al. 2019).
+//! vanishes exactly when $h$ is enough (the method takes $M$ from a policy a few steps back). Its
+//! residuals $y$ are prices that prove a larger $h$ to be necessary where it is not; if every slot
+//! holds $h$ they prove $h \ge (\min_\pi y \cdot c(\pi) - \sum_t y_t) / \sum_s \max_{t \in s} y_t$.
+//! So levels come down towards what is proven (after the level-set method of Aravkin et al. 2019).
 
 mod budget;
 mod moving;
@@ -30,7 +30,8 @@ use ide3al_numerics::groups::Groups;
 use ide3al_numerics::parallel::{blocks, sum, update};
 use moving::Moving;
 
-/// Steps that a start may take: a thousand, with a look after each round whether it has come to rest.
+/// Steps that a start may take: a thousand, with a look after each round whether it has come to
+/// rest.
 const EVEN_ROUNDS: usize = 20;
 const STEPS: usize = 50;
 
@@ -107,8 +108,8 @@ impl<'a> Balance<'a> {
         balance
     }
 
-    /// Largest eigenvalue of $P P^\top$ on directions that keep each state's sum, by the power method
-    /// from a fixed irregular vector.
+    /// Largest eigenvalue of $P P^\top$ on directions that keep each state's sum, by the power
+    /// method from a fixed irregular vector.
     fn curvature(&mut self) -> f64 {
         let kernel = self.mdp.kernel();
         let mut v: Vec<f64> = (0..self.mdp.n_pairs())
@@ -242,8 +243,8 @@ impl<'a> Balance<'a> {
         })
     }
 
-    /// Makes so many steps, fewer if the solve is to stop; returns the last one's largest change of a
-    /// probability, zero where there was none.
+    /// Makes so many steps, fewer if the solve is to stop; returns the last one's largest change of
+    /// a probability, zero where there was none.
     pub(super) fn advance(&mut self, steps: usize, driver: &mut Driver<'_>) -> f64 {
         let mut moved = 0.0;
         for _ in 0..steps {

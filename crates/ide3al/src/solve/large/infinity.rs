@@ -1,10 +1,12 @@
 //! Infinity by restarted primal-dual steps on the sparse linear program in kept mass.
 //!
 //! $$\min_{\pi \in \Delta_\xi,\, 0 \le k \le \zeta} \max_{\lambda, y, \rho, \mu} \; \sum_s \lambda_s \Big(1 - \sum_t k_{st}\Big) +
-//!   \sum_t y_t \Big(\sum_s k_{st} - 1\Big) + \sum_{st} \rho_{st} (k_{st} - M_{st}(\pi)) + \sum_c \mu_c \Big(\sum_{R_c \times C_c} k_{st} - b_c\Big)$$
+//!   \sum_t y_t \Big(\sum_s k_{st} - 1\Big) + \sum_{st} \rho_{st} (k_{st} - M_{st}(\pi)) + \sum_c
+//!   \mu_c \Big(\sum_{R_c \times C_c} k_{st} - b_c\Big)$$
 //!
-//! with $\lambda$ in the simplex and $y$, $\rho$, $\mu$ between zero and one (an optimal dual has none above $\max
-//! \lambda$). The primal vector is $(\pi, k)$, the dual one $(\lambda, y, \rho, \mu)$. Blocks $c$ are added as they are met.
+//! with $\lambda$ in the simplex and $y$, $\rho$, $\mu$ between zero and one (an optimal dual has
+//! none above $\max \lambda$). The primal vector is $(\pi, k)$, the dual one
+//! $(\lambda, y, \rho, \mu)$. Blocks $c$ are added as they are met.
 
 use super::equal_shares::EqualShares;
 use super::primal_dual::{BALANCE, Judged, PrimalDual, project_policy};
@@ -37,7 +39,8 @@ impl Infinity<'_> {
         self.mdp.kernel().spread_of(pair) / self.mdp.n_states() as f64
     }
 
-    /// The iteration from a policy, of which as much is kept as can be, and `[rows, columns]` prices.
+    /// The iteration from a policy, of which as much is kept as can be, and `[rows, columns]`
+    /// prices.
     fn begin(&self, policy: &[f64], dual: &[f64]) -> Iteration {
         let (support, n) = (self.support, self.mdp.n_states());
         let mass = full_mass(self.mdp, support, policy);
@@ -60,8 +63,9 @@ impl Infinity<'_> {
         Iteration::new(self, primal, Side::new(y, sigma), BALANCE)
     }
 
-    /// Pock and Chambolle's steps: one over the absolute row and column sums of $K$. A kept mass appears in a row, a column, a cap
-    /// and every block; the policy only in caps. Rows are given the step of the longest, as their prices are projected together.
+    /// Pock and Chambolle's steps: one over the absolute row and column sums of $K$. A kept mass
+    /// appears in a row, a column, a cap and every block; the policy only in caps. Rows are given
+    /// the step of the longest, as their prices are projected together.
     fn scales(&self) -> (Vec<f64>, Vec<f64>) {
         let (mdp, support, kernel) = (self.mdp, self.support, self.mdp.kernel());
         let (columns, caps, first_block) = self.places();
@@ -198,8 +202,8 @@ impl Judged for Infinity<'_> {
     }
 }
 
-/// Solves from the best policy at hand: equal shares first where no cap asks for more than them, then
-/// primal-dual steps.
+/// Solves from the best policy at hand: equal shares first where no cap asks for more than them,
+/// then primal-dual steps.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,

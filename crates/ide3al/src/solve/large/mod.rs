@@ -1,4 +1,5 @@
-//! Methods for models whose columns' system is too large to be factored: memory grows with the transitions.
+//! Methods for models whose columns' system is too large to be factored: memory grows with the
+//! transitions.
 
 pub(super) mod column_sum;
 mod equal_shares;

@@ -1,20 +1,21 @@
-//! One Newton step of a program over [rows](super::rows): every row is eliminated on its own, which leaves
-//! one system in the columns' multipliers.
+//! One Newton step of a program over [rows](super::rows): every row is eliminated on its own, which
+//! leaves one system in the columns' multipliers.
 //!
 //! The numbers $k$ on the cells follow
 //!
 //! $$ dk_{st} = D_{st} (a_{st} + \lambda_s + \beta_t) + f_{st}\, dM_{st}, \qquad dM_s = P_s^\top dp_s, $$
 //!
-//! with $\lambda_s$ the step of the row's multiplier (where a row has a sum to keep) and $\beta_t$ that of the
-//! column's, and the policy
+//! with $\lambda_s$ the step of the row's multiplier (where a row has a sum to keep) and $\beta_t$
+//! that of the column's, and the policy
 //!
 //! $$ (\mathrm{diag}(\theta) + P_s W_s P_s^\top)\, dp_s = \text{force}_s + \eta_s + P_s F_s (\lambda_s + \beta) . $$
 //!
 //! The sum of $p_s$ is kept by moving relative to one *reference* action, the one with the least
 //! $\theta$: with $T$ the differences of the other actions' rows from its own, the matrix
-//! $\mathrm{diag}(\theta) + \theta_r 1 1^\top + T W T^\top = L L^\top$ is a sum of positive parts, so that
-//! nothing cancels however far the $\theta$ lie apart. With $C = L^{-1} T F$,
-//! $h_s = \sum_t D_{st} + \text{slack} + |C 1|^2$ and $g_s = D_s + C^\top C 1$, the columns' system is
+//! $\mathrm{diag}(\theta) + \theta_r 1 1^\top + T W T^\top = L L^\top$ is a sum of positive parts,
+//! so that nothing cancels however far the $\theta$ lie apart. With $C = L^{-1} T F$,
+//! $h_s = \sum_t D_{st} + \text{slack} + |C 1|^2$ and $g_s = D_s + C^\top C 1$, the columns' system
+//! is
 //!
 //! $$\Big( \mathrm{diag}(\text{extra}) + \sum_s \mathrm{diag}(D_s) + C_s^\top C_s - \tfrac{1}{h_s} g_s g_s^\top \Big) \beta
 //!   = \text{right} .$$
@@ -42,18 +43,21 @@ pub(in crate::solve) const AT_ONCE: Limits = Limits {
     work: 1e10,
 };
 
-/// Where steps of first order do not get there soon. They may take longer than all Newton steps together: on a random graph of 3,500 states
-/// with xi = 0.1 Column Sum took 22 s by the former and 5 s by the latter, Infinity 76 s and 10 s. The matrix takes 200 MB; and a
-/// factorisation, in which nothing asks for the time, less than a second.
+/// Where steps of first order do not get there soon. They may take longer than all Newton steps
+/// together: on a random graph of 3,500 states with xi = 0.1 Column Sum took 22 s by the former and
+/// 5 s by the latter, Infinity 76 s and 10 s. The matrix takes 200 MB; and a factorisation, in
+/// which nothing asks for the time, less than a second.
 pub(in crate::solve) const AT_LAST: Limits = Limits {
     order: 5_000,
     work: 5e10,
 };
 
-/// Pivots of the columns' scaled matrix below this are rounding: it is what some thousand additions leave.
+/// Pivots of the columns' scaled matrix below this are rounding: it is what some thousand additions
+/// leave.
 const PIVOT: f64 = 1e-13;
 
-/// What a Newton step does to the cells; an empty list stands for zero ($D$, $W$) or one ($F$) everywhere.
+/// What a Newton step does to the cells; an empty list stands for zero ($D$, $W$) or one ($F$)
+/// everywhere.
 pub(in crate::solve) struct Weights {
     /// $\theta$, one per moving action.
     pub(in crate::solve) policy: Vec<f64>,
@@ -98,8 +102,8 @@ pub(in crate::solve) struct Elimination {
 }
 
 impl Elimination {
-    /// With weights to be filled in, those of cells only where rows have a sum to keep; nothing if the columns' system is neither sparse
-    /// nor small, or a step would take too long.
+    /// With weights to be filled in, those of cells only where rows have a sum to keep; nothing if
+    /// the columns' system is neither sparse nor small, or a step would take too long.
     pub(in crate::solve) fn new(rows: &Rows, keeps_rows: bool, limits: Limits) -> Option<Self> {
         let n = rows.n_states();
         let (mut clique_offsets, mut members) = (vec![0], Vec::new());
@@ -160,10 +164,10 @@ impl Elimination {
         })
     }
 
-    /// Eliminates every row and factors the columns' system. Where the columns' sums say nothing that the
-    /// rows' do not say together, the system is singular: `held` names a column whose multiplier is then
-    /// held near zero by doubling its diagonal entry. What was added is returned; nothing where the
-    /// matrix breaks down.
+    /// Eliminates every row and factors the columns' system. Where the columns' sums say nothing
+    /// that the rows' do not say together, the system is singular: `held` names a column whose
+    /// multiplier is then held near zero by doubling its diagonal entry. What was added is
+    /// returned; nothing where the matrix breaks down.
     pub(in crate::solve) fn factor(&mut self, rows: &Rows, held: Option<usize>) -> Option<f64> {
         self.matrix.clear();
         self.diagonal.copy_from_slice(&self.weights.extra);
@@ -183,9 +187,10 @@ impl Elimination {
         self.matrix.factor(PIVOT).then_some(added)
     }
 
-    /// Solves for the steps of the policy (`dp`, in: the force), of the rows' multipliers (`lambda`, in:
-    /// what the row's sum lacks), of the columns' (`beta`, in: what the column's sum lacks) and of the
-    /// simplexes' (`eta`, in: what the sum of $p$ lacks). `a` moves the cells by $D a$.
+    /// Solves for the steps of the policy (`dp`, in: the force), of the rows' multipliers
+    /// (`lambda`, in: what the row's sum lacks), of the columns' (`beta`, in: what the column's sum
+    /// lacks) and of the simplexes' (`eta`, in: what the sum of $p$ lacks). `a` moves the cells by
+    /// $D a$.
     pub(in crate::solve) fn solve(
         &mut self,
         rows: &Rows,

@@ -149,8 +149,9 @@ impl Iteration {
             problem.primal_gradient(&w, &mut primal.work);
             map(&mut v, [&primal.work, &constant_x, &primal.scale], scaled);
         }
-        // the scales guarantee a norm of at most one, and of just that where changing the signs of rows and columns leaves K without a
-        // negative entry (all but coverage); the estimate, from below, may only lengthen steps by what a margin of safety allows
+        // the scales guarantee a norm of at most one, and of just that where changing the signs of
+        // rows and columns leaves K without a negative entry (all but coverage); the estimate, from
+        // below, may only lengthen steps by what a margin of safety allows
         (1.05 * estimate).clamp(0.3, 1.0)
     }
 

@@ -8,9 +8,9 @@
 //!
 //! $$ (Q + \Theta)\, dx - A^\top dy = r_x, \qquad A\, dx = r_y, $$
 //!
-//! $\Theta$ being the barrier's diagonal, so that each program eliminates its variables in its own way
-//! (as in Gertz and Wright 2003, *ACM Trans. Math. Softw.* 29). Variables may be *frozen* at zero, which
-//! is how the optimal face of a program solved before is kept.
+//! $\Theta$ being the barrier's diagonal, so that each program eliminates its variables in its own
+//! way (as in Gertz and Wright 2003, *ACM Trans. Math. Softw.* 29). Variables may be *frozen* at
+//! zero, which is how the optimal face of a program solved before is kept.
 
 mod active_sets;
 
@@ -43,8 +43,8 @@ pub(in crate::solve) trait Program {
     fn solve(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]);
 }
 
-/// A member of a complementary pair below this share of the other one vanishes in the end: each step at the end takes off another
-/// two digits.
+/// A member of a complementary pair below this share of the other one vanishes in the end: each
+/// step at the end takes off another two digits.
 const APART: f64 = 1e-6;
 /// The barrier weight of a frozen variable: it cannot move, and products of two weights are finite.
 const FROZEN: f64 = 1e11;
@@ -56,11 +56,13 @@ const REFINED: f64 = 1e-11;
 const MOST_REFINEMENTS: usize = 3;
 /// Errors below this are rounding: costs, probabilities and slacks are of the order of one.
 const ROUNDING: f64 = 1e-15;
-/// A step may violate the rows by this much: it is what certificates forgive, since policies are projected,
+/// A step may violate the rows by this much: it is what certificates forgive, since policies are
+/// projected,
 const VIOLATED: f64 = 1e-9;
 /// or by this share of the mean complementarity product: later steps make up for it.
 const VIOLATED_SHARE: f64 = 1e-4;
-/// On a face the rows may be violated by this much in the end: it is how exactly the variables frozen there are known at worst.
+/// On a face the rows may be violated by this much in the end: it is how exactly the variables
+/// frozen there are known at worst.
 const FORGIVEN: f64 = 1e-6;
 
 /// The iterate of the method on a program.
@@ -77,7 +79,8 @@ pub(in crate::solve) struct InteriorPoint<P> {
     room: Vec<f64>,
     v: Vec<f64>,
     frozen: Vec<bool>,
-    /// The same as numbers at the last Newton step: one for a variable that moves, zero for a frozen one.
+    /// The same as numbers at the last Newton step: one for a variable that moves, zero for a
+    /// frozen one.
     moves: Vec<f64>,
     linear: bool,
     theta: Vec<f64>,
@@ -99,7 +102,8 @@ pub(in crate::solve) struct InteriorPoint<P> {
 }
 
 impl<P: Program> InteriorPoint<P> {
-    /// From $x > 0$ (below its bounds), $z > 0$ and $y$. `z` also starts the upper bounds' multipliers.
+    /// From $x > 0$ (below its bounds), $z > 0$ and $y$. `z` also starts the upper bounds'
+    /// multipliers.
     pub(in crate::solve) fn new(
         program: P,
         data: Data,
@@ -164,9 +168,9 @@ impl<P: Program> InteriorPoint<P> {
         self.frozen[i]
     }
 
-    /// Variables that stay at a bound on the whole optimal face, as seen from an accurate optimum: of each
-    /// complementary pair one member is positive there (Goldman and Tucker 1956), and the method ends where
-    /// the smaller one has vanished.
+    /// Variables that stay at a bound on the whole optimal face, as seen from an accurate optimum:
+    /// of each complementary pair one member is positive there (Goldman and Tucker 1956), and the
+    /// method ends where the smaller one has vanished.
     pub(in crate::solve) fn at_bounds(&self) -> Vec<bool> {
         let mut frozen: Vec<bool> = self.x.iter().zip(&self.z).map(|(x, z)| z > x).collect();
         for (j, i) in self.data.bounded.clone().enumerate() {
@@ -207,7 +211,8 @@ impl<P: Program> InteriorPoint<P> {
         self.frozen = frozen;
     }
 
-    /// The place of a variable among the bounded ones, and whether it is nearer to its upper bound than to zero.
+    /// The place of a variable among the bounded ones, and whether it is nearer to its upper bound
+    /// than to zero.
     fn side(&self, i: usize) -> (Option<usize>, bool) {
         let range = &self.data.bounded;
         let room = range.contains(&i).then(|| i - range.start);
@@ -272,7 +277,8 @@ impl<P: Program> InteriorPoint<P> {
         }
         let (gap, count) = (self.gap(), self.products());
         let mu = gap / count;
-        // predictor: aim at zero complementarity; it only tells how far to aim and need not be exact
+        // predictor: aim at zero complementarity; it only tells how far to aim and need not be
+        // exact
         self.aim.fill(0.0);
         self.aim_v.fill(0.0);
         self.solve();
@@ -367,8 +373,8 @@ impl<P: Program> InteriorPoint<P> {
         self.still();
     }
 
-    /// Newton's direction, refined; false where its equations cannot be solved any more, or its rows would be
-    /// `violated` by more than so much.
+    /// Newton's direction, refined; false where its equations cannot be solved any more, or its
+    /// rows would be `violated` by more than so much.
     fn direction(&mut self, violated: f64) -> bool {
         self.solve();
         let scale = (largest(&self.rx), largest(&self.primal_residual));

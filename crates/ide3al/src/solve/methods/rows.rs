@@ -1,11 +1,13 @@
 //! Rows that are independent of each other but for the columns they fill.
 //!
-//! The three distances are quadratic programs of one shape. State $s$ has its policy, $\pi_s = \xi + m_s p_s$
-//! with $p_s$ in the simplex, and numbers on the *cells* of its row; states meet only in the sums of the
-//! columns. This is the common data: the cells, and the matrix $m_s P_s$ on them.
+//! The three distances are quadratic programs of one shape. State $s$ has its policy,
+//! $\pi_s = \xi + m_s p_s$ with $p_s$ in the simplex, and numbers on the *cells* of its row; states
+//! meet only in the sums of the columns. This is the common data: the cells, and the matrix
+//! $m_s P_s$ on them.
 //!
-//! Actions of a state with the same row do the same: moves against walls, pairs never tried. They are one action here, whose $p$ its
-//! copies share evenly, as they do in the policy nearest to a point that does not tell them apart.
+//! Actions of a state with the same row do the same: moves against walls, pairs never tried. They
+//! are one action here, whose $p$ its copies share evenly, as they do in the policy nearest to a
+//! point that does not tell them apart.
 
 use std::ops::Range;
 
@@ -39,7 +41,8 @@ pub(in crate::solve) struct Rows {
     /// $m_s P_s$ on the cells reached, action by action.
     pub(super) values: Vec<f64>,
     pub(super) value_offsets: Vec<usize>,
-    /// The same without its zeros, for products: cells and values of moving action `i` are `entry_offsets[i]..entry_offsets[i + 1]`.
+    /// The same without its zeros, for products: cells and values of moving action `i` are
+    /// `entry_offsets[i]..entry_offsets[i + 1]`.
     entry_offsets: Vec<usize>,
     entry_cells: Vec<u32>,
     entry_values: Vec<f64>,
@@ -72,15 +75,16 @@ fn is_shared(mdp: &Mdp, s: usize) -> bool {
     mdp.pairs(s).any(|pair| kernel.spread_of(pair) > 0.0)
 }
 
-/// Cells or columns that follow each other without a gap, as those of a row that reaches every state do, are a slice of any vector over them.
+/// Cells or columns that follow each other without a gap, as those of a row that reaches every
+/// state do, are a slice of any vector over them.
 fn run_of(ascending: &[u32]) -> Option<Range<usize>> {
     let (first, last) = (*ascending.first()? as usize, *ascending.last()? as usize);
     (last - first + 1 == ascending.len()).then_some(first..last + 1)
 }
 
 impl Rows {
-    /// Nothing where the columns' system could not be held in any case: it is asked before anything of that size is made.
-    /// `centre` is the point to which the nearest policy may be wanted.
+    /// Nothing where the columns' system could not be held in any case: it is asked before anything
+    /// of that size is made. `centre` is the point to which the nearest policy may be wanted.
     pub(in crate::solve) fn new(
         mdp: &Mdp,
         xi: f64,
@@ -102,7 +106,8 @@ impl Rows {
         } else {
             Support::filled(mdp)
         };
-        // a sparse columns' matrix holds all rows' squares together, and each row a number for every action and cell
+        // a sparse columns' matrix holds all rows' squares together, and each row a number for
+        // every action and cell
         let squares = support.offsets.windows(2).map(|w| cells_of(w[1] - w[0]));
         let rows = support.offsets.windows(2).enumerate();
         let numbers = rows.map(|(s, w)| mdp.n_actions(s) * (w[1] - w[0]));
@@ -162,7 +167,8 @@ impl Rows {
         Some(rows)
     }
 
-    /// Appends an action that can move, with the row of `pair`, to a state whose reached cells are `slots`.
+    /// Appends an action that can move, with the row of `pair`, to a state whose reached cells are
+    /// `slots`.
     fn push_action(&mut self, mdp: &Mdp, pair: usize, mass: f64, slots: Range<usize>) {
         let kernel = mdp.kernel();
         let start = self.values.len();
@@ -230,8 +236,8 @@ impl Rows {
         policy
     }
 
-    /// $M$ on the cells for $p = 0$, without the uniform shares of rows that are not filled: what the floor $\xi$ and the states
-    /// that do not move put there.
+    /// $M$ on the cells for $p = 0$, without the uniform shares of rows that are not filled: what
+    /// the floor $\xi$ and the states that do not move put there.
     pub(in crate::solve) fn base(&self, mdp: &Mdp) -> Vec<f64> {
         let mut policy = self.still.clone();
         for i in 0..self.n_moving() {

@@ -1,5 +1,5 @@
-//! Occupancies and dual points, turned into certified candidates: the policy's value is that of its exact occupancy, the bound is computed
-//! from the dual point alone.
+//! Occupancies and dual points, turned into certified candidates: the policy's value is that of its
+//! exact occupancy, the bound is computed from the dual point alone.
 
 use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
@@ -9,7 +9,8 @@ use crate::model::{Mdp, Policy};
 use crate::solve::driver::Candidate;
 use ide3al_numerics::parallel::{dot, largest};
 
-/// Limits may be exceeded by this share of their largest cost: the rounding of exact occupancies of badly mixing chains.
+/// Limits may be exceeded by this share of their largest cost: the rounding of exact occupancies of
+/// badly mixing chains.
 pub(super) const WITHIN: f64 = 1e-10;
 
 /// What a limit's costs are measured by.
@@ -38,7 +39,8 @@ pub(super) struct Visited {
 }
 
 impl Visited {
-    /// Where the policy's chain has several recurrent classes they share the mass as it is when the process starts from `near`.
+    /// Where the policy's chain has several recurrent classes they share the mass as it is when the
+    /// process starts from `near`.
     pub(super) fn by_policy(
         part: &Occupancies,
         limits: &[Limit],
@@ -86,15 +88,16 @@ pub(super) struct Certifier<'a> {
     pub(super) limits: &'a [Limit],
     /// Of the objective as it is reported.
     sign: f64,
-    /// What the best policy visits that kept to the limits, and its value; and the limits' prices when one did last.
+    /// What the best policy visits that kept to the limits, and its value; and the limits' prices
+    /// when one did last.
     pub(super) kept: Option<Visited>,
     reached: f64,
     pub(super) prices: Vec<f64>,
 }
 
 impl<'a> Certifier<'a> {
-    /// Of a utility that is to be maximised on a part of a model, and reported with this sign; with policies of the `whole` model where
-    /// these are asked for.
+    /// Of a utility that is to be maximised on a part of a model, and reported with this sign; with
+    /// policies of the `whole` model where these are asked for.
     pub(super) fn new(
         part: &'a Occupancies,
         utility: &'a dyn Conjugate,

@@ -1,5 +1,5 @@
-//! For each state the clique of itself and its successors under any action: the pattern of all matrices $A K A^\top$ with $A$ the
-//! flow constraints and $K$ one block per state.
+//! For each state the clique of itself and its successors under any action: the pattern of all
+//! matrices $A K A^\top$ with $A$ the flow constraints and $K$ one block per state.
 
 use crate::formulation::support::Support;
 use crate::model::Mdp;

@@ -1,13 +1,15 @@
 //! Coverage of models too large to factor, by restarted primal-dual steps.
 //!
-//! With $\omega = t\, w$ coverage is a linear program without a scale: the fewest steps in which $b$ of each pair can be had,
+//! With $\omega = t\, w$ coverage is a linear program without a scale: the fewest steps in which
+//! $b$ of each pair can be had,
 //!
 //! $$\min_{w \ge b} \mathbf 1 \cdot w \quad \text{subject to} \quad A w = 0, \; N w \ge 0 ,$$
 //!
-//! $A w = d - P_\rho^\top w$ the flow constraints, $N w = w - \xi d$, and $t$ is one over the optimum. With multipliers $V$ and $z \ge 0$ the
-//! reduced costs $r = 1 - A^\top V - N^\top z$, raised by what makes them positive, are rewards whose bound is computed apart. A step is
-//! two products with $P$. An interior-point method would need hundreds of times as many: near a vertex its equations are too
-//! uneven for conjugate gradients.
+//! $A w = d - P_\rho^\top w$ the flow constraints, $N w = w - \xi d$, and $t$ is one over the
+//! optimum. With multipliers $V$ and $z \ge 0$ the reduced costs $r = 1 - A^\top V - N^\top z$,
+//! raised by what makes them positive, are rewards whose bound is computed apart. A step is two
+//! products with $P$. An interior-point method would need hundreds of times as many: near a vertex
+//! its equations are too uneven for conjugate gradients.
 
 use super::certifier::{Certifier, Dual, Visited};
 use crate::formulation::occupancy::Occupancies;
@@ -16,8 +18,9 @@ use crate::solve::driver::{Candidate, Driver, Method, Step};
 use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle, Side};
 use ide3al_numerics::parallel;
 
-/// Steps before the first answer is certified, and the factor from one certificate to the next: a certificate costs as much as many steps, and with
-/// this factor at most a fifth of all steps is taken in vain.
+/// Steps before the first answer is certified, and the factor from one certificate to the next: a
+/// certificate costs as much as many steps, and with this factor at most a fifth of all steps is
+/// taken in vain.
 const FIRST_LOOK: usize = 200;
 const LOOK: f64 = 1.25;
 

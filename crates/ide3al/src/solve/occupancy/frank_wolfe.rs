@@ -1,16 +1,20 @@
 //! A concave utility of the user's own: Frank-Wolfe with pairwise steps, certified by its gap.
 //!
-//! $f$ is concave, so with $g = \nabla f(x)$ every occupancy $\omega$ has $f(\omega) \le f(x) + \langle g, \omega - x \rangle$, and with the best long-run
-//! average $L$ of the reward $g$ (proven by potentials and prices, as everywhere)
+//! $f$ is concave, so with $g = \nabla f(x)$ every occupancy $\omega$ has
+//! $f(\omega) \le f(x) + \langle g, \omega - x \rangle$, and with the best long-run average $L$ of
+//! the reward $g$ (proven by potentials and prices, as everywhere)
 //!
 //! $$f(\omega) \le f(x) + L - \langle g, x \rangle ,$$
 //!
-//! the Frank-Wolfe gap above $f(x)$. The point $x$ is a mixture of occupancies found so far, the *atoms*. As long as moving weight from the worst atom to the
-//! best one promises at least half of the last gap, that is done (blended pairwise steps: Tsuji, Tanaka and Pokutta 2022);
-//! otherwise the [linear problem](super::linear) is solved for a new atom, with the same $\xi$, restarts and limits.
+//! the Frank-Wolfe gap above $f(x)$. The point $x$ is a mixture of occupancies found so far, the
+//! *atoms*. As long as moving weight from the worst atom to the best one promises at least half of
+//! the last gap, that is done (blended pairwise steps: Tsuji, Tanaka and Pokutta 2022); otherwise
+//! the [linear problem](super::linear) is solved for a new atom, with the same $\xi$, restarts and
+//! limits.
 //!
-//! *Not concave.* The line from $x$ to $y$ lies below the tangent at either end. A value above a tangent, a slope that rises along the line, or a value above
-//! the bound proven before says that $f$ is not concave, or that its gradient is another function's.
+//! *Not concave.* The line from $x$ to $y$ lies below the tangent at either end. A value above a
+//! tangent, a slope that rises along the line, or a value above the bound proven before says that
+//! $f$ is not concave, or that its gradient is another function's.
 
 use super::certifier::Visited;
 use super::limits::{not_met, part, reports};
@@ -26,13 +30,17 @@ use crate::solve::Status;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 use ide3al_numerics::parallel::dot;
 
-/// By how much of the first slope, and of its size, a value may exceed a tangent: the rounding of functions that users write.
+/// By how much of the first slope, and of its size, a value may exceed a tangent: the rounding of
+/// functions that users write.
 const ROUNDING: (f64, f64) = (1e-6, 1e-9);
-/// A line search ends where this share of the first slope is left: what remains is found by the next step as well.
+/// A line search ends where this share of the first slope is left: what remains is found by the
+/// next step as well.
 const FLAT: f64 = 0.1;
-/// Looks of a line search, and by how much of the line two of them differ at least: enough to halve the line down to rounding.
+/// Looks of a line search, and by how much of the line two of them differ at least: enough to halve
+/// the line down to rounding.
 const LOOKS: (usize, f64) = (60, 1e-14);
-/// Share of the wanted gap that the linear problem is solved to, so that its own gap hardly adds to the bound.
+/// Share of the wanted gap that the linear problem is solved to, so that its own gap hardly adds to
+/// the bound.
 const LINEAR: f64 = 0.1;
 /// Where there is no reward a gap this small is rounding.
 const FEASIBLE: f64 = 1e-9;
@@ -267,7 +275,8 @@ impl FrankWolfe<'_> {
         Ok(Step::Going)
     }
 
-    /// Moves uphill along a direction, at most by `most`, to where the slope is nearly gone. Returns by how much.
+    /// Moves uphill along a direction, at most by `most`, to where the slope is nearly gone.
+    /// Returns by how much.
     fn search(&mut self, direction: &[f64], most: f64) -> Result<f64> {
         let first = dot(&self.here.gradient, direction);
         if !(first > 0.0) {
@@ -308,7 +317,8 @@ impl FrankWolfe<'_> {
                 break;
             }
             let share = if high.1.is_finite() {
-                // regula falsi aimed at half of the slope that is good enough, never far to one side
+                // regula falsi aimed at half of the slope that is good enough, never far to one
+                // side
                 let aim = 0.5 * FLAT * first;
                 ((low.1 - aim) / (low.1 - high.1)).clamp(0.05, 0.95)
             } else {

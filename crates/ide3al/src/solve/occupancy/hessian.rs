@@ -1,13 +1,13 @@
 //! The Hessian of the entropies' dual, assembled and factored.
 //!
-//! State $s$ contributes on its *clique* only, itself and its successors under any action, by a weighted
-//! covariance of its actions' rows. A Newton step costs the sum of squared clique sizes and one
-//! Cholesky factorisation.
+//! State $s$ contributes on its *clique* only, itself and its successors under any action, by a
+//! weighted covariance of its actions' rows. A Newton step costs the sum of squared clique sizes
+//! and one Cholesky factorisation.
 //!
-//! Uniform rows of estimated models reach every state, but only through the mean of the unknowns: with
-//! $e = \mathbf 1 / S$ a row is $P_s + c_s e^\top$ and the matrix is
-//! $H + h e^\top + e h^\top + \eta e e^\top$ with the same sparse $H$, so that two more solves with its
-//! factor make up for them.
+//! Uniform rows of estimated models reach every state, but only through the mean of the unknowns:
+//! with $e = \mathbf 1 / S$ a row is $P_s + c_s e^\top$ and the matrix is
+//! $H + h e^\top + e h^\top + \eta e e^\top$ with the same sparse $H$, so that two more solves with
+//! its factor make up for them.
 
 use super::cliques::Cliques;
 use crate::model::Mdp;
@@ -16,8 +16,8 @@ use ide3al_numerics::clique_matrix::{CliqueMatrix, stack};
 /// Up to this many states a Hessian with too many entries is factored densely.
 const MOST_DENSE: usize = 1_500;
 
-/// Parts of a chain may hang together by probabilities of any size, so that small pivots are no rounding: only what
-/// is no positive number is left out.
+/// Parts of a chain may hang together by probabilities of any size, so that small pivots are no
+/// rounding: only what is no positive number is left out.
 const PIVOT: f64 = 1e-300;
 
 /// Numbers in the rows that are multiplied at a time: 16 MB.
@@ -84,8 +84,9 @@ impl Hessian {
         })
     }
 
-    /// `out` = $-(\nabla^2 F)^{-1}\,$`gradient`, up to a constant: $F$ does not change along constants, and one state's potential is
-    /// held. The diagonal is raised by `shift` times $d (1 + 1/\tau)$.
+    /// `out` = $-(\nabla^2 F)^{-1}\,$`gradient`, up to a constant: $F$ does not change along
+    /// constants, and one state's potential is held. The diagonal is raised by `shift` times
+    /// $d (1 + 1/\tau)$.
     pub(super) fn direction(
         &mut self,
         mdp: &Mdp,

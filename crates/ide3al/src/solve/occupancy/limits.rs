@@ -10,15 +10,18 @@ use crate::model::Mdp;
 use crate::solve::LimitReport;
 use crate::solve::driver::Driver;
 
-/// Budgets that differ from the least cost by no more than this share of the largest are equal to it but for rounding.
+/// Budgets that differ from the least cost by no more than this share of the largest are equal to
+/// it but for rounding.
 const ROUNDING: f64 = 1e-12;
-/// Least attainable values are found to this share of the largest cost: they are shown with nine digits.
+/// Least attainable values are found to this share of the largest cost: they are shown with nine
+/// digits.
 const ATTAINED: f64 = 1e-9;
-/// A limit with more slack than this share of its largest cost is slack, and a price below this is then rounding.
+/// A limit with more slack than this share of its largest cost is slack, and a price below this is
+/// then rounding.
 const SLACK: f64 = 1e-6;
 
-/// The part of the model that can be visited for ever: without the pairs of states with a target of zero, and without those dearer than a
-/// budget that no pair undercuts.
+/// The part of the model that can be visited for ever: without the pairs of states with a target of
+/// zero, and without those dearer than a budget that no pair undercuts.
 pub(super) fn part(mdp: &Mdp, problem: &Problem, visits: &Visits) -> Result<Occupancies> {
     let mut allowed = vec![true; mdp.n_pairs()];
     if problem.formulation == Formulation::Target {
@@ -86,7 +89,8 @@ pub(super) fn not_met(part: &Occupancies, limits: &[Limit], driver: &mut Driver<
     })
 }
 
-/// The first limit that no policy meets, or else the first that none meets together with those before it.
+/// The first limit that no policy meets, or else the first that none meets together with those
+/// before it.
 pub(super) fn unmet(
     part: &Occupancies,
     limits: &[Limit],

@@ -1,8 +1,10 @@
-//! The best long-run average of a reward, $\max \langle r, \omega \rangle$ over occupancies: the linear problem inside Frank-Wolfe.
+//! The best long-run average of a reward, $\max \langle r, \omega \rangle$ over occupancies: the
+//! linear problem inside Frank-Wolfe.
 //!
-//! Without limits by value iteration from the potentials of the problem before, which differs little:
-//! $V(s) \leftarrow V(s) + \tfrac12 \max_{p \in \Delta_\xi} p \cdot (r + P_\rho V - V)_s$ (half a step, so that periodic chains settle, too). Whatever $V$ is, the
-//! largest of these maxima bounds every policy, and the smallest bounds the greedy policy from below. With limits, and
+//! Without limits by value iteration from the potentials of the problem before, which differs
+//! little: $V(s) \leftarrow V(s) + \tfrac12 \max_{p \in \Delta_\xi} p \cdot (r + P_\rho V - V)_s$
+//! (half a step, so that periodic chains settle, too). Whatever $V$ is, the largest of these maxima
+//! bounds every policy, and the smallest bounds the greedy policy from below. With limits, and
 //! where value iteration is slow on a model that is not large, by the interior-point method.
 
 use super::certifier::Certifier;
@@ -15,7 +17,8 @@ use crate::solve::driver::{Candidate, Driver, Kind};
 
 /// Sweeps between two looks at the clock.
 const SWEEPS: usize = 25;
-/// Sweeps until the interior-point method takes over, and sweeps at most where the model is too large for it. Round numbers, not measured.
+/// Sweeps until the interior-point method takes over, and sweeps at most where the model is too
+/// large for it. Round numbers, not measured.
 const MOST_SWEEPS: (usize, usize) = (1_000, 1_000_000);
 /// Pairs beyond which a model is too large. A round number, not measured.
 const MOST_PAIRS: usize = 20_000;
@@ -94,8 +97,9 @@ impl<'a> Linear<'a> {
         (advantage, maxima, top)
     }
 
-    /// Some sweeps: the least bound on the way, and by how much the greedy policy may fall short of the last one. Its average is at
-    /// least the smallest maximum of the component that promises most.
+    /// Some sweeps: the least bound on the way, and by how much the greedy policy may fall short of
+    /// the last one. Its average is at least the smallest maximum of the component that promises
+    /// most.
     fn sweep(&mut self, r: &[f64]) -> (f64, f64) {
         let (mut bound, mut span) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..SWEEPS {

@@ -115,8 +115,9 @@ fn solve_component(
     potentials.run(driver);
     let stalled = !driver.done() && driver.alive();
     if stalled && target.is_plain() {
-        // an optimal policy may hardly hold the model together, which the interior-point method minds less (with weights it would be asked
-        // another question); the driver keeps the better of both answers
+        // an optimal policy may hardly hold the model together, which the interior-point method
+        // minds less (with weights it would be asked another question); the driver keeps the better
+        // of both answers
         visits::solve(mdp, problem, &Visits::default(), options, driver).ok();
         if !driver.done() && driver.alive() {
             potentials.go_on(driver);
@@ -125,7 +126,8 @@ fn solve_component(
     Ok(())
 }
 
-/// Solves Dual or State Entropy on a part of the model, under the clock and to the gaps of the whole.
+/// Solves Dual or State Entropy on a part of the model, under the clock and to the gaps of the
+/// whole.
 fn helping<T>(
     part: &Mdp,
     problem: &Problem,
@@ -138,7 +140,8 @@ fn helping<T>(
     driver.helping(super::kind(problem), gaps, first, solve)
 }
 
-/// A note on a policy that never comes from one part of a model to another, of which the model has so many by itself.
+/// A note on a policy that never comes from one part of a model to another, of which the model has
+/// so many by itself.
 fn apart(mdp: &Mdp, policy: &[f64], components: usize) -> Option<String> {
     let classes = entropy::classes(mdp, policy);
     (classes > components).then(|| {

@@ -1,8 +1,9 @@
 //! Newton's method on the entropies' dual function (see [`potentials`](super::potentials)): value,
 //! gradient and steps.
 //!
-//! The Hessian is applied without being formed (two products with $P$) inside conjugate gradients, as long as a few of these
-//! do; where they do not it is factored as soon as that costs less, if its factor can be held.
+//! The Hessian is applied without being formed (two products with $P$) inside conjugate gradients,
+//! as long as a few of these do; where they do not it is factored as soon as that costs less, if
+//! its factor can be held.
 
 use super::cliques::rounds_worth;
 use super::hessian::{Hessian, Point};
@@ -17,12 +18,14 @@ const FACTOR_FIRST: usize = 200;
 const TRIAL: usize = 20;
 /// Conjugate gradient steps where there is no factor: it limits the time of one direction.
 const MOST_ROUNDS: usize = 500;
-/// Where the Hessian by itself gives no way down, so much of $d (1 + 1/\tau)$, which its diagonal is at most, is added: a part of the model
-/// that an optimal policy never leaves has a curvature below the rounding of its gradient, and without this takes a step of any size.
+/// Where the Hessian by itself gives no way down, so much of $d (1 + 1/\tau)$, which its diagonal
+/// is at most, is added: a part of the model that an optimal policy never leaves has a curvature
+/// below the rounding of its gradient, and without this takes a step of any size.
 const SHIFT: f64 = 1e-12;
-/// So many steps by the Hessian's factor in a row of less than this share of Newton's own, and another method is tried: parts of the model
-/// may be visited so seldom that hardly more than rounding tells how far their potentials may move (queues that hardly ever fill). It need
-/// not be the end: some models get there after more of them.
+/// So many steps by the Hessian's factor in a row of less than this share of Newton's own, and
+/// another method is tried: parts of the model may be visited so seldom that hardly more than
+/// rounding tells how far their potentials may move (queues that hardly ever fill). It need not be
+/// the end: some models get there after more of them.
 const STUCK: usize = 10;
 const SHORT: f64 = 0.1;
 /// Up to this many states a step by conjugate gradients takes a millisecond or so.
@@ -35,7 +38,8 @@ pub(super) type Expired<'e> = &'e mut dyn FnMut() -> bool;
 
 /// How directions are found; the next way where one will not do.
 enum Way {
-    /// By conjugate gradients, as long as a few of them do: the Hessian's pattern is not even looked at.
+    /// By conjugate gradients, as long as a few of them do: the Hessian's pattern is not even
+    /// looked at.
     Rounds,
     /// By conjugate gradients, as long as they take less than a factorisation.
     Either(Hessian),
@@ -52,7 +56,8 @@ pub(super) struct Newton<'a> {
     target: &'a Target,
     transposed: Kernel,
     xi: f64,
-    /// Whether the entropy of actions only smooths a maximum, so that what $\xi$ leaves free has it, or is part of the formulation.
+    /// Whether the entropy of actions only smooths a maximum, so that what $\xi$ leaves free has
+    /// it, or is part of the formulation.
     smoothing: bool,
     pub(super) tau: f64,
     pub(super) v: Vec<f64>,
@@ -60,7 +65,8 @@ pub(super) struct Newton<'a> {
     q: Vec<f64>,
     /// Maximisers $p$.
     pub(super) p: Vec<f64>,
-    /// The weights $f$ by which $p$ moves with $PV$: its derivative is $(\text{diag} f - f f^\top / \sum f) / \tau$ in each state.
+    /// The weights $f$ by which $p$ moves with $PV$: its derivative is
+    /// $(\text{diag} f - f f^\top / \sum f) / \tau$ in each state.
     free: Vec<f64>,
     pub(super) d: Vec<f64>,
     gradient: Vec<f64>,
@@ -252,8 +258,9 @@ impl<'a> Newton<'a> {
         false
     }
 
-    /// The direction by at most so many conjugate gradients, with the diagonal as preconditioner. Returns whether they came as close as
-    /// wanted; where there is another way, they end as soon as their rate promises no more.
+    /// The direction by at most so many conjugate gradients, with the diagonal as preconditioner.
+    /// Returns whether they came as close as wanted; where there is another way, they end as soon
+    /// as their rate promises no more.
     fn rounds(&mut self, most: usize, expired: Expired<'_>) -> bool {
         let (n, violation) = (self.mdp.n_states(), self.violation());
         let forcing = violation.sqrt().clamp(1e-3, 0.1);
@@ -279,9 +286,9 @@ impl<'a> Newton<'a> {
         close
     }
 
-    /// The stationary distribution of the policy at hand by lazy steps from $d$, which is nearly stationary
-    /// near the optimum; nothing where `patience` steps do not do. Mass that several classes hold stays with them:
-    /// whatever comes out is stationary.
+    /// The stationary distribution of the policy at hand by lazy steps from $d$, which is nearly
+    /// stationary near the optimum; nothing where `patience` steps do not do. Mass that several
+    /// classes hold stays with them: whatever comes out is stationary.
     pub(super) fn settle(&mut self, patience: usize, wanted: f64) -> Option<Vec<f64>> {
         let mdp = self.mdp;
         let mut d = self.d.clone();

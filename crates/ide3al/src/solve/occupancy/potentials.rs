@@ -1,25 +1,28 @@
 //! Dual and State Entropy by Newton's method on the unconstrained dual.
 //!
-//! $F_\tau(V) = \ln \sum_s e^{\psi_s(V) - V_s}$ with $\psi_s = \max_{p \in \Delta_\xi} p \cdot
-//! (PV)_s + \tau H(p)$ is convex and smooth for $\tau > 0$. With $d$ the softmax of
-//! $\psi - V$, $p_s$ the maximisers, $g_s = p_s P_s - e_s$ and $J_s / \tau$ the derivative of $p_s$,
+//! $F_\tau(V) = \ln \sum_s e^{\psi_s(V) - V_s}$ with
+//! $\psi_s = \max_{p \in \Delta_\xi} p \cdot (PV)_s + \tau H(p)$ is convex and smooth for
+//! $\tau > 0$. With $d$ the softmax of $\psi - V$, $p_s$ the maximisers, $g_s = p_s P_s - e_s$ and
+//! $J_s / \tau$ the derivative of $p_s$,
 //!
 //! $$\nabla F = \sum_s d_s g_s, \qquad \nabla^2 F = \sum_s d_s \Big( \tfrac1\tau P_s^\top J_s P_s
 //!   + g_s g_s^\top \Big) - \nabla F \nabla F^\top .$$
 //!
 //! The gradient is the violation of the flow constraint by $\omega = d \cdot p$. Dual is
 //! $\tau = 1$. State Entropy is the limit $\tau \to 0$, followed along a falling sequence of
-//! $\tau$, with the entropy of what $\xi$ leaves free of $p$ in place of $H(p)$, which is smooth at $\xi$, too
-//! ([`smoothed_support`](crate::formulation::simplex::smoothed_support)); the limit policy is, of all that reach the optimal $d$, the one
-//! with the highest entropy of that. The steps are [`newton`](super::newton)'s.
+//! $\tau$, with the entropy of what $\xi$ leaves free of $p$ in place of $H(p)$, which is smooth at
+//! $\xi$, too ([`smoothed_support`](crate::formulation::simplex::smoothed_support)); the limit
+//! policy is, of all that reach the optimal $d$, the one with the highest entropy of that. The
+//! steps are [`newton`](super::newton)'s.
 //!
-//! What $V_\tau$ proves falls short by about $\tau$. But $V$ is smooth in $\tau$, and from two values of it the limit is known to the second
-//! order, as the value of the policy is: $V_0$ so found proves what a far smaller $\tau$ would. A policy is valued, which takes a stationary
+//! What $V_\tau$ proves falls short by about $\tau$. But $V$ is smooth in $\tau$, and from two
+//! values of it the limit is known to the second order, as the value of the policy is: $V_0$ so
+//! found proves what a far smaller $\tau$ would. A policy is valued, which takes a stationary
 //! distribution, once that is expected to do.
 //!
-//! A *loose* gap, as learning asks for after each batch, is reached by fewer means: State Entropy stops at the
-//! $\tau$ whose smoothing costs no more than the gap, and a policy is valued by a few steps of its chain from the
-//! $d$ at hand.
+//! A *loose* gap, as learning asks for after each batch, is reached by fewer means: State Entropy
+//! stops at the $\tau$ whose smoothing costs no more than the gap, and a policy is valued by a few
+//! steps of its chain from the $d$ at hand.
 
 use super::newton::Newton;
 use crate::formulation::Problem;
@@ -31,12 +34,14 @@ use crate::solve::driver::{Candidate, Driver, Method, Step};
 /// Newton needs some ten steps; where it has not converged after this many, floating point
 /// has given out (chains that hardly hang together) and the certificate says how far it got.
 const MOST_STEPS: usize = 500;
-/// Each smoothing step multiplies $\tau$ by this: the extrapolated $V$ is then a few Newton steps from the next. From 0.3 to 0.5 the time
-/// hardly changes; by 0.2, which factors least often where all goes well, it doubles on garnets.
+/// Each smoothing step multiplies $\tau$ by this: the extrapolated $V$ is then a few Newton steps
+/// from the next. From 0.3 to 0.5 the time hardly changes; by 0.2, which factors least often where
+/// all goes well, it doubles on garnets.
 const SHRINK: f64 = 0.4;
 /// Relative gaps from here on are loose.
 const LOOSE: f64 = 5e-4;
-/// A policy is valued once the gap is expected to be no more than so many times what is wanted: $d$ is not quite stationary yet.
+/// A policy is valued once the gap is expected to be no more than so many times what is wanted: $d$
+/// is not quite stationary yet.
 const EXPECTED: f64 = 3.0;
 /// Steps of the chain that valuing a policy may take under a loose gap.
 const SETTLE: usize = 400;
@@ -60,7 +65,8 @@ pub(super) struct Potentials<'a> {
     /// $\tau$ and $V$ of the smoothing step before this one.
     previous: Option<(f64, Vec<f64>)>,
     steps: usize,
-    /// Whether it may end where steps come to next to nothing, and whether it did, before the $\tau$ at hand was finished.
+    /// Whether it may end where steps come to next to nothing, and whether it did, before the
+    /// $\tau$ at hand was finished.
     impatient: bool,
     unfinished: bool,
     /// Whether what is at hand was offered.
@@ -205,7 +211,8 @@ impl<'a> Potentials<'a> {
         }
     }
 
-    /// Goes on where it ended because steps had come to next to nothing, as no other method got there either.
+    /// Goes on where it ended because steps had come to next to nothing, as no other method got
+    /// there either.
     pub(super) fn go_on(&mut self, driver: &mut Driver<'_>) {
         if self.unfinished {
             (self.impatient, self.ended) = (false, false);
@@ -254,7 +261,8 @@ impl<'a> Potentials<'a> {
             }
             newton.evaluate();
             if !(newton.value <= value) {
-                // F falls with tau where V stays: the last two potentials do not tell where they lead
+                // F falls with tau where V stays: the last two potentials do not tell where they
+                // lead
                 newton.v.copy_from_slice(&here);
                 newton.evaluate();
             }

@@ -1,5 +1,5 @@
-//! Targets, coverage, model error, and all of them with restarts and limits: what is left of the model, the method for it, and what it
-//! proves.
+//! Targets, coverage, model error, and all of them with restarts and limits: what is left of the
+//! model, the method for it, and what it proves.
 
 use super::certifier::{Certifier, Visited};
 use super::flows::Flows;
@@ -18,7 +18,8 @@ use crate::model::{Mdp, Policy};
 use crate::solve::driver::{Candidate, Driver};
 use crate::solve::{Options, SolverChoice, reference};
 
-/// A gap that counts as none where every policy has the same value: nothing but rounding is left of it.
+/// A gap that counts as none where every policy has the same value: nothing but rounding is left of
+/// it.
 const TRIVIAL: f64 = 1e-9;
 
 /// Solves one of the family.
@@ -84,7 +85,8 @@ pub(in crate::solve) fn solve(
             driver.offer(candidate, "newton");
             certifier = interior.certifier;
         } else {
-            // plain entropies come here where Newton's method stalled: without a factor there is nothing to add to what it found
+            // plain entropies come here where Newton's method stalled: without a factor there is
+            // nothing to add to what it found
             let hopeless = large && formulation.is_entropy() && visits.is_plain();
             if !hopeless {
                 interior.run(driver);
@@ -150,7 +152,8 @@ fn utility(
     }
 }
 
-/// $b$ of coverage or $c$ of the model error: pairs for which it is positive have to be visited. Empty for all others.
+/// $b$ of coverage or $c$ of the model error: pairs for which it is positive have to be visited.
+/// Empty for all others.
 fn needed(mdp: &Mdp, formulation: Formulation, visits: &Visits) -> Vec<f64> {
     match formulation {
         Formulation::Coverage if visits.wanted.is_empty() => vec![1.0; mdp.n_pairs()],
@@ -161,8 +164,9 @@ fn needed(mdp: &Mdp, formulation: Formulation, visits: &Visits) -> Vec<f64> {
     }
 }
 
-/// What cannot be had at all: no coverage of pairs that cannot be visited for ever (a note, the coverage is zero whatever one does),
-/// no finite model error (an error). Samples had before make up for visits.
+/// What cannot be had at all: no coverage of pairs that cannot be visited for ever (a note, the
+/// coverage is zero whatever one does), no finite model error (an error). Samples had before make
+/// up for visits.
 fn missed(
     mdp: &Mdp,
     part: &Occupancies,

@@ -1,12 +1,13 @@
 //! Column Sum as a program over [rows](crate::solve::methods::rows).
 //!
-//! With $b_t$ what the floor $\xi$ leaves open in column $t$ and $u, v$ the two parts of what is missing,
+//! With $b_t$ what the floor $\xi$ leaves open in column $t$ and $u, v$ the two parts of what is
+//! missing,
 //!
 //! $$\min_{p, u, v \ge 0} \sum_t (u_t + v_t), \qquad P^\top p + u - v = b, \qquad \textstyle\sum_a p_{sa} = 1 .$$
 //!
-//! Uniform rows of estimated models reach every column, but all in the same way: the mass $\sigma$ that all
-//! of them hold together is one more variable, in each column by $\sigma / S$. What ties it to the policy is that the columns
-//! together lack nothing, $\sum_t (u_t - v_t) = 0$.
+//! Uniform rows of estimated models reach every column, but all in the same way: the mass $\sigma$
+//! that all of them hold together is one more variable, in each column by $\sigma / S$. What ties
+//! it to the policy is that the columns together lack nothing, $\sum_t (u_t - v_t) = 0$.
 
 use crate::model::Mdp;
 use crate::solve::methods::elimination::{Elimination, Limits};
@@ -26,9 +27,10 @@ pub(in crate::solve) struct ColumnSum {
     start: Vec<f64>,
 }
 
-/// The part of uniform rows in a Newton step. With $\rho$ the multiplier of what ties $\sigma$, the columns' multipliers enter as
-/// $\beta + \rho$ but for the policy, so that one unit of $\rho$ pushes the policy by $-P 1$ and one of $\sigma$ fills columns by $1/S$;
-/// both are solved for beforehand, and two equations remain.
+/// The part of uniform rows in a Newton step. With $\rho$ the multiplier of what ties $\sigma$, the
+/// columns' multipliers enter as $\beta + \rho$ but for the policy, so that one unit of $\rho$
+/// pushes the policy by $-P 1$ and one of $\sigma$ fills columns by $1/S$; both are solved for
+/// beforehand, and two equations remain.
 struct Uniform {
     theta: f64,
     /// $P 1$.
@@ -128,7 +130,8 @@ impl ColumnSum {
         Some(InteriorPoint::new(program, data, x, z, y))
     }
 
-    /// The policy at a point, and the dual point of the [formulation](crate::formulation::column_sum).
+    /// The policy at a point, and the dual point of the
+    /// [formulation](crate::formulation::column_sum).
     pub(in crate::solve) fn read(&self, x: &[f64], y: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = self.rows.n_states();
         let rho = y.get(2 * n).copied().unwrap_or(0.0);
@@ -154,8 +157,8 @@ impl InteriorPoint<ColumnSum> {
         pull.begin(rows, centre, &mut self.data.cost);
     }
 
-    /// Looks from the uniform policy for the nearest one to `centre` of which no column lacks anything, by `search`, which gets what is frozen
-    /// for it, and comes back to where it was.
+    /// Looks from the uniform policy for the nearest one to `centre` of which no column lacks
+    /// anything, by `search`, which gets what is frozen for it, and comes back to where it was.
     pub(in crate::solve) fn aside_to_even<T>(
         &mut self,
         centre: &[f64],
@@ -272,7 +275,8 @@ impl Program for ColumnSum {
             let first = ry[2 * n] - parts(beta) - (0..n).map(own).sum::<f64>();
             let second = rx[moving + 2 * n] + mean(beta);
             let (a, b) = (parts(&rho.beta), parts(&sigma.beta));
-            // the system is symmetric: b is also the mean of rho's part less one, without its cancellation
+            // the system is symmetric: b is also the mean of rho's part less one, without its
+            // cancellation
             let d = uniform.theta - mean(&sigma.beta);
             let determinant = a * d + b * b;
             let (r, s) = (

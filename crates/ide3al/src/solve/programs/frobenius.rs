@@ -1,9 +1,10 @@
-//! Frobenius as a program over [rows](crate::solve::methods::rows), with all $S^2$ entries of the target.
+//! Frobenius as a program over [rows](crate::solve::methods::rows), with all $S^2$ entries of the
+//! target.
 //!
 //! $$\min \tfrac12 \|U - M(p)\|_F^2 \quad \text{s.t.} \quad \sum_t U_{st} = 1, \quad \sum_s U_{st} = 1, \quad 0 \le U \le \zeta .$$
 //!
-//! Memory is a dozen $S \times S$ arrays and a step costs $S^3$ multiplications at the speed of dense linear
-//! algebra, so this is for up to some thousand states.
+//! Memory is a dozen $S \times S$ arrays and a step costs $S^3$ multiplications at the speed of
+//! dense linear algebra, so this is for up to some thousand states.
 
 use super::frobenius_face::Optimum;
 use super::{Pull, capped};

@@ -1,13 +1,14 @@
-//! The optimal Frobenius policy nearest to a given one, as a program over [rows](crate::solve::methods::rows).
+//! The optimal Frobenius policy nearest to a given one, as a program over
+//! [rows](crate::solve::methods::rows).
 //!
-//! At an optimum the difference $G = U - M(\pi^*)$ is unique although the policy may not be. A policy is
-//! optimal exactly when $M(\pi) + G \in B_\zeta$:
+//! At an optimum the difference $G = U - M(\pi^*)$ is unique although the policy may not be. A
+//! policy is optimal exactly when $M(\pi) + G \in B_\zeta$:
 //!
 //! $$\min \tfrac12 \|\pi - c\|^2 \quad \text{s.t.} \quad \sum_s M_{st}(\pi) = \sum_s M_{st}(\pi^*), \qquad
 //!   0 \le M_{st}(\pi) + G_{st} = r_{st} \le \zeta$$
 //!
-//! on the cells that some policy reaches; elsewhere nothing changes. The multipliers of $U \ge 0$ and $U \le \zeta$
-//! tell which entries stay at their bounds on the whole face.
+//! on the cells that some policy reaches; elsewhere nothing changes. The multipliers of $U \ge 0$
+//! and $U \le \zeta$ tell which entries stay at their bounds on the whole face.
 
 use super::{Pull, capped};
 use crate::formulation::Problem;
@@ -55,8 +56,8 @@ impl FrobeniusFace {
         Self::begin(rows, problem.zeta, right, x, centre)
     }
 
-    /// The same for $G = 0$, from the uniform policy: towards the nearest one whose matrix is doubly stochastic and has no entry
-    /// above $\zeta$.
+    /// The same for $G = 0$, from the uniform policy: towards the nearest one whose matrix is
+    /// doubly stochastic and has no entry above $\zeta$.
     pub(in crate::solve) fn start_even(
         mdp: &Mdp,
         (xi, zeta): (f64, f64),

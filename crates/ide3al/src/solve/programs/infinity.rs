@@ -1,12 +1,14 @@
-//! Infinity as a program over [rows](crate::solve::methods::rows), in the mass $k$ that the target keeps.
+//! Infinity as a program over [rows](crate::solve::methods::rows), in the mass $k$ that the target
+//! keeps.
 //!
 //! $$\min S h \quad \text{s.t.} \quad k_{st} + r_{st} = M_{st}(p), \quad \sum_t k_{st} + h - w_s = 1, \quad
 //!   \sum_s k_{st} + c_t = 1, \quad 0 \le k \le \zeta, \quad r, w, c, h \ge 0,$$
 //!
-//! and for each [block](crate::formulation::infinity::Block) $\sum_{R \times C} k + b = \text{right}$, $b \ge 0$. With the factor $S$
-//! all multipliers are of order one. $h$ and the blocks touch all rows: each is a border of one vector,
-//! eliminated last. Without $h$ the sums of all rows and of all columns depend on each other where all are
-//! tight, so one column's multiplier is held and put right as another border.
+//! and for each [block](crate::formulation::infinity::Block)
+//! $\sum_{R \times C} k + b = \text{right}$, $b \ge 0$. With the factor $S$ all multipliers are of
+//! order one. $h$ and the blocks touch all rows: each is a border of one vector, eliminated last.
+//! Without $h$ the sums of all rows and of all columns depend on each other where all are tight, so
+//! one column's multiplier is held and put right as another border.
 
 use std::ops::Range;
 
@@ -114,8 +116,8 @@ impl Infinity {
         Some(InteriorPoint::new(program, data, x, z, y))
     }
 
-    /// A point with room on all sides: of each cell's mass so much is kept that no column, cap or block
-    /// is full; multipliers so that every slack is positive.
+    /// A point with room on all sides: of each cell's mass so much is kept that no column, cap or
+    /// block is full; multipliers so that every slack is positive.
     fn interior(
         &self,
         data: &Data,
@@ -187,7 +189,8 @@ impl Infinity {
         (self.rows.policy(&x[at.p]), x[at.k].to_vec())
     }
 
-    /// Prices of rows, columns, caps and blocks, as the [formulation](crate::formulation::infinity) has them.
+    /// Prices of rows, columns, caps and blocks, as the [formulation](crate::formulation::infinity)
+    /// has them.
     pub(in crate::solve) fn prices(&self, y: &[f64]) -> [Vec<f64>; 4] {
         let at = self.places();
         let minus = |range: Range<usize>| y[range].iter().map(|x| -x).collect::<Vec<f64>>();
@@ -381,8 +384,8 @@ impl Program for Infinity {
             return false;
         };
         self.held = (fullest, firm);
-        // one more unit of the level is missing in every row; of the held multiplier, its column sees
-        // too little; one of a block's price pulls its cells
+        // one more unit of the level is missing in every row; of the held multiplier, its column
+        // sees too little; one of a block's price pulls its cells
         let mut borders = std::mem::take(&mut self.borders);
         let mut given = std::mem::take(&mut self.given);
         for (j, border) in borders.iter_mut().enumerate() {

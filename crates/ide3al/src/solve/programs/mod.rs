@@ -1,5 +1,6 @@
-//! The three distances, and the search for the optimal policy nearest to a given one, as quadratic programs
-//! over [rows](super::methods::rows) for the [interior-point method](super::methods::interior_point).
+//! The three distances, and the search for the optimal policy nearest to a given one, as quadratic
+//! programs over [rows](super::methods::rows) for the [interior-point
+//! method](super::methods::interior_point).
 
 pub(super) mod column_sum;
 pub(super) mod frobenius;
@@ -10,15 +11,18 @@ use std::ops::Range;
 
 use super::methods::rows::Rows;
 
-/// The cells that have an upper bound of their own: none where $\zeta = 1$, as no probability exceeds one.
+/// The cells that have an upper bound of their own: none where $\zeta = 1$, as no probability
+/// exceeds one.
 fn capped(cells: Range<usize>, zeta: f64) -> Range<usize> {
     if zeta < 1.0 { cells } else { 0..0 }
 }
 
-/// The objective $\tfrac12 \|\pi - c\|^2$ in the coordinates $\pi_s = \xi + m_s p_s$, once it is wanted.
+/// The objective $\tfrac12 \|\pi - c\|^2$ in the coordinates $\pi_s = \xi + m_s p_s$, once it is
+/// wanted.
 struct Pull {
     active: bool,
-    /// For each action that can move, of $c$ copies: $m_s^2 / c$, and its $p$ under the uniform policy.
+    /// For each action that can move, of $c$ copies: $m_s^2 / c$, and its $p$ under the uniform
+    /// policy.
     weight: Vec<f64>,
     uniform: Vec<f64>,
 }
@@ -39,8 +43,9 @@ impl Pull {
         }
     }
 
-    /// The linear part, into the costs, of which nothing else is left. $c$ has an entry for each of the model's pairs and may lie
-    /// anywhere: the nearest point of a face to one far away is an extreme point of that face.
+    /// The linear part, into the costs, of which nothing else is left. $c$ has an entry for each of
+    /// the model's pairs and may lie anywhere: the nearest point of a face to one far away is an
+    /// extreme point of that face.
     fn begin(&mut self, rows: &Rows, centre: &[f64], cost: &mut [f64]) {
         self.active = true;
         cost.fill(0.0);

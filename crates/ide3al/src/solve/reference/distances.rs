@@ -1,6 +1,7 @@
-//! The three distances: Column Sum as the linear program of the paper's appendix B.2, Infinity as the sparse linear program in kept
-//! mass (see [`formulation::infinity`](crate::formulation::infinity)), Frobenius over the second-order cone with all $S^2$ entries of
-//! the target, for small models only.
+//! The three distances: Column Sum as the linear program of the paper's appendix B.2, Infinity as
+//! the sparse linear program in kept mass (see
+//! [`formulation::infinity`](crate::formulation::infinity)), Frobenius over the second-order cone
+//! with all $S^2$ entries of the target, for small models only.
 
 use std::ops::Range;
 
@@ -40,8 +41,8 @@ pub(in crate::solve) fn column_sum(
     Ok((answer.x, y))
 }
 
-/// With the given blocks. `support` has a slot for every cell that any policy can reach (all columns of a state with a uniform row).
-/// Returns the policy, the kept mass and the dual point.
+/// With the given blocks. `support` has a slot for every cell that any policy can reach (all
+/// columns of a state with a uniform row). Returns the policy, the kept mass and the dual point.
 pub(in crate::solve) fn infinity(
     mdp: &Mdp,
     problem: &Problem,
@@ -106,7 +107,8 @@ pub(in crate::solve) fn frobenius(
     let policy = policy_variables(&mut program, mdp, problem.xi);
     let target = program.variables(n * n, 0.0);
     between_zero_and(&mut program, target..target + n * n, problem.zeta);
-    // every line of U sums to one: its cells are `apart` from each other, the next line begins a `step` further
+    // every line of U sums to one: its cells are `apart` from each other, the next line begins a
+    // `step` further
     let mut sums = |step: usize, apart: usize| {
         let line = |i: usize| (0..n).map(move |j| (target + i * step + j * apart, 1.0));
         program.equal((0..n).map(|i| (line(i), 1.0)))
@@ -132,8 +134,8 @@ pub(in crate::solve) fn frobenius(
     Ok((x[..mdp.n_pairs()].to_vec(), proven))
 }
 
-/// Adds a policy in $\Delta_\xi$: one variable per pair, at least $\xi$ (the paper's (7)), with sum one in every state. Returns the
-/// first variable.
+/// Adds a policy in $\Delta_\xi$: one variable per pair, at least $\xi$ (the paper's (7)), with sum
+/// one in every state. Returns the first variable.
 fn policy_variables(program: &mut Program, mdp: &Mdp, xi: f64) -> usize {
     let pairs = mdp.n_pairs();
     let first = program.variables(pairs, 0.0);
@@ -143,7 +145,8 @@ fn policy_variables(program: &mut Program, mdp: &Mdp, xi: f64) -> usize {
     first
 }
 
-/// $0 \le x \le \zeta$ for some variables. An upper bound of one follows from other rows and is left out.
+/// $0 \le x \le \zeta$ for some variables. An upper bound of one follows from other rows and is
+/// left out.
 fn between_zero_and(program: &mut Program, variables: Range<usize>, zeta: f64) {
     program.at_most(variables.clone().map(|variable| ([(variable, -1.0)], 0.0)));
     if zeta < 1.0 {

@@ -6,7 +6,8 @@ use crate::formulation::episode::Episode;
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
 
-/// The least average that a logarithm is taken of, where rounding leaves zero or less of a state that is reached.
+/// The least average that a logarithm is taken of, where rounding leaves zero or less of a state
+/// that is reached.
 const LEAST: f64 = 1e-300;
 
 /// Returns the flows, one per step and pair (zero where nothing is visited), and $u = -\ln \bar d$.

@@ -1,7 +1,8 @@
-//! Each problem as a cone program for the interior-point solver Clarabel: the reference that our own methods are tested against.
+//! Each problem as a cone program for the interior-point solver Clarabel: the reference that our
+//! own methods are tested against.
 //!
-//! Every function returns a policy (or what it visits) and a dual point; value and bound are then computed from
-//! the model by [`crate::formulation`].
+//! Every function returns a policy (or what it visits) and a dual point; value and bound are then
+//! computed from the model by [`crate::formulation`].
 
 mod distances;
 mod episode;
@@ -17,8 +18,8 @@ use std::ops::Range;
 use crate::model::Mdp;
 use program::{Program, Term};
 
-/// Terms of the mass that some pairs, played as much as the variables from `first` on say, send to each state. For the pairs of one
-/// state these are the cells of its row of $M(\pi)$.
+/// Terms of the mass that some pairs, played as much as the variables from `first` on say, send to
+/// each state. For the pairs of one state these are the cells of its row of $M(\pi)$.
 fn arrivals(mdp: &Mdp, pairs: Range<usize>, first: usize) -> Vec<Vec<Term>> {
     let n = mdp.n_states();
     let mut terms = vec![Vec::new(); n];
@@ -36,8 +37,9 @@ fn arrivals(mdp: &Mdp, pairs: Range<usize>, first: usize) -> Vec<Vec<Term>> {
     terms
 }
 
-/// Terms of the column sums $c_t = \sum_{s,a} \pi(a|s) P(t|s,a)$: the [`arrivals`] from all pairs, but with the mass on uniform rows
-/// as one more variable, so that these rows do not fill the matrix.
+/// Terms of the column sums $c_t = \sum_{s,a} \pi(a|s) P(t|s,a)$: the [`arrivals`] from all pairs,
+/// but with the mass on uniform rows as one more variable, so that these rows do not fill the
+/// matrix.
 fn column_sums(program: &mut Program, mdp: &Mdp, first: usize) -> Vec<Vec<Term>> {
     let n = mdp.n_states();
     let mut terms = vec![Vec::new(); n];
@@ -59,7 +61,8 @@ fn column_sums(program: &mut Program, mdp: &Mdp, first: usize) -> Vec<Vec<Term>>
     terms
 }
 
-/// $\omega(s,a) \ge \xi \sum_{a'} \omega(s,a')$ for every pair, the variables of $\omega$ being those from `first` on.
+/// $\omega(s,a) \ge \xi \sum_{a'} \omega(s,a')$ for every pair, the variables of $\omega$ being
+/// those from `first` on.
 fn least_shares(program: &mut Program, mdp: &Mdp, xi: f64, first: usize) -> Range<usize> {
     let states = 0..mdp.n_states();
     let pairs = states.flat_map(|s| mdp.pairs(s).map(move |pair| (s, pair)));

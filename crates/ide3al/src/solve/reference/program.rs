@@ -11,8 +11,8 @@ use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus, S
 use crate::error::{Error, Result};
 use crate::solve::driver::Driver;
 
-/// Gap and violation asked of Clarabel, as small as it can usually reach in double precision. What it did reach is judged by the
-/// certificate.
+/// Gap and violation asked of Clarabel, as small as it can usually reach in double precision. What
+/// it did reach is judged by the certificate.
 const TOLERANCE: f64 = 1e-11;
 
 /// A term $a_j x_j$ of a row: the variable's number $j$ and its coefficient.
@@ -91,7 +91,8 @@ impl Program {
         self.add(rows, NonnegativeConeT)
     }
 
-    /// The Euclidean norm of the vector whose components are `-terms . x` is at most `length`; returns the components' rows.
+    /// The Euclidean norm of the vector whose components are `-terms . x` is at most `length`;
+    /// returns the components' rows.
     pub(super) fn norm(
         &mut self,
         length: usize,
@@ -102,7 +103,8 @@ impl Program {
         rows.start + 1..rows.end
     }
 
-    /// A new variable of the given cost that is at most $-x \ln x$, through the cone $\{(h, x, 1): x e^{h/x} \le 1\}$.
+    /// A new variable of the given cost that is at most $-x \ln x$, through the cone
+    /// $\{(h, x, 1): x e^{h/x} \le 1\}$.
     pub(super) fn entropy(&mut self, x: usize, cost: f64) {
         let height = self.variables(1, cost);
         let rows = [
@@ -123,8 +125,8 @@ impl Program {
         self.add(rows, SecondOrderConeT);
     }
 
-    /// Runs Clarabel within the driver's time limit. Reduced accuracy is not an error here: the certificate, computed elsewhere
-    /// from the model, judges the point.
+    /// Runs Clarabel within the driver's time limit. Reduced accuracy is not an error here: the
+    /// certificate, computed elsewhere from the model, judges the point.
     pub(super) fn solve(self, driver: &mut Driver<'_>) -> Result<Answer> {
         let (n, rows) = (self.cost.len(), self.right.len());
         let matrix = CscMatrix::new_from_triplets(rows, n, self.rows, self.columns, self.values);

@@ -14,8 +14,9 @@ use crate::model::Mdp;
 use crate::solve::driver::Driver;
 use crate::solve::occupancy::Dual;
 
-/// Maximises $H(\omega)$ (the paper's (10)) or $H(d)$ (its (3)), for a [`Target`]: weights of states, and $\tau$ times the
-/// conditional entropy $H(\omega) - H(d)$ in the latter case. Returns $\omega$ and the potentials $V$, the multipliers of the flows.
+/// Maximises $H(\omega)$ (the paper's (10)) or $H(d)$ (its (3)), for a [`Target`]: weights of
+/// states, and $\tau$ times the conditional entropy $H(\omega) - H(d)$ in the latter case. Returns
+/// $\omega$ and the potentials $V$, the multipliers of the flows.
 pub(in crate::solve) fn entropy(
     mdp: &Mdp,
     problem: &Problem,
@@ -42,7 +43,8 @@ pub(in crate::solve) fn solve(
     maximise(part.mdp(), chances, utility.form(), limits, driver)
 }
 
-/// Maximises one of the standard functions. Inside, occupancies are scaled to a mean of one, which suits the solver's tolerances.
+/// Maximises one of the standard functions. Inside, occupancies are scaled to a mean of one, which
+/// suits the solver's tolerances.
 fn maximise(
     mdp: &Mdp,
     (xi, restart): (f64, f64),
@@ -55,7 +57,8 @@ fn maximise(
     let mut program = Program::default();
     let flow = Flow::add(&mut program, mdp, (xi, restart), limits, units);
     let mut floors = None;
-    // what the program's objective and its prices have to be multiplied by to be in the utility's units
+    // what the program's objective and its prices have to be multiplied by to be in the utility's
+    // units
     let (mut scale, mut price_scale) = (1.0, 1.0);
     match form {
         Form::Average(reward) => program.maximise(reward.iter().copied().enumerate()),
@@ -112,7 +115,8 @@ fn maximise(
     Ok((occupancy, dual))
 }
 
-/// The rows that make the first variables, one per pair, a stationary state-action distribution $\omega$ within limits.
+/// The rows that make the first variables, one per pair, a stationary state-action distribution
+/// $\omega$ within limits.
 struct Flow {
     /// The equation of each state's flow: what leaves it less what arrives.
     balance: Range<usize>,
@@ -125,7 +129,8 @@ struct Flow {
 }
 
 impl Flow {
-    /// Adds $\Omega_\xi$ of [`formulation::visits`](crate::formulation::visits), scaled to a sum of `units`, and limits.
+    /// Adds $\Omega_\xi$ of [`formulation::visits`](crate::formulation::visits), scaled to a sum of
+    /// `units`, and limits.
     fn add(
         program: &mut Program,
         mdp: &Mdp,
@@ -152,9 +157,11 @@ impl Flow {
         }
     }
 
-    /// The gradient of the utility, from the condition that the Lagrangian is stationary in $\omega$: with $\lambda$ the multiplier of the
-    /// sum, $z$ those of $\omega \ge \xi d$ and $y$ those of the limits it is
-    /// $r = \lambda + V - (1 - \rho) P V - z + \xi \sum_a z + \sum_j y_j c_j$. So that condition holds exactly.
+    /// The gradient of the utility, from the condition that the Lagrangian is stationary in
+    /// $\omega$: with $\lambda$ the multiplier of the sum, $z$ those of $\omega \ge \xi d$ and $y$
+    /// those of the limits it is
+    /// $r = \lambda + V - (1 - \rho) P V - z + \xi \sum_a z + \sum_j y_j c_j$. So that condition
+    /// holds exactly.
     fn gradient(
         &self,
         mdp: &Mdp,

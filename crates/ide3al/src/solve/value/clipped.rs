@@ -1,12 +1,14 @@
-//! $U_{st} = \mathrm{clip}(M_{st} + \alpha_s + \beta_t, 0, \zeta)$, a full matrix that is never stored.
+//! $U_{st} = \mathrm{clip}(M_{st} + \alpha_s + \beta_t, 0, \zeta)$, a full matrix that is never
+//! stored.
 //!
 //! Off the sparse support of $M$ (where $M_{st}$ is the row's uniform share $o_s$) that is a
-//! function of $a_s + \beta_t$ with $a_s = \alpha_s + o_s$, so row and column sums need only
-//! sorted $a$ and $\beta$ and prefix sums: one evaluation costs $O(\text{nnz} + S \log S)$ time
-//! and $O(\text{nnz} + S)$ memory. Everything is first summed up as if no row had a slot of the support;
-//! then the slots' entries are put right.
+//! function of $a_s + \beta_t$ with $a_s = \alpha_s + o_s$, so row and column sums need only sorted
+//! $a$ and $\beta$ and prefix sums: one evaluation costs $O(\text{nnz} + S \log S)$ time and
+//! $O(\text{nnz} + S)$ memory. Everything is first summed up as if no row had a slot of the
+//! support; then the slots' entries are put right.
 //!
-//! An entry strictly between its bounds is *free*: it follows the multipliers. $N$ is the 0/1 matrix of free entries.
+//! An entry strictly between its bounds is *free*: it follows the multipliers. $N$ is the 0/1
+//! matrix of free entries.
 
 use std::sync::Arc;
 
@@ -27,15 +29,18 @@ pub(in crate::solve) struct Clipped<'a> {
     pub(in crate::solve) columns: Side,
     /// Whether each slot's entry is free.
     pub(in crate::solve) free: Vec<bool>,
-    /// Whether it is, less whether it would be without the slot's mass: what the slot changes in $N$.
+    /// Whether it is, less whether it would be without the slot's mass: what the slot changes in
+    /// $N$.
     correction: Vec<i8>,
-    /// The same by column, once it was asked for since $U$ was summed up: products take what they need in the order in which it lies.
+    /// The same by column, once it was asked for since $U$ was summed up: products take what they
+    /// need in the order in which it lies.
     by_column: Vec<i8>,
     in_order: bool,
     prefix: Vec<f64>,
 }
 
-/// The slots by column, and in that order the rows that they lie in: as large as the model, so that copies share it.
+/// The slots by column, and in that order the rows that they lie in: as large as the model, so that
+/// copies share it.
 #[derive(Debug)]
 struct ColumnsFirst {
     slots: Groups,
@@ -47,8 +52,8 @@ struct ColumnsFirst {
 pub(in crate::solve) struct Side {
     /// $a$, or $\beta$.
     pub(in crate::solve) sorted: Sorted,
-    /// For each row the positions in the sorted $\beta$ that are free if it has no slot; for each column those in the
-    /// sorted $a$.
+    /// For each row the positions in the sorted $\beta$ that are free if it has no slot; for each
+    /// column those in the sorted $a$.
     pub(super) ranges: Vec<(u32, u32)>,
     /// Number of free entries.
     pub(in crate::solve) counts: Vec<f64>,
@@ -170,8 +175,8 @@ impl<'a> Clipped<'a> {
         });
     }
 
-    /// Column sums of the matrix that has `w[s]` in each entry of row $s$ that would be free if there were no slots,
-    /// and on each slot what `on_slots` adds to that.
+    /// Column sums of the matrix that has `w[s]` in each entry of row $s$ that would be free if
+    /// there were no slots, and on each slot what `on_slots` adds to that.
     pub(in crate::solve) fn column_sums(&mut self, w: &[f64], on_slots: &[f64], out: &mut [f64]) {
         self.rows.sorted.accumulate(w, &mut self.prefix);
         let (prefix, ranges) = (&self.prefix, &self.columns.ranges);

@@ -20,8 +20,8 @@ const TOLERANCE: f64 = 1e-10;
 /// Below this a cell counts as full and a deficit as settled: rounding must not create paths.
 const TINY: f64 = 1e-15;
 
-/// Objective $2 \max_s (1 - \sum_t k_{st})$ of repaired `kept`, and the block it violates if it cannot be completed
-/// to a matrix of $B_\zeta$.
+/// Objective $2 \max_s (1 - \sum_t k_{st})$ of repaired `kept`, and the block it violates if it
+/// cannot be completed to a matrix of $B_\zeta$.
 pub fn objective(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
     let worst = shortfall(support, kept);
     if zeta >= 1.0 {
@@ -71,7 +71,8 @@ fn ship(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
     if left <= TOLERANCE {
         return (left, None);
     }
-    // capacity is short from the rows that a path reaches to the columns that none does: the others hold too much
+    // capacity is short from the rows that a path reaches to the columns that none does: the others
+    // hold too much
     let rows: Vec<bool> = reached_rows.iter().map(|r| !r).collect();
     let count = |list: &[bool]| list.iter().filter(|x| **x).count() as f64;
     let (r, c, size) = (count(&rows), count(&reached_columns), n as f64);
@@ -83,8 +84,8 @@ fn ship(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
     (left, Some(block))
 }
 
-/// A flow from row deficits to column deficits through all $S^2$ cells, of capacity $\zeta - k$. Only cells with kept mass or
-/// with flow are stored: the others have the same capacity.
+/// A flow from row deficits to column deficits through all $S^2$ cells, of capacity $\zeta - k$.
+/// Only cells with kept mass or with flow are stored: the others have the same capacity.
 struct Flow<'a> {
     support: &'a Support,
     zeta: f64,
@@ -156,8 +157,8 @@ impl Flow<'_> {
         }
     }
 
-    /// Ships the rest along shortest augmenting paths until none is left. Returns the rows and the columns that can
-    /// still be reached from rows with a deficit.
+    /// Ships the rest along shortest augmenting paths until none is left. Returns the rows and the
+    /// columns that can still be reached from rows with a deficit.
     fn ship_along_paths(&mut self) -> (Vec<bool>, Vec<bool>) {
         let n = self.supply.len();
         let (mut reached_rows, mut reached_columns) = (vec![false; n], vec![false; n]);
@@ -213,7 +214,8 @@ impl Flow<'_> {
             let Some(end) = end else {
                 return (reached_rows, reached_columns);
             };
-            // back from the end: each row ships more to one column and less to the one it was reached from
+            // back from the end: each row ships more to one column and less to the one it was
+            // reached from
             path.clear();
             let mut next = Some(end);
             while let Some(t) = next {
@@ -245,7 +247,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What cannot be shipped is what the worst of all blocks holds too much, and a block that is named holds as much.
+        /// What cannot be shipped is what the worst of all blocks holds too much, and a block that
+        /// is named holds as much.
         #[test]
         fn what_is_left_is_the_worst_blocks_excess(
             cells in prop::collection::vec(prop_oneof![Just(0.0), Just(1.0), 0.0..1.0f64], 25),

@@ -1,4 +1,5 @@
-//! Frobenius: the distance of a policy's chain from $B_\zeta$, and the bound that its own residual proves.
+//! Frobenius: the distance of a policy's chain from $B_\zeta$, and the bound that its own residual
+//! proves.
 
 use super::projection::Projection;
 use crate::formulation::simplex;

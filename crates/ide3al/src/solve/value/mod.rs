@@ -1,4 +1,5 @@
-//! What a policy is worth where that takes a projection or a flow to tell: values, apart from any search for policies.
+//! What a policy is worth where that takes a projection or a flow to tell: values, apart from any
+//! search for policies.
 
 pub(in crate::solve) mod clipped;
 pub mod completion;

@@ -1,18 +1,19 @@
 //! The projection of $M$ on the doubly stochastic matrices with entries at most $\zeta$.
 //!
-//! It is $U_{st} = \mathrm{clip}(M_{st} + \alpha_s + \beta_t, 0, \zeta)$, summed up without storing it,
-//! with the multipliers that maximise the concave, piecewise quadratic dual
+//! It is $U_{st} = \mathrm{clip}(M_{st} + \alpha_s + \beta_t, 0, \zeta)$, summed up without storing
+//! it, with the multipliers that maximise the concave, piecewise quadratic dual
 //!
 //! $$D(\alpha, \beta) = \min_{0 \le U \le \zeta} \tfrac12 \|U - M\|_F^2
 //!   - \sum_s \alpha_s \Big(\sum_t U_{st} - 1\Big) - \sum_t \beta_t \Big(\sum_s U_{st} - 1\Big) .$$
 //!
-//! They are found by damped semismooth Newton steps with a search along each: with $N$ the 0/1 matrix of entries strictly between
-//! the bounds and $R, C$ its row and column counts, the system
-//! $\begin{pmatrix} R & N \\ N^\top & C\end{pmatrix}$ is reduced to columns and solved by
-//! conjugate gradients, each product $O(\text{nnz} + S)$.
+//! They are found by damped semismooth Newton steps with a search along each: with $N$ the 0/1
+//! matrix of entries strictly between the bounds and $R, C$ its row and column counts, the system
+//! $\begin{pmatrix} R & N \\ N^\top & C\end{pmatrix}$ is reduced to columns and solved by conjugate
+//! gradients, each product $O(\text{nnz} + S)$.
 //!
-//! The proximal steps of Frobenius on large models maximise $D$ with the policy behind $M$ minimised out
-//! (`solve/large/proximal_newton`): multipliers, sums and the search are the same, the direction is their own.
+//! The proximal steps of Frobenius on large models maximise $D$ with the policy behind $M$
+//! minimised out (`solve/large/proximal_newton`): multipliers, sums and the search are the same,
+//! the direction is their own.
 
 use super::clipped::Clipped;
 use crate::formulation::support::Support;
@@ -20,9 +21,11 @@ use ide3al_numerics::conjugate_gradients::ConjugateGradients;
 use ide3al_numerics::line_search::search;
 use ide3al_numerics::parallel::{sum, update};
 
-/// Looks along one direction: a safeguard, a look at least halves what is left to search or triples the step.
+/// Looks along one direction: a safeguard, a look at least halves what is left to search or triples
+/// the step.
 const MOST_LOOKS: usize = 30;
-/// Steps one after the other that reduce the violation by less than a hundredth: what is left of it is taken for rounding.
+/// Steps one after the other that reduce the violation by less than a hundredth: what is left of it
+/// is taken for rounding.
 const MOST_STUCK: usize = 60;
 
 /// Multipliers and workspace; reusing it warm-starts the next projection.
@@ -49,8 +52,8 @@ pub(in crate::solve) struct Line {
     start_beta: Vec<f64>,
 }
 
-/// What a row or column with so many free entries is divided by in a Newton step damped by `delta`. Without a free entry
-/// there is no curvature: it takes a step of order one.
+/// What a row or column with so many free entries is divided by in a Newton step damped by `delta`.
+/// Without a free entry there is no curvature: it takes a step of order one.
 pub(in crate::solve) fn damped(count: f64, delta: f64) -> f64 {
     if count < 0.5 { 1.0 } else { count + delta }
 }
@@ -75,7 +78,8 @@ impl<'a> Projection<'a> {
         }
     }
 
-    /// Takes multipliers $(\alpha, \beta)$, if that is what is given: warm starts may come from elsewhere.
+    /// Takes multipliers $(\alpha, \beta)$, if that is what is given: warm starts may come from
+    /// elsewhere.
     pub(in crate::solve) fn set_multipliers(&mut self, given: &[f64]) {
         let n = self.alpha.len();
         if given.len() == 2 * n {
@@ -84,14 +88,15 @@ impl<'a> Projection<'a> {
         }
     }
 
-    /// $U$ at the current multipliers, for the $M$ with `mass` on the slots and the row's `share` added in every column.
+    /// $U$ at the current multipliers, for the $M$ with `mass` on the slots and the row's `share`
+    /// added in every column.
     pub(in crate::solve) fn evaluate(&mut self, mass: &[f64], share: &[f64]) {
         self.clipped.evaluate(&self.alpha, &self.beta, mass, share);
     }
 
     /// Projects $M$, starting from the multipliers at hand, until no row or column sum is off by
-    /// more than `tolerance`, in at most so many steps and as long as it may `go_on`, which is asked at every product. Returns the
-    /// violation reached.
+    /// more than `tolerance`, in at most so many steps and as long as it may `go_on`, which is
+    /// asked at every product. Returns the violation reached.
     pub(super) fn project(
         &mut self,
         mass: &[f64],
@@ -110,7 +115,8 @@ impl<'a> Projection<'a> {
             if violation <= tolerance || stuck > MOST_STUCK || !violation.is_finite() || !go_on() {
                 break;
             }
-            // directions become more accurate as the violation falls: the last steps converge faster than linearly
+            // directions become more accurate as the violation falls: the last steps converge
+            // faster than linearly
             let forcing = (0.1 * violation).clamp(1e-9, 0.1);
             self.direction(damping.min(violation), forcing, go_on);
             let size = self.search(MOST_LOOKS, &mut *go_on, |this| this.evaluate(mass, share));
@@ -135,9 +141,9 @@ impl<'a> Projection<'a> {
     }
 
     /// Cuts multipliers off where they have run away, and says whether any had. At a projection an
-    /// entry strictly between its bounds has $|\alpha_s + \beta_t| \le 1$, and a chain of such entries
-    /// through all rows and columns adds up to $2S$ at most; but along rows that are cut everywhere
-    /// a step meets no curvature, and multipliers of 1e16 leave no digit to their sums.
+    /// entry strictly between its bounds has $|\alpha_s + \beta_t| \le 1$, and a chain of such
+    /// entries through all rows and columns adds up to $2S$ at most; but along rows that are cut
+    /// everywhere a step meets no curvature, and multipliers of 1e16 leave no digit to their sums.
     fn rein_in(&mut self) -> bool {
         let most = 1e3 + 4.0 * self.alpha.len() as f64;
         let mut cut = false;
@@ -200,8 +206,9 @@ impl<'a> Projection<'a> {
         })
     }
 
-    /// Moves along the direction to where little of its slope is left, calling `evaluate` wherever it looks, as long as it is to
-    /// `go_on`. Returns how far it went: nowhere if the direction does not ascend.
+    /// Moves along the direction to where little of its slope is left, calling `evaluate` wherever
+    /// it looks, as long as it is to `go_on`. Returns how far it went: nowhere if the direction
+    /// does not ascend.
     pub(in crate::solve) fn search(
         &mut self,
         most: usize,
@@ -231,8 +238,8 @@ impl<'a> Projection<'a> {
     }
 }
 
-/// Adding a number to $\beta$ and taking it from $\alpha$ changes nothing: unless that is taken out the multipliers drift along it,
-/// and their digits go.
+/// Adding a number to $\beta$ and taking it from $\alpha$ changes nothing: unless that is taken out
+/// the multipliers drift along it, and their digits go.
 pub(in crate::solve) fn take_out_drift(alpha: &mut [f64], beta: &mut [f64]) {
     let drift = beta.iter().sum::<f64>() / beta.len() as f64;
     beta.iter_mut().for_each(|x| *x -= drift);

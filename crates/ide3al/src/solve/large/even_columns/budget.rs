@@ -45,7 +45,8 @@ pub(super) fn within_budget(row: &mut [f64], most: &[f64], budget: f64) {
 mod tests {
     use super::*;
 
-    /// The conditions of the nearest point: a common shift, which is zero unless the budget is spent.
+    /// The conditions of the nearest point: a common shift, which is zero unless the budget is
+    /// spent.
     #[test]
     fn nearest_point_within_the_budget() {
         let number = |i: usize| (i as f64 * 0.618_033_988_75).fract();

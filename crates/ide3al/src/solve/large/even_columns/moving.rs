@@ -16,7 +16,8 @@ impl Moving {
         }
     }
 
-    /// Goes on from the extrapolated point by `push`, and into the feasible set by `project`, block by block.
+    /// Goes on from the extrapolated point by `push`, and into the feasible set by `project`, block
+    /// by block.
     pub(super) fn step(
         &mut self,
         first: &[usize],

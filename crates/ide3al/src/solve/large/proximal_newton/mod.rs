@@ -3,12 +3,13 @@
 //! $$\pi^{k+1} = \arg\min_{\pi \in \Delta_\xi} \; \tfrac12 \mathrm{dist}_F(M(\pi), B_\zeta)^2
 //!   + \frac{\mu_k}{2} \|\pi - \pi^k\|^2$$
 //!
-//! converges ever faster as $\mu_k$ falls (Rockafellar 1976). Its dual has one multiplier
-//! per row and column of $U$ and is smooth, so that a handful of Newton steps solve it
-//! ([`system`], [`newton`]), at $O(\text{nnz} + S)$ memory and with all rows independent of each other
-//! ([`row`]); on long chains they need the help of a sparse factor ([`preconditioner`]). Gradients take a number of steps that grows
-//! with the conditioning of the distance, which is about $S$: mass missing in one column costs its square divided by $S$ when spread
-//! over the column, but its square when kept in one entry.
+//! converges ever faster as $\mu_k$ falls (Rockafellar 1976). Its dual has one multiplier per row
+//! and column of $U$ and is smooth, so that a handful of Newton steps solve it ([`system`],
+//! [`newton`]), at $O(\text{nnz} + S)$ memory and with all rows independent of each other
+//! ([`row`]); on long chains they need the help of a sparse factor ([`preconditioner`]). Gradients
+//! take a number of steps that grows with the conditioning of the distance, which is about $S$:
+//! mass missing in one column costs its square divided by $S$ when spread over the column, but its
+//! square when kept in one entry.
 //!
 //! The multipliers of an unfinished step already prove a bound: see
 //! [`frobenius`](crate::formulation::frobenius), which takes any $G$.
@@ -30,24 +31,27 @@ use system::System;
 
 const NAME: &str = "proximal Newton";
 
-/// First $\sigma = \text{distance} / \mu$ and its growth per step, by trial, and its limit: beyond it the
-/// rows' problems lose their digits.
+/// First $\sigma = \text{distance} / \mu$ and its growth per step, by trial, and its limit: beyond
+/// it the rows' problems lose their digits.
 const FIRST: f64 = 100.0;
 const GROWTH: f64 = 3.0;
 const LARGEST: f64 = 1e9;
 /// No $\mu$ below this, whatever the distance: the same limit for distances near zero.
 const LEAST_WEIGHT: f64 = 1e-10;
-/// Rounding in the slopes of a row's problem, which are differences of probabilities: it comes out divided by $\mu$, so that no sum gets nearer
-/// to one than that.
+/// Rounding in the slopes of a row's problem, which are differences of probabilities: it comes out
+/// divided by $\mu$, so that no sum gets nearer to one than that.
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
 /// Proximal steps: a safeguard, patience ends first.
 const MOST_PROXIMAL: usize = 500;
-/// Proximal steps without a better gap before each is given more Newton steps, and before giving up.
+/// Proximal steps without a better gap before each is given more Newton steps, and before giving
+/// up.
 const SOME_PATIENCE: usize = 3;
 const PATIENCE: usize = 12;
-/// Newton steps of the projection that a policy's value is read from, as in `solve/distance/frobenius.rs`.
+/// Newton steps of the projection that a policy's value is read from, as in
+/// `solve/distance/frobenius.rs`.
 const MOST_PROJECTION: usize = 300;
-/// Products that it may still take once the solve is to stop: what was found is to have a value, if a rough one.
+/// Products that it may still take once the solve is to stop: what was found is to have a value, if
+/// a rough one.
 const GRACE: usize = 100;
 
 /// The steps, with what is needed to judge them.
@@ -98,8 +102,9 @@ impl<'a> ProximalNewton<'a> {
         method
     }
 
-    /// The policy at hand, judged. The bound comes from the system's own multipliers, which belong to the proximal
-    /// step, or from those of the policy's accurate projection, which its objective comes from.
+    /// The policy at hand, judged. The bound comes from the system's own multipliers, which belong
+    /// to the proximal step, or from those of the policy's accurate projection, which its objective
+    /// comes from.
     fn judge(&mut self, driver: &mut Driver<'_>) -> Candidate {
         let (projection, dual) = (&mut self.evaluator.projection, &self.system.dual);
         projection.alpha.copy_from_slice(&dual.alpha);
@@ -156,8 +161,9 @@ impl Method for ProximalNewton<'_> {
             self.waited + 1
         };
         if !settled && self.waited > 0 && self.sigma > FIRST {
-            // back to where the multipliers were good. It was too far for so small a weight; but where larger ones came to nothing,
-            // too, more Newton steps are wanting, as on long chains
+            // back to where the multipliers were good. It was too far for so small a weight; but
+            // where larger ones came to nothing, too, more Newton steps are wanting, as on long
+            // chains
             self.system.dual.set_multipliers(&best.dual);
             self.system.rows.policy.clone_from(&best.policy);
             if self.waited < SOME_PATIENCE || !self.system.allow_more() {

@@ -1,10 +1,11 @@
-//! The actions that can move while the multipliers do, with their rows on the free entries: all that products with the policy's part of
-//! [Newton's system](super::newton) need.
+//! The actions that can move while the multipliers do, with their rows on the free entries: all
+//! that products with the policy's part of [Newton's system](super::newton) need.
 
 use super::row::Setting;
 use ide3al_numerics::parallel::{blocks, share, update};
 
-/// Most vectors that arrivals are summed up in, each by one thread, and how many entries one is worth for each of its numbers.
+/// Most vectors that arrivals are summed up in, each by one thread, and how many entries one is
+/// worth for each of its numbers.
 const PARTS: usize = 4;
 const WORTH: usize = 2;
 /// Entries from which on sharing pays.
@@ -76,7 +77,8 @@ impl Moving {
         self.parts.iter_mut().for_each(|part| part.resize(n, 0.0));
     }
 
-    /// `products` for a step `x` of the columns' multipliers, of which `all` is the sum over the free entries of each row.
+    /// `products` for a step `x` of the columns' multipliers, of which `all` is the sum over the
+    /// free entries of each row.
     pub(super) fn times(&mut self, setting: &Setting<'_>, x: &[f64], all: &[f64]) {
         let (kernel, n) = (setting.mdp.kernel(), setting.mdp.n_states() as f64);
         let (first, pairs, offsets) = (&self.first, &self.pairs, &self.offsets);
@@ -93,7 +95,8 @@ impl Moving {
         });
     }
 
-    /// Adds what arrives in each column as the policy moves, uniform shares left out. Which rows a part has does not depend on the number of threads.
+    /// Adds what arrives in each column as the policy moves, uniform shares left out. Which rows a
+    /// part has does not depend on the number of threads.
     pub(super) fn add_arrivals(&mut self, out: &mut [f64]) {
         let (count, parts) = (self.pairs.len(), self.parts.len());
         let (offsets, moved) = (&self.offsets, &self.moved);

@@ -1,15 +1,16 @@
 //! Newton's direction for the dual of a proximal step.
 //!
 //! With $F_s$ the entries of row $s$ strictly between their bounds and $N_s$ the inverse of the
-//! row's second derivative on the directions free to move, a step
-//! $d\alpha, d\beta$ changes $U_s$ by $(I_F + P_F^\top N P_F)(d\alpha_s + d\beta)$. With $l_s = N_s P_F 1$,
+//! row's second derivative on the directions free to move, a step $d\alpha, d\beta$ changes $U_s$
+//! by $(I_F + P_F^\top N P_F)(d\alpha_s + d\beta)$. With $l_s = N_s P_F 1$,
 //! $v_s = 1_F + P_F^\top l_s$ and the height $h_s = 1^\top v_s$, eliminating $d\alpha$ leaves
 //!
 //! $$\sum_s \big(I_F + P_F^\top N_s P_F - v_s v_s^\top / h_s\big)\, d\beta = 1 - \text{columns} - \sum_s v_s (1 - \text{row}_s) / h_s,$$
 //!
-//! solved by conjugate gradients. $N_s$ vanishes but for actions above $\xi$ in states that have several of them, in the end about as many in all as
-//! there are columns that can be filled: their rows, on the free entries alone, are copied for the products ([`moving`](super::moving)). Uniform shares
-//! of $P$ are not stored: they are one more number per row in every free entry.
+//! solved by conjugate gradients. $N_s$ vanishes but for actions above $\xi$ in states that have
+//! several of them, in the end about as many in all as there are columns that can be filled: their
+//! rows, on the free entries alone, are copied for the products ([`moving`](super::moving)).
+//! Uniform shares of $P$ are not stored: they are one more number per row in every free entry.
 
 use super::moving::Moving;
 use super::preconditioner::Preconditioner;
@@ -20,11 +21,12 @@ use crate::solve::value::clipped::Clipped;
 use crate::solve::value::projection::{Projection, damped, take_out_drift};
 use ide3al_numerics::parallel::{blocks, update};
 
-/// Most conjugate gradient iterations for one Newton step: a safeguard. To one digit some ten are enough on models that mix fast, about as many
-/// as there are states on long chains.
+/// Most conjugate gradient iterations for one Newton step: a safeguard. To one digit some ten are
+/// enough on models that mix fast, about as many as there are states on long chains.
 const MOST_CONJUGATE: usize = 5_000;
 
-/// After so many rounds another preconditioner than the diagonal is thought of: looking for its pattern takes some of them.
+/// After so many rounds another preconditioner than the diagonal is thought of: looking for its
+/// pattern takes some of them.
 const PATIENCE: usize = 200;
 
 /// The linearised rows and workspace.
@@ -91,8 +93,9 @@ impl Newton {
         take_out_drift(&mut line.alpha, &mut line.beta);
     }
 
-    /// Solves the columns' system; false where that took more rounds than another preconditioner would cost, which is then in use. At first
-    /// that is the diagonal, and where a factorisation of [what lies on the slots](super::preconditioner) is worth fewer rounds, its factor.
+    /// Solves the columns' system; false where that took more rounds than another preconditioner
+    /// would cost, which is then in use. At first that is the diagonal, and where a factorisation
+    /// of [what lies on the slots](super::preconditioner) is worth fewer rounds, its factor.
     fn columns(
         &mut self,
         rows: &Rows<'_>,
@@ -209,7 +212,8 @@ impl Newton {
         });
     }
 
-    /// $\sum_s (P_F^\top N_s P_F\, d\beta - v_s \tau_s)$ in every column, from `products` and `tau`.
+    /// $\sum_s (P_F^\top N_s P_F\, d\beta - v_s \tau_s)$ in every column, from `products` and
+    /// `tau`.
     fn spread(&mut self, setting: &Setting<'_>, clipped: &mut Clipped<'_>, out: &mut [f64]) {
         let (kernel, n) = (setting.mdp.kernel(), setting.mdp.n_states() as f64);
         let first_pair = setting.mdp.first_pair();

@@ -1,9 +1,11 @@
-//! A preconditioner for the columns' system of a [Newton step](super::newton): what the rows have on their slots, factored.
+//! A preconditioner for the columns' system of a [Newton step](super::newton): what the rows have
+//! on their slots, factored.
 //!
-//! Row $s$ gives $I_F + P_F^\top N_s P_F - v_s v_s^\top / h_s$. Its part on the slots, where the policy moves mass, may be $1/\mu$ times
-//! as large as all else, and ties each column to a few others only. Together with the whole diagonal it is
-//! positive, being principal minors of positive matrices, and its factor is sparse on chains, mazes and grids: just where
-//! conjugate gradients would otherwise take as many rounds as it takes steps to walk through the model.
+//! Row $s$ gives $I_F + P_F^\top N_s P_F - v_s v_s^\top / h_s$. Its part on the slots, where the
+//! policy moves mass, may be $1/\mu$ times as large as all else, and ties each column to a few
+//! others only. Together with the whole diagonal it is positive, being principal minors of positive
+//! matrices, and its factor is sparse on chains, mazes and grids: just where conjugate gradients
+//! would otherwise take as many rounds as it takes steps to walk through the model.
 
 use super::row::{Derivative, Row, Setting, Shared};
 use super::system::Rows;
@@ -11,7 +13,8 @@ use crate::solve::value::projection::Projection;
 use ide3al_numerics::clique_matrix::{CliqueMatrix, ROUND_COST};
 use ide3al_numerics::parallel::dot;
 
-/// Pivots this small are rounding: the matrix is scaled to a unit diagonal, and what is lost of a preconditioner costs a round.
+/// Pivots this small are rounding: the matrix is scaled to a unit diagonal, and what is lost of a
+/// preconditioner costs a round.
 const PIVOT: f64 = 1e-15;
 
 pub(super) struct Preconditioner {

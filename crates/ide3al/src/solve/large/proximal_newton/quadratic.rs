@@ -1,4 +1,5 @@
-//! A strictly convex quadratic over $\Delta_\xi$, in as many variables as a state has actions, by active sets.
+//! A strictly convex quadratic over $\Delta_\xi$, in as many variables as a state has actions, by
+//! active sets.
 
 use super::row::{dot, resize};
 
@@ -14,7 +15,8 @@ pub(super) struct Quadratic {
     pub(super) direction: Vec<f64>,
     /// Actions that the step takes to, or leaves at, $\xi$.
     pub(super) fixed: Vec<bool>,
-    /// The other actions, and on these alone: the matrix' Cholesky factor, a step, and the solution for ones.
+    /// The other actions, and on these alone: the matrix' Cholesky factor, a step, and the solution
+    /// for ones.
     members: Vec<usize>,
     factor: Vec<f64>,
     step: Vec<f64>,
@@ -33,7 +35,8 @@ impl Quadratic {
         resize(&mut self.fixed, m, false);
     }
 
-    /// `direction` = the step from `p`, where the slopes are `gradient`, to the minimiser over $\Delta_\xi$.
+    /// `direction` = the step from `p`, where the slopes are `gradient`, to the minimiser over
+    /// $\Delta_\xi$.
     pub(super) fn minimise(&mut self, gradient: &[f64], p: &[f64], xi: f64) {
         let m = p.len();
         self.direction.fill(0.0);
@@ -56,7 +59,8 @@ impl Quadratic {
                     level
                 }
             };
-            // of the actions at their bound the one whose slope lies furthest below the others' is let go
+            // of the actions at their bound the one whose slope lies furthest below the others' is
+            // let go
             let (mut worst, mut released) = (-1e-14 * scale, None);
             for a in (0..m).filter(|a| self.fixed[*a]) {
                 let below = self.slope(gradient, a) - level;
@@ -77,7 +81,8 @@ impl Quadratic {
         gradient[a] + dot(&self.matrix[a * m..(a + 1) * m], &self.direction)
     }
 
-    /// Goes on by `step` as far as no probability falls below $\xi$; returns whether one was in the way, which is then fixed.
+    /// Goes on by `step` as far as no probability falls below $\xi$; returns whether one was in the
+    /// way, which is then fixed.
     fn go_within(&mut self, p: &[f64], xi: f64) -> bool {
         let (mut size, mut blocking) = (1.0, None);
         for (&a, &e) in self.members.iter().zip(&self.step) {
@@ -98,8 +103,8 @@ impl Quadratic {
         blocking.is_some()
     }
 
-    /// `step` = from the end of `direction` to the minimiser over the members with their sum kept. Returns the slope that they
-    /// have in common there.
+    /// `step` = from the end of `direction` to the minimiser over the members with their sum kept.
+    /// Returns the slope that they have in common there.
     fn tangent_step(&mut self, gradient: &[f64]) -> f64 {
         for i in 0..self.members.len() {
             self.step[i] = -self.slope(gradient, self.members[i]);
@@ -108,8 +113,8 @@ impl Quadratic {
         -self.solve(total)
     }
 
-    /// Turns minus the slopes in `step` into the step along which they become all the same, the sum kept; returns minus that slope.
-    /// `total` is what factorising returned.
+    /// Turns minus the slopes in `step` into the step along which they become all the same, the sum
+    /// kept; returns minus that slope. `total` is what factorising returned.
     fn solve(&mut self, total: f64) -> f64 {
         let q = self.members.len();
         back_substitute(&self.factor, q, &mut self.step);
@@ -120,7 +125,8 @@ impl Quadratic {
         level
     }
 
-    /// The inverse of the matrix on the directions that keep the sum of the `free` actions and leave the others alone.
+    /// The inverse of the matrix on the directions that keep the sum of the `free` actions and
+    /// leave the others alone.
     pub(super) fn inverse(&mut self, free: impl Fn(usize) -> bool, inverse: &mut [f64]) {
         let m = self.direction.len();
         inverse.fill(0.0);
@@ -141,7 +147,8 @@ impl Quadratic {
         }
     }
 
-    /// Cholesky factor of the matrix on the members and its solution for ones, whose sum is returned.
+    /// Cholesky factor of the matrix on the members and its solution for ones, whose sum is
+    /// returned.
     fn factorise(&mut self) -> f64 {
         let (m, q) = (self.direction.len(), self.members.len());
         for i in 0..q {

@@ -5,10 +5,10 @@
 //! $$\min_{p \in \Delta_\xi} \; \sum_t \theta(M_t(p), \alpha_s + \beta_t) + \frac{\mu}{2} \|p - c\|^2,
 //!   \qquad \theta(m, x) = \min_{0 \le u \le \zeta} \tfrac12 (u - m)^2 - x u .$$
 //!
-//! $\theta$ is linear in $m$ where $u = m + x$ lies strictly between the bounds and quadratic
-//! where it is cut, so the problem is piecewise quadratic: Newton steps over the simplex, each
-//! a [quadratic program](super::quadratic) in as many variables as the state has actions, end on the exact
-//! minimiser after a few changes of pattern.
+//! $\theta$ is linear in $m$ where $u = m + x$ lies strictly between the bounds and quadratic where
+//! it is cut, so the problem is piecewise quadratic: Newton steps over the simplex, each a
+//! [quadratic program](super::quadratic) in as many variables as the state has actions, end on the
+//! exact minimiser after a few changes of pattern.
 
 use std::ops::Range;
 
@@ -22,8 +22,8 @@ use crate::solve::value::projection::{Projection, damped};
 const MOST_PATTERNS: usize = 100;
 /// Looks along one direction: a safeguard, each leaves at most 0.95 of the step.
 const MOST_LOOKS: usize = 40;
-/// How far above $\xi$ an action must be to count as free to move when the solved row is differentiated: beyond what rounding
-/// leaves of a probability that was put there.
+/// How far above $\xi$ an action must be to count as free to move when the solved row is
+/// differentiated: beyond what rounding leaves of a probability that was put there.
 const ABOVE_BOUND: f64 = 1e-13;
 
 /// The proximal problem.
@@ -74,7 +74,8 @@ pub(super) struct Row {
     pub(super) mass: Vec<f64>,
     /// $M - U$ on the slots.
     excess: Vec<f64>,
-    /// Whether $U$ is strictly between its bounds on the slots, now and when the quadratic was made.
+    /// Whether $U$ is strictly between its bounds on the slots, now and when the quadratic was
+    /// made.
     free: Vec<bool>,
     pattern: Vec<bool>,
     gradient: Vec<f64>,
@@ -217,8 +218,8 @@ impl Row {
                 + self.shares[i] * (total - sum)
                 + shared.setting.weight * (x - c);
         }
-        // steps keep the sum of the probabilities, so what all slopes have in common only hides how they differ: divided by a
-        // small weight its rounding would be all that a step is made of
+        // steps keep the sum of the probabilities, so what all slopes have in common only hides how
+        // they differ: divided by a small weight its rounding would be all that a step is made of
         let least = self.gradient.iter().copied().fold(f64::INFINITY, f64::min);
         self.gradient.iter_mut().for_each(|g| *g -= least);
     }
@@ -228,7 +229,8 @@ impl Row {
         (self.range.1 - self.range.0) as f64 - self.plain
     }
 
-    /// The second derivative at the pattern of the last evaluation: entries that are cut do not follow $M$.
+    /// The second derivative at the pattern of the last evaluation: entries that are cut do not
+    /// follow $M$.
     fn model(&mut self, n: usize, weight: f64) {
         let (m, w) = (self.gradient.len(), self.mass.len());
         self.pattern.copy_from_slice(&self.free);
@@ -249,9 +251,9 @@ impl Row {
         }
     }
 
-    /// The derivative of the solved row at `p`, with $F$ the free entries and $N$ the inverse of the second derivative on the
-    /// directions free to move: $N$ into `inverse` and $l = N P_F 1$ into `lift`. Returns the height
-    /// $h = 1^\top (I_F + P_F^\top N P_F) 1$, damped by `delta`.
+    /// The derivative of the solved row at `p`, with $F$ the free entries and $N$ the inverse of
+    /// the second derivative on the directions free to move: $N$ into `inverse` and $l = N P_F 1$
+    /// into `lift`. Returns the height $h = 1^\top (I_F + P_F^\top N P_F) 1$, damped by `delta`.
     pub(super) fn differentiate(
         &mut self,
         shared: &Shared<'_>,
@@ -300,14 +302,15 @@ impl Row {
         }
     }
 
-    /// What the row adds to the columns' system beside $I_F$, $P_F^\top N P_F - v v^\top / h$, for a free slot `k` and the one that was moved along;
-    /// `along` is the product of $v$ on both.
+    /// What the row adds to the columns' system beside $I_F$, $P_F^\top N P_F - v v^\top / h$, for
+    /// a free slot `k` and the one that was moved along; `along` is the product of $v$ on both.
     fn coupling(&self, row: &Derivative<'_>, k: usize, along: f64) -> f64 {
         let moved = self.trial.iter().enumerate();
         moved.map(|(a, x)| x * self.entry(a, k)).sum::<f64>() - along / row.height
     }
 
-    /// What the diagonal of that falls short of zero where there is no slot; leaves in `on_slots` what is to be added to this on the slots.
+    /// What the diagonal of that falls short of zero where there is no slot; leaves in `on_slots`
+    /// what is to be added to this on the slots.
     pub(super) fn shortfall(
         &mut self,
         zeta: f64,

@@ -6,8 +6,8 @@
 //!   \sum_t \theta(M_{st}(p), \alpha_s + \beta_t) + \frac{\mu}{2} \|p - c_s\|^2 \Big)$$
 //!
 //! is concave and smooth, $\nabla\Psi$ being one minus the row and column sums of $U$: those of the
-//! [projection](crate::solve::value::projection) of the minimising policy's $M$ at the same multipliers. It is maximised by damped
-//! Newton steps ([`newton`](super::newton)).
+//! [projection](crate::solve::value::projection) of the minimising policy's $M$ at the same
+//! multipliers. It is maximised by damped Newton steps ([`newton`](super::newton)).
 
 use super::newton::Newton;
 use super::row::{Row, Setting, Shared};
@@ -18,14 +18,16 @@ use crate::solve::driver::Driver;
 use crate::solve::value::projection::Projection;
 use ide3al_numerics::parallel::share;
 
-/// Newton steps for one proximal step: beyond them another centre is worth more than this one's optimum, at first; and where it is not, up to
-/// so many.
+/// Newton steps for one proximal step: beyond them another centre is worth more than this one's
+/// optimum, at first; and where it is not, up to so many.
 const MOST_NEWTON: usize = 60;
 const MANY_NEWTON: usize = 16 * MOST_NEWTON;
-/// How far conjugate gradients reduce a Newton step's residual, and so much further for each full step that did not get on. While entries become
-/// free and cut from one step to the next a better direction is not a better step.
+/// How far conjugate gradients reduce a Newton step's residual, and so much further for each full
+/// step that did not get on. While entries become free and cut from one step to the next a better
+/// direction is not a better step.
 const LOOSE: f64 = 0.1;
-/// Full steps one after the other that hardly reduce the violation, with ever better directions, before leaving it.
+/// Full steps one after the other that hardly reduce the violation, with ever better directions,
+/// before leaving it.
 const MOST_STUCK: usize = 4;
 /// Looks along one direction: a safeguard.
 const MOST_LOOKS: usize = 20;
@@ -35,7 +37,8 @@ const TASK: usize = 256;
 /// The rows' problems and their solutions.
 pub(super) struct Rows<'a> {
     pub(super) setting: Setting<'a>,
-    /// The policy that minimises at the current multipliers, its $M$ on the slots and what it adds in every column.
+    /// The policy that minimises at the current multipliers, its $M$ on the slots and what it adds
+    /// in every column.
     pub(super) policy: Vec<f64>,
     mass: Vec<f64>,
     share: Vec<f64>,
@@ -75,8 +78,8 @@ pub(super) fn parts<'a, T>(
     })
 }
 
-/// Calls `f` with every row's number and what belongs to it, on all threads, each with a workspace of its own. Rows do not
-/// depend on each other, so the result is the same however they are shared.
+/// Calls `f` with every row's number and what belongs to it, on all threads, each with a workspace
+/// of its own. Rows do not depend on each other, so the result is the same however they are shared.
 pub(super) fn each_row<T: Send>(
     rows: impl Iterator<Item = T>,
     f: impl Fn(&mut Row, usize, T) + Sync + Send,
@@ -158,7 +161,8 @@ impl<'a> System<'a> {
         settled
     }
 
-    /// Allows more Newton steps where the last proximal step used up all there were; says whether it did.
+    /// Allows more Newton steps where the last proximal step used up all there were; says whether
+    /// it did.
     pub(super) fn allow_more(&mut self) -> bool {
         let more = self.used_up && self.most_newton < MANY_NEWTON;
         if more {

@@ -1,4 +1,5 @@
-//! One row at a time: its policy is eliminated, and what that leaves is added to the columns' matrix.
+//! One row at a time: its policy is eliminated, and what that leaves is added to the columns'
+//! matrix.
 
 use super::squares::{add_squares, rests};
 use super::{Elimination, Rows};
@@ -28,8 +29,8 @@ pub(super) fn work_of_rows(rows: &Rows, matrix: &CliqueMatrix) -> f64 {
     work
 }
 
-/// What a wide row adds to the columns' matrix: where only its wide actions reach, all of $C$ are combinations of these, and $g$ of these and
-/// $D$.
+/// What a wide row adds to the columns' matrix: where only its wide actions reach, all of $C$ are
+/// combinations of these, and $g$ of these and $D$.
 pub(super) fn shape(rows: &Rows, s: usize, keeps_rows: bool) -> Shape {
     let actions = rows.first[s]..rows.first[s + 1];
     let narrow = |i: &usize| rows.entries(*i).count() <= PIECE;
@@ -102,8 +103,8 @@ impl Elimination {
                     sum -= lower[i * others + m] * lower[j * others + m];
                 }
                 lower[i * others + j] = if i == j {
-                    // the exact pivot is no less than the action's own theta, which rounding hides where two
-                    // actions have the same row (neither was ever tried)
+                    // the exact pivot is no less than the action's own theta, which rounding hides
+                    // where two actions have the same row (neither was ever tried)
                     let pivot = if sum < theta[other(i)] {
                         theta[other(i)]
                     } else {
@@ -190,7 +191,8 @@ impl Elimination {
             }
         }
         self.height[s] = height;
-        // D + C'C - gg'/h as a sum of squares: nothing cancels where the row's sum decides its policy
+        // D + C'C - gg'/h as a sum of squares: nothing cancels where the row's sum decides its
+        // policy
         let share = 1.0 / (height * (1.0 + (weights.slack[s] / height).sqrt()));
         let root = own_part.sqrt();
         let square = &mut self.square;

@@ -5,12 +5,14 @@ use crate::solve::methods::rows::Rows;
 use ide3al_numerics::clique_matrix::stack;
 use ide3al_numerics::tiles::add_product;
 
-/// Squares of longer rows than this are left to a dense product, which takes a microsecond to begin.
+/// Squares of longer rows than this are left to a dense product, which takes a microsecond to
+/// begin.
 const BY_PRODUCT: usize = 48;
 
 impl Elimination {
-    /// Begins with $\sum_s D_s - D_s 1 1^\top D_s / 1^\top D_s 1$ of the wide rows. Off the diagonal every term is
-    /// negative, so that their product adds up without cancelling; on it the differences are taken term by term.
+    /// Begins with $\sum_s D_s - D_s 1 1^\top D_s / 1^\top D_s 1$ of the wide rows. Off the
+    /// diagonal every term is negative, so that their product adds up without cancelling; on it the
+    /// differences are taken term by term.
     pub(super) fn spread_wide(&mut self, rows: &Rows) {
         if !self.keeps_rows {
             return;
@@ -37,8 +39,8 @@ impl Elimination {
     }
 }
 
-/// $d_j (1 - d_j / \sum d)$ for each $j$; the largest is almost the sum at times, and what the others add up to is then
-/// not lost.
+/// $d_j (1 - d_j / \sum d)$ for each $j$; the largest is almost the sum at times, and what the
+/// others add up to is then not lost.
 pub(super) fn rests(d: &[f64], sum: f64) -> impl Iterator<Item = f64> {
     let most = (0..d.len()).fold(0, |most, j| if d[j] > d[most] { j } else { most });
     let others: f64 = (0..d.len()).filter(|j| *j != most).map(|j| d[j]).sum();
@@ -48,7 +50,8 @@ pub(super) fn rests(d: &[f64], sum: f64) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Adds the squares of rows of `width` numbers, one after the other in `rows`, to the upper half of a row-major square.
+/// Adds the squares of rows of `width` numbers, one after the other in `rows`, to the upper half of
+/// a row-major square.
 pub(super) fn add_squares(local: &mut [f64], rows: &[f64], width: usize) {
     if width > BY_PRODUCT {
         add_product(local, rows, width, 1.0);

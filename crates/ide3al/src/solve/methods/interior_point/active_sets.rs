@@ -1,18 +1,22 @@
 //! The nearest point of a face by active sets.
 //!
-//! If it were known which variables end at a bound, one Newton step would give the point. Each step here holds those that the last one carried
-//! beyond their bound, and lets go those whose multiplier points inwards: a Newton method for the optimality conditions
-//! (Hintermüller, Ito and Kunisch 2002, *SIAM J. Optim.* 13, 865-888), which ends after few steps or not at all. In the latter case everything is
-//! as before, for the interior-point method; some of its steps later it is known better what ends at a bound.
+//! If it were known which variables end at a bound, one Newton step would give the point. Each step
+//! here holds those that the last one carried beyond their bound, and lets go those whose
+//! multiplier points inwards: a Newton method for the optimality conditions (Hintermüller, Ito and
+//! Kunisch 2002, *SIAM J. Optim.* 13, 865-888), which ends after few steps or not at all. In the
+//! latter case everything is as before, for the interior-point method; some of its steps later it
+//! is known better what ends at a bound.
 
 use super::{FORGIVEN, InteriorPoint, Program, VIOLATED};
 use ide3al_numerics::parallel::add;
 
-/// Where the objective curves what moves, so many steps in a row may exchange no fewer than some step before did: exchanges often go up at
-/// first. Elsewhere exchanges that do not halve from step to step, a few apart, end in a circle sooner or later.
+/// Where the objective curves what moves, so many steps in a row may exchange no fewer than some
+/// step before did: exchanges often go up at first. Elsewhere exchanges that do not halve from step
+/// to step, a few apart, end in a circle sooner or later.
 const PATIENCE: usize = 5;
 const FEW: f64 = 2.0;
-/// Up to this share of what moves may be without curvature for that: slacks of columns are, while numbers on cells are most of what moves.
+/// Up to this share of what moves may be without curvature for that: slacks of columns are, while
+/// numbers on cells are most of what moves.
 const FLAT: f64 = 0.5;
 /// Weight of standing still: what the objective does not determine stays where it is.
 const STILL: f64 = 1e-9;
@@ -21,8 +25,9 @@ const BEYOND: f64 = 1e-11;
 const FORCE: f64 = 1e-9;
 
 impl<P: Program> InteriorPoint<P> {
-    /// From a point with some variables frozen to the optimum with these frozen, in at most so many steps and as long as one is `alive`;
-    /// the number of steps, or nothing if it was not found. Those that are `held` are taken to end at a bound.
+    /// From a point with some variables frozen to the optimum with these frozen, in at most so many
+    /// steps and as long as one is `alive`; the number of steps, or nothing if it was not found.
+    /// Those that are `held` are taken to end at a bound.
     pub(in crate::solve) fn find_active_sets(
         &mut self,
         held: &[bool],

@@ -1,15 +1,20 @@
-//! The inverses of the blocks $K_s$ of the [normal equations](super::normal), one per state, written down as a sum of positive parts.
+//! The inverses of the blocks $K_s$ of the [normal equations](super::normal), one per state,
+//! written down as a sum of positive parts.
 //!
-//! $K = \mathrm{diag}(h) + g\, \mathbf 1 \mathbf 1^\top + N \mathrm{diag}(w) N$ is diagonal once the change $\delta$ of the state's own visits is given, so that
-//! minimising $\tfrac12 x^\top K x - v \cdot x$ first over the $x$ that sum to $\delta$ and then over $\delta$ gives
+//! $K = \mathrm{diag}(h) + g\, \mathbf 1 \mathbf 1^\top + N \mathrm{diag}(w) N$ is diagonal once
+//! the change $\delta$ of the state's own visits is given, so that minimising
+//! $\tfrac12 x^\top K x - v \cdot x$ first over the $x$ that sum to $\delta$ and then over $\delta$
+//! gives
 //!
 //! $$K^{-1} = \mathrm{diag}(u) - \frac{u u^\top}{\sigma} + \frac{c\, c^\top}{\kappa}, \qquad u = \frac{1}{h + w}, \quad \sigma = \sum u, \quad
-//!   c = \frac{q}{\sigma} u + \xi\, w u, \quad q = 1 - \xi \sum w u, \quad \kappa = g + \xi^2 \sum h w u + \frac{q^2}{\sigma} :$$
+//!   c = \frac{q}{\sigma} u + \xi\, w u, \quad q = 1 - \xi \sum w u, \quad \kappa = g + \xi^2 \sum
+//!   h w u + \frac{q^2}{\sigma} :$$
 //!
-//! what actions exchange among each other, and how all move together ($c$ sums to one). Near an optimum the weights differ by more than
-//! floating point has digits, and in a sum of the blocks' entries the small ones would be lost, and with them all that can still move.
-//! Here nothing of the kind is added up: exchanges are told relative to the action that moves most freely, the *reference*, and $q$ is
-//! a sum of positive terms, too.
+//! what actions exchange among each other, and how all move together ($c$ sums to one). Near an
+//! optimum the weights differ by more than floating point has digits, and in a sum of the blocks'
+//! entries the small ones would be lost, and with them all that can still move. Here nothing of the
+//! kind is added up: exchanges are told relative to the action that moves most freely, the
+//! *reference*, and $q$ is a sum of positive terms, too.
 
 use std::ops::Range;
 
@@ -32,7 +37,9 @@ struct Shared {
     reference: usize,
 }
 
-/// The parts of one state's inverse: $\sum_i u_i\, (e_i - e_r) (e_i - e_r)^\top - m m^\top / \sigma + c c^\top / \kappa$ with $m = \sum_i u_i\, (e_i - e_r)$.
+/// The parts of one state's inverse:
+/// $\sum_i u_i\, (e_i - e_r) (e_i - e_r)^\top - m m^\top / \sigma + c c^\top / \kappa$ with
+/// $m = \sum_i u_i\, (e_i - e_r)$.
 pub(super) struct Parts<'b> {
     pub(super) free: &'b [f64],
     pub(super) together: &'b [f64],

@@ -1,17 +1,22 @@
-//! The equations of a Newton direction of the [interior-point method](super): everything but the potentials and the border is eliminated.
+//! The equations of a Newton direction of the [interior-point method](super): everything but the
+//! potentials and the border is eliminated.
 //!
-//! With $K$, $A$ as in [`normal`](super::normal) and a border of one column each for $\lambda$, the prices and $t$,
+//! With $K$, $A$ as in [`normal`](super::normal) and a border of one column each for $\lambda$, the
+//! prices and $t$,
 //!
 //! $$ \begin{pmatrix} K & A^\top & B \\\\ A & & F \\\\ B^\top & F^\top & D \end{pmatrix}
-//!    \begin{pmatrix} du \\\\ dV \\\\ d\eta \end{pmatrix} = \begin{pmatrix} G \\\\ r_p \\\\ q \end{pmatrix} . $$
+//!    \begin{pmatrix} du \\\\ dV \\\\ d\eta \end{pmatrix} = \begin{pmatrix} G \\\\ r_p \\\\ q
+//!    \end{pmatrix} . $$
 //!
-//! For coverage $d\omega = du + b\, dt$, and $u$ is the unknown: at the optimum most $u$ vanish, their weights $r / u$ run away, and written
-//! in $\omega$ the column of $t$ would be the difference of two such numbers. In $u$ it is $B = N^\top \mathrm{diag}(w) N b$, $F = A b$. All other
-//! utilities have $u = \omega$.
+//! For coverage $d\omega = du + b\, dt$, and $u$ is the unknown: at the optimum most $u$ vanish,
+//! their weights $r / u$ run away, and written in $\omega$ the column of $t$ would be the
+//! difference of two such numbers. In $u$ it is $B = N^\top \mathrm{diag}(w) N b$, $F = A b$. All
+//! other utilities have $u = \omega$.
 //!
-//! With restarts $t$ takes the place of one pair among those that stay positive: they are one too few to determine all potentials, and
-//! $A K^{-1} A^\top$ tends to a singular matrix. So $h$ is added to the diagonal of one state $i$, and its potential becomes an unknown of the
-//! border, with $F = h e_i$ and $D = -h$, that takes it back.
+//! With restarts $t$ takes the place of one pair among those that stay positive: they are one too
+//! few to determine all potentials, and $A K^{-1} A^\top$ tends to a singular matrix. So $h$ is
+//! added to the diagonal of one state $i$, and its potential becomes an unknown of the border, with
+//! $F = h e_i$ and $D = -h$, that takes it back.
 
 use super::Interior;
 use super::point::{Point, Products};
@@ -19,7 +24,8 @@ use crate::solve::driver::Driver;
 use ide3al_numerics::gauss::gauss;
 use ide3al_numerics::parallel::{add, dot};
 
-/// A column of the border: its $B$ and $F$, its potentials, and what is left of it along the flow constraints.
+/// A column of the border: its $B$ and $F$, its potentials, and what is left of it along the flow
+/// constraints.
 struct Column {
     given: Vec<f64>,
     flow: Vec<f64>,
@@ -159,7 +165,8 @@ impl Equations {
     }
 }
 
-/// $B$ and $F$ of the border: the sum, the prices, the potential that is to be set free again, $t$. `weight` is $z / x$.
+/// $B$ and $F$ of the border: the sum, the prices, the potential that is to be set free again, $t$.
+/// `weight` is $z / x$.
 fn border(interior: &Interior<'_>, weight: &[f64]) -> Vec<Column> {
     let (pairs, states) = (weight.len(), interior.at.v.len());
     let mut columns = Vec::new();
@@ -195,7 +202,8 @@ fn border(interior: &Interior<'_>, weight: &[f64]) -> Vec<Column> {
     columns
 }
 
-/// $D - B^\top du - F^\top dV$ for the $du$ and $dV$ of every column; $t$ is the last of them, after the potential that is to be set free.
+/// $D - B^\top du - F^\top dV$ for the $du$ and $dV$ of every column; $t$ is the last of them,
+/// after the potential that is to be set free.
 fn matrix(interior: &Interior<'_>, columns: &[Column]) -> Vec<f64> {
     let (at, k) = (&interior.at, columns.len());
     let mut matrix = vec![0.0; k * k];

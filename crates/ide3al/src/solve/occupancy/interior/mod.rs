@@ -3,21 +3,26 @@
 //! $$\max f(\omega) + g\, t \quad \text{subject to} \quad A \omega = \rho \mu, \; \sum \omega = 1, \; x = \omega - \xi d \ge 0, \;
 //!   u = \omega - t b \ge 0, \; s = b_j - \langle c_j, \omega \rangle \ge 0 ,$$
 //!
-//! $A$ the flow constraints; $t$ and $u$ are there for coverage alone. With multipliers $V, \lambda, z, r, y$ an optimum is where
-//! $r = \nabla f$ (the multiplier of $u$ for coverage), $r - A^\top V - \lambda - \sum_j y_j c_j + N^\top z = 0$, $\langle b, r \rangle = g$, and all
-//! products $x z$, $u r$, $s y$ vanish. Newton's method is applied to these equations with the products driven to zero together, by
-//! predictor and corrector (Mehrotra 1992, *SIAM J. Optim.* 2). The reward $r$ is an unknown of its own, linked to $\omega$ by its
-//! [linearised](crate::formulation::utility::Conjugate::linearise) equation: all equations among multipliers are then linear, hold
-//! after every full step, and make a dual point whose bound is computed apart. Everything but $V$ and a border (a column
-//! for $\lambda$, for $t$ and for each limit) is eliminated state by state, see [`normal`].
+//! $A$ the flow constraints; $t$ and $u$ are there for coverage alone. With multipliers
+//! $V, \lambda, z, r, y$ an optimum is where $r = \nabla f$ (the multiplier of $u$ for coverage),
+//! $r - A^\top V - \lambda - \sum_j y_j c_j + N^\top z = 0$, $\langle b, r \rangle = g$, and all
+//! products $x z$, $u r$, $s y$ vanish. Newton's method is applied to these equations with the
+//! products driven to zero together, by predictor and corrector (Mehrotra 1992, *SIAM J. Optim.*
+//! 2). The reward $r$ is an unknown of its own, linked to $\omega$ by its
+//! [linearised](crate::formulation::utility::Conjugate::linearise) equation: all equations among
+//! multipliers are then linear, hold after every full step, and make a dual point whose bound is
+//! computed apart. Everything but $V$ and a border (a column for $\lambda$, for $t$ and for each
+//! limit) is eliminated state by state, see [`normal`].
 //!
-//! It begins at the occupancy that [would be preferred](crate::formulation::utility::Conjugate::preferred) if there were no
-//! flow constraints, with all products about alike. The constraints are met on the way. (From a policy's occupancy, which meets them,
-//! steps are short wherever that policy hardly goes.) Utilities that
-//! fall without end as $\omega$ vanishes would keep it positive by themselves; $x \ge 0$ has a multiplier all the same, as steps otherwise
-//! come to an end at the pairs that are visited least.
+//! It begins at the occupancy that [would be
+//! preferred](crate::formulation::utility::Conjugate::preferred) if there were no flow constraints,
+//! with all products about alike. The constraints are met on the way. (From a policy's occupancy,
+//! which meets them, steps are short wherever that policy hardly goes.) Utilities that fall without
+//! end as $\omega$ vanishes would keep it positive by themselves; $x \ge 0$ has a multiplier all
+//! the same, as steps otherwise come to an end at the pairs that are visited least.
 //!
-//! Occupancies are scaled to a mean of one, the utility to a gradient of about one, costs to a largest of one.
+//! Occupancies are scaled to a mean of one, the utility to a gradient of about one, costs to a
+//! largest of one.
 
 mod blocks;
 mod equations;
@@ -36,24 +41,28 @@ use ide3al_numerics::parallel::dot;
 use normal::Normal;
 use point::Point;
 
-/// The start has at least this share of the mean occupancy everywhere, so that no product is small in the beginning.
+/// The start has at least this share of the mean occupancy everywhere, so that no product is small
+/// in the beginning.
 const LEAST_START: f64 = 1e-3;
-/// So much of the least share of what is wanted of a pair, coverage begins with: well below, for the same reason.
+/// So much of the least share of what is wanted of a pair, coverage begins with: well below, for
+/// the same reason.
 const FIRST_COVERAGE: f64 = 0.1;
-/// Limits with less slack than this in the beginning count as violated, and begin with a slack of one.
+/// Limits with less slack than this in the beginning count as violated, and begin with a slack of
+/// one.
 const LEAST_SLACK: f64 = 1e-2;
 /// Flows that are met to this share of all are worth the price of a policy's exact occupancy.
 const NEARLY: f64 = 1e-4;
-/// Lowering budgets may cost this share of the gap that is wanted without further ado, where policies exceed them by no more than this share of
-/// the largest cost.
+/// Lowering budgets may cost this share of the gap that is wanted without further ado, where
+/// policies exceed them by no more than this share of the largest cost.
 const CHEAP: f64 = 0.1;
 const SLIGHTLY: f64 = 1e-6;
-/// Products below this no longer make policies more exact, nor does it help to wait for a policy that keeps to its limits after so many that
-/// did not.
+/// Products below this no longer make policies more exact, nor does it help to wait for a policy
+/// that keeps to its limits after so many that did not.
 const EXHAUSTED: f64 = 1e-12;
 const MOST_EXCEEDING: usize = 5;
 
-/// A bound that is less than the value at hand by more than this share of it is made of rounding, as in the driver.
+/// A bound that is less than the value at hand by more than this share of it is made of rounding,
+/// as in the driver.
 const CONTRADICTION: f64 = 1e-9;
 
 /// What the method has at hand.
@@ -66,10 +75,12 @@ pub(super) struct Interior<'a> {
     /// Factor of occupancies, and of gradients.
     units: f64,
     worth: f64,
-    /// Largest absolute cost of each limit, and what its budget is lowered by to keep exact occupancies within it.
+    /// Largest absolute cost of each limit, and what its budget is lowered by to keep exact
+    /// occupancies within it.
     cost_units: Vec<f64>,
     margins: Vec<f64>,
-    /// Policies in a row that exceeded a budget, and whether the next step is to keep the products as they are because budgets were lowered.
+    /// Policies in a row that exceeded a budget, and whether the next step is to keep the products
+    /// as they are because budgets were lowered.
     exceeding: usize,
     hold: bool,
     /// $b$ of coverage, scaled to a mean of one, and that mean.
@@ -176,7 +187,8 @@ impl<'a> Interior<'a> {
         1.0
     }
 
-    /// Rewards are the gradient at the start, whose mean size sets their scale; returns the first $\lambda$.
+    /// Rewards are the gradient at the start, whose mean size sets their scale; returns the first
+    /// $\lambda$.
     fn begin_gradient(&mut self) -> f64 {
         self.utility.gradient(&self.occupancy(), &mut self.at.r);
         let gradient = &self.at.r;
@@ -229,7 +241,8 @@ impl<'a> Interior<'a> {
         sum / count as f64
     }
 
-    /// About how far the utility is from its optimum: the products, and by how much $\langle r, \omega \rangle - f(\omega)$ exceeds $f^*(r)$.
+    /// About how far the utility is from its optimum: the products, and by how much
+    /// $\langle r, \omega \rangle - f(\omega)$ exceeds $f^*(r)$.
     fn estimated_gap(&self, omega: &[f64], value: f64) -> f64 {
         let gap = self.at.products().0;
         if let Some((_, mean)) = &self.floor {
@@ -297,9 +310,11 @@ impl<'a> Interior<'a> {
         self.at.omega.iter().map(|x| x / self.units).collect()
     }
 
-    /// What the policy of the occupancy at hand visits, exactly. It is another occupancy where parts of the model hang together by what is left of
-    /// pairs that are never played in the end: those whose probability beyond $\xi$ is less than what playing them costs, as a rule of
-    /// thumb. `without` these, parts may be left for ever, and share the mass as they do in the occupancy at hand.
+    /// What the policy of the occupancy at hand visits, exactly. It is another occupancy where
+    /// parts of the model hang together by what is left of pairs that are never played in the end:
+    /// those whose probability beyond $\xi$ is less than what playing them costs, as a rule of
+    /// thumb. `without` these, parts may be left for ever, and share the mass as they do in the
+    /// occupancy at hand.
     fn visited(&self, without: bool) -> Visited {
         let (at, xi) = (&self.at, self.xi());
         let mut policy = vec![xi; at.x.len()];
@@ -308,15 +323,17 @@ impl<'a> Interior<'a> {
             let all = !without || !pairs.clone().any(|i| played(&i));
             let mass = simplex::free_mass(pairs.len(), xi);
             let free = || pairs.clone().filter(|i| all || played(i));
-            // from x, whose digits are relative: a projection would add rounding to probabilities that may be far smaller
+            // from x, whose digits are relative: a projection would add rounding to probabilities
+            // that may be far smaller
             let sum: f64 = free().map(|i| at.x[i]).sum();
             free().for_each(|i| policy[i] += mass * (at.x[i] / sum));
         }
         Visited::by_policy(self.part, self.limits, policy, &self.d)
     }
 
-    /// What a policy visits that is worth as much as the occupancy at hand, if there is one among two. Budgets are lowered that this policy, or
-    /// else the one that comes nearest to that, exceeds.
+    /// What a policy visits that is worth as much as the occupancy at hand, if there is one among
+    /// two. Budgets are lowered that this policy, or else the one that comes nearest to that,
+    /// exceeds.
     fn visited_within(&mut self, prices: &[f64], driver: &Driver<'_>) -> Visited {
         let value = self.utility.value(&self.occupancy());
         let gap = driver.wanted(value);
@@ -347,8 +364,9 @@ impl<'a> Interior<'a> {
         }
     }
 
-    /// Aims a little below budgets that a policy exceeds. Where that is cheap it is done without going on to smaller products, which
-    /// need not make policies more exact; else these are waited for, but not for ever.
+    /// Aims a little below budgets that a policy exceeds. Where that is cheap it is done without
+    /// going on to smaller products, which need not make policies more exact; else these are waited
+    /// for, but not for ever.
     fn lower_budgets(&mut self, visited: &Visited, prices: &[f64], gap: f64) {
         let exceeded: Vec<f64> = visited.beyond(self.limits).collect();
         if visited.keeps(self.limits) {
@@ -378,7 +396,8 @@ impl<'a> Interior<'a> {
         let positive = |r: &mut Vec<f64>| r.iter_mut().for_each(|x| *x = (*x * scale).max(0.0));
         positive(&mut r);
         if let Form::Inverse(..) = self.utility.form() {
-            // rewards that follow from the other multipliers leave no equation to be met, but in the end they are small differences
+            // rewards that follow from the other multipliers leave no equation to be met, but in
+            // the end they are small differences
             let mut implied = self.priced();
             let z = self.without_floor(&at.z);
             let pairs = implied.iter_mut().zip(z);

@@ -1,14 +1,17 @@
 //! The normal equations $A K^{-1} A^\top v = b$ of the occupancies' Newton steps.
 //!
-//! $A$ holds the flow constraints, $(A \omega)(t) = d(t) - (1 - \rho) \sum \omega P(t)$, and $K$ one block per state:
+//! $A$ holds the flow constraints, $(A \omega)(t) = d(t) - (1 - \rho) \sum \omega P(t)$, and $K$
+//! one block per state:
 //!
 //! $$K_s = \mathrm{diag}(h) + g\, \mathbf 1 \mathbf 1^\top + N^\top \mathrm{diag}(w) N, \qquad N = I - \xi \mathbf 1 \mathbf 1^\top ,$$
 //!
-//! $h$ and $g$ the curvature of the utility by pairs and by state, $w$ the barrier's weights of $\omega - \xi d \ge 0$. The matrix has the
-//! pattern of the [cliques](super::super::cliques). It is solved by conjugate gradients, preconditioned by its diagonal as long as that
-//! takes less work than its Cholesky factor would, then by that factor, so that one or two rounds mend the rounding (see [`solution`](super::solution)):
-//! the nearer to the optimum, the more the weights differ, and the worse the diagonal does. Models whose factor is too large keep to the diagonal. Uniform shares of
-//! rows are in the products, but not in the factor.
+//! $h$ and $g$ the curvature of the utility by pairs and by state, $w$ the barrier's weights of
+//! $\omega - \xi d \ge 0$. The matrix has the pattern of the [cliques](super::super::cliques). It
+//! is solved by conjugate gradients, preconditioned by its diagonal as long as that takes less work
+//! than its Cholesky factor would, then by that factor, so that one or two rounds mend the rounding
+//! (see [`solution`](super::solution)): the nearer to the optimum, the more the weights differ, and
+//! the worse the diagonal does. Models whose factor is too large keep to the diagonal. Uniform
+//! shares of rows are in the products, but not in the factor.
 
 use super::super::cliques::{Cliques, rounds_worth};
 use super::blocks::Blocks;
@@ -20,19 +23,24 @@ use ide3al_numerics::parallel::add;
 
 /// Pivots below this share of their diagonal entries are rounding.
 const PIVOT: f64 = 1e-18;
-/// The share that is added to the diagonal of the preconditioner where uniform rows are missing from it: without them it may be singular.
+/// The share that is added to the diagonal of the preconditioner where uniform rows are missing
+/// from it: without them it may be singular.
 const WITHOUT_SPREAD: f64 = 1e-9;
-/// Rounds of conjugate gradients with the diagonal where there is no factor: it limits the time of one solution.
+/// Rounds of conjugate gradients with the diagonal where there is no factor: it limits the time of
+/// one solution.
 const MOST_ROUNDS: usize = 1_500;
-/// Right-hand sides in one step that a factor serves: predictor, corrector, the column of the sum, and now and then one more.
+/// Right-hand sides in one step that a factor serves: predictor, corrector, the column of the sum,
+/// and now and then one more.
 const RIGHT_HAND_SIDES: f64 = 4.0;
-/// Relative accuracy of solutions with a factor: near the end multipliers differ by more than floating point has digits, and whatever a
-/// direction lacks is lost. Before a factor is needed four digits will do. Where there is none it is the mean of the products, between two values.
+/// Relative accuracy of solutions with a factor: near the end multipliers differ by more than
+/// floating point has digits, and whatever a direction lacks is lost. Before a factor is needed
+/// four digits will do. Where there is none it is the mean of the products, between two values.
 const ACCURATE: f64 = 1e-13;
 const BEFORE_A_FACTOR: f64 = 1e-4;
 const WITHOUT_A_FACTOR: (f64, f64) = (1e-7, 1e-2);
-/// Flows that a solution with a factor leaves open are small beside this share of what was asked, times the mean of the products,
-/// between two values: in the end what a policy visits follows from its flows, by a chain that may hardly mix.
+/// Flows that a solution with a factor leaves open are small beside this share of what was asked,
+/// times the mean of the products, between two values: in the end what a policy visits follows from
+/// its flows, by a chain that may hardly mix.
 const FLOW_LEFT: f64 = 1e-9;
 const FLOW_BETWEEN: (f64, f64) = (1e-16, 1e-10);
 
@@ -43,20 +51,24 @@ pub(super) struct Normal<'a> {
     state_of: Vec<u32>,
     cliques: Cliques,
     pub(super) matrix: Option<CliqueMatrix>,
-    /// Whether the matrix is factored; before that, rounds with the diagonal that cost less than a factor.
+    /// Whether the matrix is factored; before that, rounds with the diagonal that cost less than a
+    /// factor.
     pub(super) factored: bool,
     pub(super) patience: usize,
-    /// How well equations are to be solved: relative to the right-hand side, and the share of the flow that may be left open.
+    /// How well equations are to be solved: relative to the right-hand side, and the share of the
+    /// flow that may be left open.
     pub(super) accuracy: f64,
     pub(super) flow_left: f64,
     /// The diagonal of the matrix.
     pub(super) diagonal: Vec<f64>,
-    /// One state of each component, and what is added to its diagonal: without restarts the flow constraints of a component sum to
-    /// zero, so that the matrix is singular and potentials are free up to a constant. With the addition it is not, and where the
-    /// right-hand sides of each component sum to zero, as they do but for rounding, the solution is the one that is zero there.
+    /// One state of each component, and what is added to its diagonal: without restarts the flow
+    /// constraints of a component sum to zero, so that the matrix is singular and potentials are
+    /// free up to a constant. With the addition it is not, and where the right-hand sides of each
+    /// component sum to zero, as they do but for rounding, the solution is the one that is zero
+    /// there.
     held: Vec<(usize, f64)>,
-    /// Whether a free unknown of the border takes the place of one pair, so that with restarts, too, one potential has to be held;
-    /// what it adds is then taken back in the border.
+    /// Whether a free unknown of the border takes the place of one pair, so that with restarts,
+    /// too, one potential has to be held; what it adds is then taken back in the border.
     scaled: bool,
     pub(super) pairs: Vec<f64>,
     /// Room for one state: three rows over its clique, and the square of the clique.
@@ -73,7 +85,8 @@ impl<'a> Normal<'a> {
             state_of[mdp.pairs(s)].fill(s as u32);
         }
         let cliques = Cliques::new(mdp);
-        // a small matrix can be factored whatever its pattern, which need not be analysed before that time has come
+        // a small matrix can be factored whatever its pattern, which need not be analysed before
+        // that time has come
         let small = n <= AT_ONCE.order;
         let matrix = if small {
             None
@@ -139,7 +152,8 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// Takes new curvatures and weights, and the mean of the products; false where a block is not positive.
+    /// Takes new curvatures and weights, and the mean of the products; false where a block is not
+    /// positive.
     pub(super) fn factor(&mut self, pair: &[f64], state: &[f64], weight: &[f64], mu: f64) -> bool {
         if !self.blocks.factor(pair, state, weight) {
             return false;
@@ -229,8 +243,9 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// Chooses the states with the largest diagonals: what rounding leaves of the sums is divided by them. With restarts it is the
-    /// likeliest start: the free unknown is the scale of what starts there.
+    /// Chooses the states with the largest diagonals: what rounding leaves of the sums is divided
+    /// by them. With restarts it is the likeliest start: the free unknown is the scale of what
+    /// starts there.
     fn hold(&mut self) {
         self.held.clear();
         let start = self.part.mdp().start();
@@ -266,7 +281,8 @@ impl<'a> Normal<'a> {
     }
 }
 
-/// Adds a weighted square of a row to the upper half of a row-major matrix; without a stride to its diagonal alone.
+/// Adds a weighted square of a row to the upper half of a row-major matrix; without a stride to its
+/// diagonal alone.
 fn add_square(local: &mut [f64], stride: usize, row: &[f64], weight: f64) {
     if stride == 0 {
         local

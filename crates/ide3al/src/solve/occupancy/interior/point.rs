@@ -1,4 +1,5 @@
-//! All unknowns of the [interior-point method](super), how far a change of them may go, and what becomes of their products.
+//! All unknowns of the [interior-point method](super), how far a change of them may go, and what
+//! becomes of their products.
 
 use ide3al_numerics::parallel::{add, dot};
 
@@ -83,7 +84,8 @@ impl Point {
         (least, total / f64::from(count))
     }
 
-    /// By how much products are to change to first order to become `centre`, given the products of the changes of an earlier direction.
+    /// By how much products are to change to first order to become `centre`, given the products of
+    /// the changes of an earlier direction.
     pub(super) fn towards(&self, centre: f64, earlier: Option<&Point>) -> Products {
         let mut aims = self.complementary().map(|(a, b)| {
             let products = a.iter().zip(b).map(|(a, b)| a * b);

@@ -1,11 +1,13 @@
-//! Solutions of the [normal equations](super::normal) by conjugate gradients, mended by what they lack of the flow.
+//! Solutions of the [normal equations](super::normal) by conjugate gradients, mended by what they
+//! lack of the flow.
 
 use super::normal::Normal;
 use crate::solve::driver::Driver;
 use ide3al_numerics::conjugate_gradients::ConjugateGradients;
 use ide3al_numerics::parallel::{add, dot, map};
 
-/// Rounds of conjugate gradients with a factor, which needs one or two; more where uniform rows are missing from it.
+/// Rounds of conjugate gradients with a factor, which needs one or two; more where uniform rows are
+/// missing from it.
 const ROUNDS: usize = 10;
 /// Rounds between two questions whether to stop.
 const ASK_EVERY: usize = 16;
@@ -13,7 +15,8 @@ const ASK_EVERY: usize = 16;
 const MOST_MENDED: usize = 3;
 
 impl Normal<'_> {
-    /// Potentials and the change of the occupancy for one right-hand side: $K x + A^\top v = G$, $A x = f$. Returns $v$ and $x$.
+    /// Potentials and the change of the occupancy for one right-hand side: $K x + A^\top v = G$,
+    /// $A x = f$. Returns $v$ and $x$.
     pub(super) fn solve(
         &mut self,
         right: &[f64],
@@ -24,8 +27,8 @@ impl Normal<'_> {
         let mut x = right.to_vec();
         self.blocks.divide(&mut x);
         let (mut lacks, mut columns) = (vec![0.0; flow.len()], vec![0.0; right.len()]);
-        // weights range widely: with a factor at hand further rounds take back what rounding has added to the flow, the first of them
-        // without asking how well it did
+        // weights range widely: with a factor at hand further rounds take back what rounding has
+        // added to the flow, the first of them without asking how well it did
         let mut asked = 0.0;
         for round in 0..MOST_MENDED {
             self.rows(&x, &mut lacks);

@@ -6,24 +6,29 @@ use super::point::{Point, room};
 use crate::formulation::utility::Form;
 use crate::solve::driver::Driver;
 
-/// Products this small are rounding: below the last digit of occupancies and multipliers, which are scaled to about one.
+/// Products this small are rounding: below the last digit of occupancies and multipliers, which are
+/// scaled to about one.
 const LEAST: f64 = 1e-17;
-/// The centre is at least this share of the mean of the products, however well the predictor does: eight digits in one step are enough.
+/// The centre is at least this share of the mean of the products, however well the predictor does:
+/// eight digits in one step are enough.
 const LEAST_CENTRE: f64 = 1e-8;
-/// Where a corrected step is shorter than this, one is tried that aims at products all alike, and so much smaller than their mean: from a
-/// point where they are alike already, aiming at the mean itself would lead nowhere.
+/// Where a corrected step is shorter than this, one is tried that aims at products all alike, and
+/// so much smaller than their mean: from a point where they are alike already, aiming at the mean
+/// itself would lead nowhere.
 const TOO_SHORT: f64 = 0.1;
 const LESS: f64 = 0.5;
 /// Steps so short in a row end the method.
 const SHORT: (f64, usize) = (1e-6, 4);
-/// Steps with products that are rounding: Newton's method for the utility alone, which needs some ten.
+/// Steps with products that are rounding: Newton's method for the utility alone, which needs some
+/// ten.
 const MOST_EXHAUSTED: usize = 60;
 /// Steps after which floating point has given out; it takes some tens where it has not.
 const MOST_STEPS: usize = 300;
 /// The share of the way to the boundary that a step may go, as usual with Mehrotra's method.
 const TO_THE_BOUNDARY: f64 = 0.995;
-/// No product may fall below this share of their mean: products that run ahead stop all others (S. Wright 1997, *Primal-Dual
-/// Interior-Point Methods*, chapter 5). Values from 0.01 to 0.05 take about equally many steps.
+/// No product may fall below this share of their mean: products that run ahead stop all others (S.
+/// Wright 1997, *Primal-Dual Interior-Point Methods*, chapter 5). Values from 0.01 to 0.05 take
+/// about equally many steps.
 const CENTRAL: f64 = 0.02;
 /// By how much a step is shortened to keep to that, and how often: to 4 % of its length at least.
 const SHORTEN: (f64, usize) = (0.9, 30);
