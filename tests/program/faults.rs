@@ -448,7 +448,7 @@ fn nothing_reads_the_wall_clock() {
         }
     }
     let mut read = 0;
-    for folder in ["src", "python/src", "python/ide3al"] {
+    for folder in ["src", "crates", "python/src", "python/ide3al"] {
         search(
             &Path::new(env!("CARGO_MANIFEST_DIR")).join(folder),
             &mut read,
