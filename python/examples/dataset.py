@@ -24,7 +24,7 @@ import numpy as np
 from minigrid.wrappers import FullyObsWrapper, ImgObsWrapper
 
 import ide3al
-from ide3al.spaces import frozen
+from ide3al.encoding.discrete import frozen
 
 DISCOUNT = 0.99
 COLOURS = {"promised": "#0072b2", "random": "#505050", "completed": "#d55e00"}

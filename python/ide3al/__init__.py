@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from ._extras import MissingExtra
     from ._ide3al import Error
     from ._studio import Studio, studio
-    from .abstraction import Abstraction
-    from .account import Account
-    from .algorithms import IDE3AL, CountBased, MaxEnt, Random
-    from .analysis import Analysis, analyze
-    from .auditing import audit
-    from .collecting import collect
-    from .data import Data
-    from .episodes import CollectionError
-    from .experiments import ExperimentError, ExperimentResult, experiment, scores
-    from .mdp import MDP, domains
-    from .plotting import plot_curves, plot_policy, plot_visitation
-    from .promise import Coverage
-    from .solving import Solution, Utility, solve
-    from .timed import EpisodeAnalysis, EpisodeSolution, load_policy
-    from .trade_off import Frontier, frontier
+    from .agents.algorithms import IDE3AL, CountBased, MaxEnt, Random
+    from .collecting.collect import collect
+    from .collecting.coverage import Coverage
+    from .collecting.episode import CollectionError
+    from .datasets.audit import audit
+    from .datasets.dataset import Data
+    from .encoding.abstraction import Abstraction
+    from .evaluation.account import Account
+    from .experiments.experiment import ExperimentError, ExperimentResult, experiment, scores
+    from .models.mdp import MDP, domains
+    from .plotting.models import plot_curves, plot_policy, plot_visitation
+    from .solving.analysis import Analysis, analyze
+    from .solving.frontier import Frontier, frontier
+    from .solving.solve import Solution, Utility, solve
+    from .solving.time_dependent import EpisodeAnalysis, EpisodeSolution, load_policy
 
     __version__: str
 
@@ -69,27 +69,27 @@ __all__ = [
     "studio",
 ]
 
-# : Where the names live: modules are loaded when something of theirs is first asked for, so that
-# importing the package takes : next to nothing.
+# Where the public names are defined. A module is imported when one of its names is first used, so
+# that importing the package takes next to no time.
 _HOMES = {
     "_extras": ("MissingExtra",),
     "_ide3al": ("Error",),
     "_studio": ("Studio", "studio"),
-    "abstraction": ("Abstraction",),
-    "account": ("Account",),
-    "algorithms": ("IDE3AL", "CountBased", "MaxEnt", "Random"),
-    "analysis": ("Analysis", "analyze"),
-    "auditing": ("audit",),
-    "collecting": ("collect",),
-    "data": ("Data",),
-    "episodes": ("CollectionError",),
-    "experiments": ("ExperimentError", "ExperimentResult", "experiment", "scores"),
-    "mdp": ("MDP", "domains"),
-    "plotting": ("plot_curves", "plot_policy", "plot_visitation"),
-    "promise": ("Coverage",),
-    "solving": ("Solution", "Utility", "solve"),
-    "timed": ("EpisodeAnalysis", "EpisodeSolution", "load_policy"),
-    "trade_off": ("Frontier", "frontier"),
+    "encoding.abstraction": ("Abstraction",),
+    "evaluation.account": ("Account",),
+    "agents.algorithms": ("IDE3AL", "CountBased", "MaxEnt", "Random"),
+    "solving.analysis": ("Analysis", "analyze"),
+    "datasets.audit": ("audit",),
+    "collecting.collect": ("collect",),
+    "datasets.dataset": ("Data",),
+    "collecting.episode": ("CollectionError",),
+    "experiments.experiment": ("ExperimentError", "ExperimentResult", "experiment", "scores"),
+    "models.mdp": ("MDP", "domains"),
+    "plotting.models": ("plot_curves", "plot_policy", "plot_visitation"),
+    "collecting.coverage": ("Coverage",),
+    "solving.solve": ("Solution", "Utility", "solve"),
+    "solving.time_dependent": ("EpisodeAnalysis", "EpisodeSolution", "load_policy"),
+    "solving.frontier": ("Frontier", "frontier"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

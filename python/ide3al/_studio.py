@@ -8,7 +8,7 @@ import webbrowser
 from types import TracebackType
 
 from . import _ide3al
-from .mdp import MDP
+from .models.mdp import MDP
 
 
 class Studio:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._extras import need
 from ._ide3al import Error
-from .agents import Agent
+from .agents.base import Agent
 
 
 def summary_writer(folder: str | os.PathLike[str]) -> Any:

@@ -12,8 +12,9 @@ import numpy as np
 
 from ._extras import need
 from ._ide3al import Error
-from .mdp import MDP, Floats, Integers
+from .models.mdp import MDP
 from .registration import environment_id, register
+from .types import Floats, Integers
 
 need("gymnasium", "gymnasium")
 import gymnasium  # noqa: E402  (after the message for those who lack it)

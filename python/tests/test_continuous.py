@@ -6,10 +6,10 @@ import pytest
 from gymnasium import spaces
 
 import ide3al
-from ide3al.account import neighbour_entropy
-from ide3al.cells import Centres, Grid
-from ide3al.log import Log
-from ide3al.refined import Moves, refined
+from ide3al.encoding.grid import Centres, Grid
+from ide3al.encoding.history import Log
+from ide3al.encoding.tree import Moves, refined
+from ide3al.evaluation.account import neighbour_entropy
 
 
 class Room(gymnasium.Env):

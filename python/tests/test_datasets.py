@@ -14,9 +14,9 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import ide3al
-from ide3al.card import card_text
+from ide3al.collecting.episode import seeds
+from ide3al.datasets.card import card_text
 from ide3al.envs import ModelEnv
-from ide3al.episodes import seeds
 
 LAKE = np.full((16, 4), 0.25)
 ARRAYS = ("observations", "actions", "rewards", "next_observations", "terminations", "truncations")

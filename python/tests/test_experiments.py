@@ -250,16 +250,16 @@ def test_ray_loses_nothing_when_a_worker_is_killed(cluster, tmp_path):
 
 
 def test_ray_keeps_partial_results_when_runs_fail_for_good(cluster, tmp_path, monkeypatch):
-    import ide3al._ray
+    import ide3al.experiments.ray
 
-    def fails(mdp, name, given, algorithm, run, real=ide3al._ray._one_run):
+    def fails(mdp, name, given, algorithm, run, real=ide3al.experiments.ray._one_run):
         if run == 1:
             raise RuntimeError("the disk of this node is full")
         return real(mdp, name, given, algorithm, run)
 
     given = {"runs": 3, "iterations": 5, "out": tmp_path / "runs"}
     with monkeypatch.context() as patch:
-        patch.setattr(ide3al._ray, "_one_run", fails)
+        patch.setattr(ide3al.experiments.ray, "_one_run", fails)
         with pytest.raises(ide3al.ExperimentError, match="random, run 1: the disk") as caught:
             ide3al.experiment("double-chain", "random", **given, engine="ray")
     partial = caught.value.result

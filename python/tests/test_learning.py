@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import ide3al
+from ide3al.encoding.discrete import Index
 from ide3al.envs import ModelEnv
-from ide3al.spaces import Index
 from ide3al.wrappers import Discretize
 
 ALGORITHMS = [ide3al.IDE3AL, ide3al.MaxEnt, ide3al.CountBased, ide3al.Random]

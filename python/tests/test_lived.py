@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import ide3al
-from ide3al.spaces import Found, frozen
+from ide3al.encoding.discrete import Found, frozen
 
 AGENTS = [ide3al.IDE3AL, ide3al.MaxEnt, ide3al.CountBased, ide3al.Random]
 

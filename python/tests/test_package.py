@@ -34,7 +34,7 @@ def test_every_name_is_what_its_module_holds():
         assert name in dir(ide3al)
     # whichever comes first, a module or one of its names
     assert fresh(
-        "import ide3al.trade_off, ide3al; print(ide3al.frontier.__name__, ide3al.wrappers.__name__)"
+        "import ide3al.solving.frontier, ide3al; print(ide3al.frontier.__name__, ide3al.wrappers.__name__)"
     ) == ["frontier", "ide3al.wrappers"]
 
 

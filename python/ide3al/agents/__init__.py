@@ -1,0 +1,1 @@
+"""Agents that learn an exploring policy from a Gymnasium environment."""

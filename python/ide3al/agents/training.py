@@ -1,0 +1,134 @@
+"""The loop of learning in a continuous environment: actions are held, steps recorded, cells cut anew in between."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _ide3al
+from .._ide3al import Error
+from ..encoding.abstraction import Abstraction
+from ..encoding.adaptive import REPEATS, Cut
+from ..encoding.discrete import is_continuous
+from ..encoding.features import Extractor
+from ..encoding.grid import load_cells
+from ..encoding.history import Log
+from ..types import Floats
+
+#: Share of the steps, and fewest and most of them, that are taken at random before cells are cut.
+SURVEY, FEWEST, MOST = 0.02, 500, 2000
+
+
+def needs_cells(env: Any) -> bool:
+    """Whether observations or actions are real numbers."""
+    return is_continuous(env.observation_space) or type(env.action_space).__name__ == "Box"
+
+
+class Loop:
+    """Steps of an environment as a learner of finite ones sees them: ``reset`` and ``step`` between cells, with an action held
+    for several steps; ``left`` is how many steps may still be taken."""
+
+    def __init__(self, cut: Cut, env: Any, left: int, seed: int | None) -> None:
+        self.cut, self.env, self.left = cut, env, left
+        self._seed = seed
+
+    def begin(self) -> Floats:
+        options = {} if self._seed is None else {"seed": self._seed}
+        self._seed = None
+        observation, _ = self.env.reset(**options)
+        vector = self.cut.vector(observation)
+        self.cut.begin(vector)
+        return vector
+
+    def hold(self, action: int, times: int) -> tuple[Floats, int]:
+        """Takes an action some times, fewer where the episode is over: where that led, and how it ended."""
+        element = self.cut.actions.element(action)
+        for _ in range(max(1, min(times, self.left))):
+            observation, _, terminated, truncated, _ = self.env.step(element)
+            end = 1 if terminated else 2 if truncated else 0
+            vector = self.cut.vector(observation)
+            self.cut.step(action, vector, end)
+            self.left -= 1
+            if end:
+                break
+        return vector, end
+
+    def survey(self, steps: int, seed: int) -> None:
+        """Random actions, held for random times: what cells and repeats are first chosen from."""
+        rng = np.random.default_rng(seed)
+        until, end = max(self.left - steps, 0), 2
+        while self.left > until:
+            if end:
+                self.begin()
+            times = int(rng.choice(REPEATS))
+            _, end = self.hold(
+                int(rng.integers(self.cut.actions.size)), min(times, self.left - until)
+            )
+        if end:
+            self.begin()
+
+    def reset(self) -> int:
+        return self.cut.number(self.begin())
+
+    def step(self, action: int) -> tuple[int, int]:
+        vector, end = self.hold(action, self.cut.repeat)
+        return self.cut.number(vector, end == 1), end
+
+
+def explore(
+    make: Callable[[], _ide3al.Agent],
+    agent: _ide3al.Agent | None,
+    cut: Cut,
+    env: Any,
+    total: int,
+    seed: int,
+    after: Callable[[int, _ide3al.Agent], bool],
+) -> None:
+    """Takes ``total`` steps and learns from them. ``make`` makes the learner when there are cells; ``after(steps done, learner)``
+    is called after each lesson and says whether to go on."""
+    loop = Loop(cut, env, total, seed if cut.steps == 0 else None)
+    at_hand = False
+    if agent is None:
+        loop.survey(min(max(FEWEST, min(MOST, int(SURVEY * total))), math.ceil(total / 2)), seed)
+        agent = make()
+        cut.recut(agent, at_hand=True)
+        at_hand = True
+    else:
+        agent.interrupt_trajectory()
+    while loop.left > 0:
+        if at_hand and cut.due:
+            cut.recut(agent, at_hand)
+        most = math.ceil(loop.left / cut.repeat)
+        decisions = min(agent.batch_size(math.ceil(total / cut.repeat)), most)
+        agent.iterate(loop.reset, loop.step, decisions, decisions == most)
+        at_hand = True
+        if not after(total - loop.left, agent):
+            break
+
+
+def restore(document: dict[str, Any], log: bytes, env: Any, features: Extractor | None) -> Cut:
+    """What :meth:`Cut.save` and :meth:`Cut.save_log` gave, for an environment like the one it was made in."""
+    if document["features"] and features is None:
+        raise Error(
+            "this agent was made with features=..., which no file can hold; give the function to load again"
+        )
+    if features is not None and not document["features"]:
+        raise Error("features: this agent was made without any")
+    cut = Cut(
+        Abstraction(**document["abstraction"], features=features),
+        env.observation_space,
+        env.action_space,
+    )
+    with np.load(io.BytesIO(log), allow_pickle=False) as arrays:
+        vectors, actions = arrays["vectors"], arrays["actions"]
+    if features is None and cut.features.size != document["size"]:
+        raise Error(
+            f"this agent knows observations of {document['size']} numbers; the environment's have {cut.features.size}"
+        )
+    cut.log = Log.restored(vectors, actions, cut.abstraction.memory, bool(document["full"]))
+    cut.restore(document, load_cells(document["cells"]))
+    return cut

@@ -1,0 +1,1 @@
+"""Collecting episodes with a policy: strategies, runners and the journal on disk."""

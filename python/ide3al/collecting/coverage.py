@@ -1,0 +1,347 @@
+"""What a data set is promised to hold, and how it comes about in few steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _ide3al
+from .._ide3al import Error
+from ..agents.algorithms import IDE3AL
+from ..datasets.card import NAMED
+from ..encoding.discrete import Found, Index
+from ..types import Floats, Integers
+from .episode import Episode, Lessons, Plan
+from .reachability import Roads
+
+if TYPE_CHECKING:
+    from ..datasets.dataset import Data
+    from .runners.single import Source
+
+# : The next plan is followed for this share of the steps so far, but for no more than this share of
+# what is still needed.
+_GROWTH, _SHARE = 0.15, 0.4
+# : When fewer steps than this many episodes have are still needed, an episode is cut when it has
+# brought what it was for, or : nothing for this many times as long as a sample should take, and
+# this many steps more.
+_LATE, _PATIENCE = 4, 4
+# : States that no more than this share of the episodes could have come to, of the share for the
+# easiest ones, can wait.
+_RARE = 0.5
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """A promise about data: at least ``each_pair`` samples of every action in every state, or ``each_state`` visits of every
+    state, or as many ``effective_states`` (exp of the entropy of the visits).
+
+    It speaks of the states that were met and are not terminal; declared states that were never met are named on the card. ``states``
+    lists states that have to be met beside: without them the promise does not hold.
+    """
+
+    each_pair: int | None = None
+    each_state: int | None = None
+    effective_states: float | None = None
+    states: Sequence[Any] | None = None
+
+    def __post_init__(self) -> None:
+        kinds = {
+            "each_pair": self.each_pair,
+            "each_state": self.each_state,
+            "effective_states": self.effective_states,
+        }
+        given = {name: value for name, value in kinds.items() if value is not None}
+        if len(given) != 1:
+            raise Error(f"Coverage: give one of {', '.join(kinds)}")
+        for name, value in given.items():
+            if not (math.isfinite(value) and value >= 1) or (
+                name != "effective_states" and value != int(value)
+            ):
+                raise Error(f"Coverage: {name} = {value}: a number from 1 is needed")
+        if self.states is not None and self.effective_states is not None:
+            raise Error("Coverage: effective_states speaks of all states; leave out states")
+
+    def said(self) -> dict[str, Any]:
+        """As JSON."""
+        named = None if self.states is None else [repr(state) for state in self.states]
+        kinds = {
+            "each_pair": self.each_pair,
+            "each_state": self.each_state,
+            "effective_states": self.effective_states,
+            "states": named,
+        }
+        return {name: value for name, value in kinds.items() if value is not None}
+
+    def plans(self, policy: Any) -> bool:
+        """Whether the agent plans for the promise, rather than being followed as it is."""
+        return isinstance(policy, IDE3AL)
+
+    @property
+    def text(self) -> str:
+        if self.effective_states is not None:
+            return f"{self.effective_states:g} effective states"
+        if self.each_pair is not None:
+            return f"at least {self.each_pair} samples of every pair"
+        return f"at least {self.each_state} visits of every state"
+
+
+class Tally:
+    """How a promise stands, episode by episode."""
+
+    def __init__(self, until: Coverage, states: Index | Found, n_actions: int) -> None:
+        self.until, self.states, self.n_actions = until, states, n_actions
+        size = self.states.size if isinstance(self.states, Index) else max(self.states.size, 1)
+        self.counts: Integers = np.zeros((size, self.n_actions), dtype=np.int64)
+        self._met = np.zeros(size, dtype=np.bool_)
+        self._ended = np.zeros(size, dtype=np.bool_)
+        self.steps = 0
+        self.experience = _ide3al.Experience(size, self.n_actions)
+        self._lessons = Lessons(self.n_actions)
+        self._demanded = self._numbers()
+
+    def take(self, episode: Episode) -> None:
+        size = int(episode.states.max()) + 1
+        if size > len(self._met):
+            more = max(size, 2 * len(self._met)) - len(self._met)
+            self.counts = np.concatenate(
+                [self.counts, np.zeros((more, self.n_actions), dtype=np.int64)]
+            )
+            self._met = np.concatenate([self._met, np.zeros(more, dtype=np.bool_)])
+            self._ended = np.concatenate([self._ended, np.zeros(more, dtype=np.bool_)])
+        np.add.at(self.counts, (episode.states[:-1], episode.actions), 1)
+        self._met[episode.states] = True
+        if episode.terminated:
+            self._ended[episode.states[-1]] = True
+        self.steps += len(episode)
+        self.experience.record(*self._lessons.of([episode]))
+
+    @property
+    def wanting(self) -> npt.NDArray[np.bool_]:
+        """States met whose actions can be taken."""
+        over: npt.NDArray[np.bool_] = self._ended & (self.counts.sum(axis=1) == 0)
+        return np.asarray(self._met & ~over, dtype=np.bool_)
+
+    def short(self) -> Floats:
+        """Samples still missing, per pair or per state; none of what was never met."""
+        wanting = self.wanting
+        if self.until.each_pair is not None:
+            missing = np.maximum(self.until.each_pair - self.counts, 0) * wanting[:, None]
+        else:
+            missing = (
+                np.maximum((self.until.each_state or 0) - self.counts.sum(axis=1), 0) * wanting
+            )
+        return missing.astype(np.float64)
+
+    def effective(self) -> float:
+        visits = self.counts.sum(axis=1)
+        shares = visits[visits > 0] / max(self.steps, 1)
+        return float(np.exp(-(shares * np.log(shares)).sum())) if self.steps else 0.0
+
+    def unmet(self) -> list[Any]:
+        """States asked for by name that were not met."""
+        return [
+            s
+            for s, k in zip(self.until.states or (), self._numbers(), strict=True)
+            if k is None or not self._met[k]
+        ]
+
+    def satisfied(self) -> bool:
+        """As far as states were met."""
+        if self.steps == 0:
+            return False
+        if self.until.effective_states is not None:
+            return self.effective() >= self.until.effective_states
+        return not self.short().any()
+
+    def holds(self) -> bool:
+        return self.satisfied() and not self.unmet()
+
+    def progress(self) -> dict[str, Any]:
+        if self.until.effective_states is not None:
+            return {"effective_states": self.effective()}
+        unit = "pairs" if self.until.each_pair is not None else "states"
+        return {"short": int((self.short() > 0).sum()), "unit": unit}
+
+    def least(self) -> dict[str, Any] | None:
+        """Fewest steps from nothing, in the model that everything taken suggests."""
+        if self.until.effective_states is not None or not self.wanting.any():
+            return None
+        wanting = self.wanting
+        n = float(self.until.each_pair or self.until.each_state or 0)
+        whole = (
+            np.repeat(wanting[:, None], self.n_actions, axis=1) if self.until.each_pair else wanting
+        )
+        return self.plan(whole.astype(np.float64) * n)[1]
+
+    def plan(self, wanted: Floats) -> tuple[Floats, dict[str, Any]]:
+        size = self.experience.n_states
+        rows, said = self.experience.plan(wanted[:size].ravel(), self.until.each_state is not None)
+        return rows.reshape(size, self.n_actions), said
+
+    def judged(self) -> dict[str, Any]:
+        """How the promise stands, for the card."""
+        holds, steps = self.holds(), self.steps
+        report: dict[str, Any] = {"wanted": self.until.said(), "holds": holds, "steps": steps}
+        report["text"] = f"{self.until.text}: {'holds' if holds else 'does not hold'}"
+        if self.until.effective_states is not None:
+            report["effective_states"] = self.effective()
+            return report
+        short = self.short()
+        places = np.argwhere(short > 0)
+        report["short"] = len(places)
+        report["short_named"] = [
+            [*map(int, place), int(short[tuple(place)])] for place in places[:NAMED].tolist()
+        ]
+        least = self.least()
+        if least is not None:
+            report["least_steps"] = least["least"]
+            report["least_status"] = least["status"]
+            report["ratio"] = steps / least["least"] if holds else None
+        if len(places):
+            # what is missing now, in the model that the data suggest
+            report["least_further_steps"] = self.plan(short)[1]["least"]
+        unmet = self.unmet()
+        if unmet:
+            report["unmet_named"] = [repr(state) for state in unmet[:NAMED]]
+        return report
+
+    def _numbers(self) -> list[int | None]:
+        if self.until.states is None:
+            return []
+        if isinstance(self.states, Found):
+            return [self.states.find(state) for state in self.until.states]
+        return [self.states.number(state) for state in self.until.states]
+
+
+class Promised:
+    """IDE3AL with a promise: plans for what is missing, follows the plan for a while, and plans again."""
+
+    def __init__(self, until: Coverage, agent: IDE3AL, source: Source) -> None:
+        self._tally = Tally(until, source.states, source.actions.size)
+        self._until, self._agent, self._source = until, agent, source
+        self._said: list[dict[str, Any]] = []
+        self._number = self._episodes = 0
+        self._length = 0.0
+        #: The plan that the last episodes followed, how many, and their steps.
+        self._followed, self._of_plan, self._steps_of_plan = 0, 0, 0
+        self._roads = Roads()
+        self._why: str | None = None
+
+    def digest(self) -> str:
+        return repr(self._agent)
+
+    def take(self, episode: Episode) -> None:
+        self._tally.take(episode)
+        self._roads.take(episode)
+        self._episodes += 1
+        if episode.plan != self._followed:
+            self._followed, self._of_plan, self._steps_of_plan = episode.plan, 0, 0
+        self._of_plan += 1
+        self._steps_of_plan += len(episode)
+
+    def over(self) -> bool:
+        return self._tally.holds()
+
+    def next(self) -> tuple[Plan, int | None, dict[str, Any]] | None:
+        tally = self._tally
+        if tally.steps == 0:
+            # nothing is known: any action is as good as any other
+            return self._made(np.zeros((0, tally.n_actions)), 1, {"steps": 0, "least": None})
+        if tally.satisfied():
+            self._why = self._cannot()
+            return None
+        short = tally.short()
+        table, said = self._planned(short)
+        # of late episodes, which are cut short, no length is learned
+        usual = max(tally.steps / self._episodes, self._length)
+        self._length = usual
+        # the last plan's may have been longer: this one resembles it
+        length = max(usual, self._steps_of_plan / max(self._of_plan, 1))
+        batch = min(_GROWTH * tally.steps, _SHARE * said["planned"])
+        count = max(1, round(batch / length))
+        errand: Integers | None = None
+        patience = 0
+        if count == 1 and said["planned"] < _LATE * length:
+            errand = short.astype(np.int64).reshape(len(short), -1)[: len(table)]
+            patience = math.ceil(_PATIENCE * said["planned"] / short.sum()) + _PATIENCE
+        about = {
+            "steps": tally.steps,
+            "least": said["least"],
+            "status": said["status"],
+            "episode_length": usual,
+            "batch": batch,
+        }
+        return self._made(table, count, about, errand, patience)
+
+    def _planned(self, short: Floats) -> tuple[Floats, dict[str, Any]]:
+        """A plan for what is missing, less what can wait.
+
+        A state that is known only from episodes that started near it seems to need as many episodes as it takes to start there
+        again, and a plan for everything would mostly start over. As long as there are pairs elsewhere that were never tried, and may
+        lead there, such states wait; whoever starts there tries what is missing. Fewer samples need fewer steps: the least number
+        of steps for the rest is one for all."""
+        tally = self._tally
+        shares = self._roads.shares(len(short))
+        untried = (tally.counts == 0).any(axis=1) & tally.wanting
+        missing = short.reshape(len(short), -1)
+        rare = shares <= _RARE * shares[tally.wanting].max()
+        if not rare[tally.wanting].any() or not (untried & ~rare).any() or not missing[~rare].any():
+            return tally.plan(short)
+        table, said = tally.plan(np.where(rare, 0.0, missing.T).T.reshape(short.shape))
+        if self._until.each_pair is not None:
+            there = np.flatnonzero(rare[: len(table)] & missing[: len(table)].any(axis=1))
+            table[there] = missing[there] / missing[there].sum(axis=1, keepdims=True)
+        return table, said
+
+    def _made(
+        self,
+        table: Floats,
+        count: int,
+        said: dict[str, Any],
+        errand: Integers | None = None,
+        patience: int = 0,
+    ) -> tuple[Plan, int | None, dict[str, Any]]:
+        plan = Plan(self._number, table, errand, patience)
+        self._number += 1
+        self._said.append(said)
+        return plan, count, said
+
+    def _cannot(self) -> str:
+        named = ", ".join(repr(state) for state in self._tally.unmet()[:NAMED])
+        samples = self._until.each_pair or self._until.each_state
+        return (
+            f"the promise cannot hold: never met: {named}; every {'pair' if self._until.each_pair else 'state'} of the states met has "
+            f"{samples} samples, and none led there"
+        )
+
+    def resume(self, plan: Plan, said: list[dict[str, Any]]) -> None:
+        self._said = [{key: value for key, value in one.items() if key != "count"} for one in said]
+        self._number = plan.number + 1
+        self._length = self._said[-1].get("episode_length", 0.0)
+
+    def progress(self) -> dict[str, Any]:
+        return {**self._tally.progress(), "least": self._said[-1]["least"] if self._said else None}
+
+    def said(self) -> list[dict[str, Any]]:
+        return self._said
+
+    def promise(self) -> dict[str, Any] | None:
+        report = self._tally.judged()
+        if self._why is not None:
+            report["reason"] = self._why
+        return report
+
+
+def judged(data: Data, until: Coverage) -> dict[str, Any]:
+    """How a promise stands in a data set."""
+    states = Found()
+    states.restart(range(data.n_states) if data.states is None else data.states)
+    tally = Tally(until, states, data.n_actions)
+    for episode in data.episodes():
+        tally.take(episode)
+    return tally.judged()

@@ -1,0 +1,1 @@
+"""Runners of episodes: one environment, vectorised environments, and Ray."""

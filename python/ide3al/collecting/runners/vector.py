@@ -1,0 +1,374 @@
+"""Many environments at once: Gymnasium's vector environments, stepped together, with one batched draw of actions."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import _ide3al
+from ..._extras import need
+from ..._ide3al import Error
+from ...encoding.discrete import Found, Index, states_of
+from ...types import Floats, Integers
+from ..episode import CollectionError, Episode, Plan, seeds
+from .single import Left
+
+if TYPE_CHECKING:
+    from ...agents.base import Agent, Callback
+
+Flags = npt.NDArray[np.bool_]
+# : States, actions, next states, and how steps ended: 0 goes on, 1 in a terminal state, 2 cut
+# short, 3 left a terminal state.
+Columns = tuple[Integers, Integers, Integers, Integers]
+
+
+def is_vector(env: Any) -> bool:
+    """Whether it is many environments."""
+    return hasattr(env, "num_envs") and hasattr(env, "single_observation_space")
+
+
+class Moved(NamedTuple):
+    """What one step of all environments brought."""
+
+    #: The states reached; where an episode ended, its last one.
+    reached: Integers
+    rewards: Floats
+    terminated: Flags
+    truncated: Flags
+    #: Where a step was taken at all: elsewhere the environment only started over.
+    stepped: Flags
+    #: Where an episode began, and the states to go on from.
+    begun: Flags
+    states: Integers
+    #: Whether nothing began or ended anywhere, as in most steps.
+    plain: bool
+
+
+class Vector:
+    """A vector environment by numbers, whatever way it starts episodes over."""
+
+    def __init__(
+        self, env: Any, states: Index | Found | None = None, time_limit: float | None = None
+    ) -> None:
+        self.env, self.n = env, int(env.num_envs)
+        self.states = states_of(env.single_observation_space) if states is None else states
+        self.actions = Index(env.single_action_space)
+        if time_limit is not None and not hasattr(env, "step_async"):
+            raise Error(
+                "time_limit: a step of these environments cannot be given up on; make them with "
+                'gymnasium.make_vec(..., vectorization_mode="async"), or give one'
+            )
+        self._time_limit = time_limit
+        mode = getattr(env, "metadata", {}).get("autoreset_mode", "NextStep")
+        self._mode = str(getattr(mode, "value", mode))
+        self._over = self._none = np.zeros(self.n, dtype=np.bool_)
+        self._all = ~self._none
+
+    def reset(self, seed: int | None) -> Integers:
+        observations, _ = self.env.reset() if seed is None else self.env.reset(seed=seed)
+        self._over = self._none
+        return self.numbers(observations)
+
+    def numbers(self, observations: Any) -> Integers:
+        """The states of a batch of observations."""
+        return numbers_of(self.states, self.env.single_observation_space, observations, self.n)
+
+    def step(self, actions: Integers) -> Moved:
+        observations, rewards, terminated, truncated, info = self._step(
+            elements_of(self.actions, actions)
+        )
+        states = self.numbers(observations)
+        over = np.asarray(terminated) | np.asarray(truncated)
+        if not np.count_nonzero(over) and self._over is self._none:
+            return Moved(states, rewards, over, over, self._all, self._none, states, True)
+        if self._mode == "NextStep":
+            stepped = ~self._over
+            self._over = over & stepped
+            if not self._over.any():
+                self._over = self._none
+            return Moved(
+                states,
+                rewards,
+                terminated & stepped,
+                truncated & stepped,
+                stepped,
+                ~stepped,
+                states,
+                False,
+            )
+        reached = states.copy()
+        if self._mode == "SameStep":
+            last = info.get("final_obs", info.get("final_observation"))
+            for k in np.flatnonzero(over).tolist():
+                reached[k] = self.states.number(_part(last, k))
+        else:
+            observations, _ = self.env.reset(options={"reset_mask": over})
+            states = np.where(over, self.numbers(observations), states)
+        return Moved(reached, rewards, terminated, truncated, self._all, over, states, False)
+
+    def _step(self, actions: Any) -> Any:
+        if self._time_limit is None:
+            return self.env.step(actions)
+        self.env.step_async(actions)
+        try:
+            return self.env.step_wait(timeout=self._time_limit)
+        except Exception as problem:
+            # multiprocessing's own, under a wrapper or not
+            if type(problem).__name__ != "TimeoutError":
+                raise
+            raise CollectionError(
+                f"a step took longer than time_limit = {self._time_limit} s"
+            ) from problem
+
+
+def numbers_of(states: Index | Found, space: Any, observations: Any, n: int) -> Integers:
+    """The numbers of a batch of observations."""
+    if isinstance(states, Index) and type(space).__name__ == "Discrete":
+        numbers = np.array(observations, dtype=np.int64)
+        if space.start:
+            numbers -= int(space.start)
+        # what is negative is huge without a sign
+        if numbers.shape != (n,) or np.count_nonzero(numbers.view(np.uint64) < states.size) != n:
+            raise Error(f"observations {observations!r} are not {n} elements of {space}")
+        return numbers
+    if type(observations) is tuple and type(space).__name__ != "Tuple":
+        # a space that nobody can batch: one observation after the other
+        parts = iter(observations)
+    else:
+        utils = need("gymnasium.vector.utils", "gymnasium")
+        parts = iter(utils.iterate(utils.batch_space(space, n), observations))
+    return np.fromiter((states.number(part) for part in parts), dtype=np.int64, count=n)
+
+
+def elements_of(actions: Index, numbers: Integers) -> Any:
+    """The batch of actions with these numbers."""
+    space = actions.space
+    if type(space).__name__ == "Discrete":
+        return numbers + int(space.start) if space.start else numbers
+    utils = need("gymnasium.vector.utils", "gymnasium")
+    empty = utils.create_empty_array(space, n=len(numbers))
+    return utils.concatenate(space, [actions.element(int(k)) for k in numbers], empty)
+
+
+def batch_size(space: Any, observation: Any) -> int | None:
+    """How many observations this is; nothing if it is a single one, or cannot be told."""
+    parts = getattr(space, "spaces", None)
+    if isinstance(parts, Mapping):
+        if not isinstance(observation, Mapping) or set(observation) != set(parts):
+            return None
+        sizes = {batch_size(inner, observation[name]) for name, inner in parts.items()}
+        return sizes.pop() if len(sizes) == 1 else None
+    if parts is not None:
+        if not isinstance(observation, tuple) or len(observation) != len(parts):
+            return None
+        sizes = {batch_size(inner, part) for inner, part in zip(parts, observation, strict=True)}
+        return sizes.pop() if len(sizes) == 1 else None
+    shape = getattr(space, "shape", None)
+    if (
+        shape is None
+        or not isinstance(observation, np.ndarray)
+        or observation.ndim != len(shape) + 1
+    ):
+        return None
+    return int(observation.shape[0])
+
+
+def _part(batch: Any, k: int) -> Any:
+    """One of many, where they come as an array of objects, or in parts."""
+    if isinstance(batch, Mapping):
+        return {name: _part(inner, k) for name, inner in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(_part(inner, k) for inner in batch)
+    return batch[k]
+
+
+def fit_vector(
+    agent: Agent,
+    env: Any,
+    total_timesteps: int,
+    *,
+    show: Callable[[int, int, Agent], None] | None = None,
+    callback: Callback | None = None,
+    watch: Any = None,
+) -> None:
+    """``fit`` in many environments; all of them follow one policy, and their steps count alike. ``watch`` is told of every step."""
+    inner, observations, _ = agent._attach(env)
+    vector = Vector(env, observations)
+    inner.interrupt_trajectory()
+    states = vector.reset(agent.seed if inner.steps == 0 else None)
+    if watch is not None:
+        watch.begin(states)
+    starts = [states]
+    terminal = np.zeros(vector.n, dtype=np.bool_)
+    going = np.zeros(vector.n, dtype=np.int64)
+    done = 0
+    while done < total_timesteps:
+        steps = min(inner.batch_size(total_timesteps), total_timesteps - done)
+        _ide3al.agent_behaviour(inner)
+        rows: list[Columns] = []
+        taken = 0
+        while taken < steps:
+            actions = _ide3al.agent_draw(inner, states)
+            moved = vector.step(actions)
+            if watch is not None:
+                watch.step(actions, moved)
+            if moved.plain:
+                rows.append((states, actions, moved.reached, going))
+                taken += vector.n
+                states = moved.states
+                continue
+            for columns in _ended(inner, states, actions, moved, terminal):
+                rows.append(columns)
+                taken += len(columns[0])
+            starts.append(moved.states[moved.begun])
+            terminal = moved.terminated & moved.stepped
+            states = moved.states
+        batch = np.stack([np.concatenate(column) for column in zip(*rows, strict=True)], axis=1)[
+            :steps
+        ]
+        _ide3al.agent_record(inner, batch, np.concatenate(starts))
+        starts = [going[:0]]
+        done += steps
+        _ide3al.agent_learn(inner, done == total_timesteps)
+        if show is not None:
+            show(done, total_timesteps, agent)
+        if callback is not None and callback(agent) is False:
+            break
+
+
+def _ended(
+    inner: _ide3al.Agent, states: Integers, actions: Integers, moved: Moved, terminal: Flags
+) -> Iterator[Columns]:
+    """What is learned from a step in which episodes ended or began; ``terminal``: where the last one ended in a terminal state."""
+    ends = np.where(moved.terminated, 1, np.where(moved.truncated, 2, 0))
+    # a start that follows a terminal state is a step of the model, one that follows a cut is not
+    left = terminal & ~moved.stepped
+    ends[left] = 3
+    kept = moved.stepped | left
+    yield states[kept], actions[kept], moved.reached[kept], ends[kept]
+    if moved.stepped.all() and moved.begun.any():
+        # started over within the step
+        over = moved.terminated & moved.begun
+        again = _ide3al.agent_draw(inner, moved.reached[over])
+        yield moved.reached[over], again, moved.states[over], np.full_like(again, 3)
+
+
+class VectorSource:
+    """Episodes of many environments, in the order in which they end.
+
+    All environments follow the plan at hand; an episode in progress goes on under the next plan. The same for the same seed and
+    number of environments."""
+
+    def __init__(self, env: Any, states: Index | Found, time_limit: float | None) -> None:
+        self._vector = Vector(env, states, time_limit)
+        self.states, self.actions = self._vector.states, self._vector.actions
+        self._at: Integers | None = None
+        self._rng = np.random.default_rng(0)
+        self._open: list[tuple[list[int], list[int], list[float]]] = []
+        #: Episodes that ended and were not taken yet.
+        self._ready: deque[Episode] = deque()
+        #: What was met since the last episode ended.
+        self._kept = self.states.size
+
+    def episodes(
+        self, plan: Plan, seed: int, first: int, count: int | None, left: Left, longest: int | None
+    ) -> Iterator[Episode]:
+        vector = self._vector
+        if plan.length is not None:
+            raise Error(
+                "policy: one that depends on the step begins anew with every episode, and vector environments start over by "
+                "themselves only; give one environment, or a policy (S, A)"
+            )
+        if self._at is None:
+            reset, self._rng = seeds(seed, first)
+            self._at = vector.reset(reset)
+            self._open = [([int(s)], [], []) for s in self._at]
+        given = 0
+        in_progress = sum(len(tried) for _, tried, _ in self._open)
+        while count is None or given < count:
+            # whoever stops here finds the others the next time
+            if self._ready:
+                given += 1
+                yield self._ready.popleft()
+                continue
+            wanted = left()
+            if wanted is not None and in_progress >= wanted:
+                return
+            actions = self._draw(plan, self._at)
+            moved = vector.step(actions)
+            full = []
+            steps = zip(
+                moved.stepped.tolist(),
+                moved.reached.tolist(),
+                actions.tolist(),
+                np.asarray(moved.rewards).tolist(),
+                strict=True,
+            )
+            for k, (stepped, reached, action, reward) in enumerate(steps):
+                if stepped:
+                    visited, tried, rewards = self._open[k]
+                    visited.append(reached)
+                    tried.append(action)
+                    rewards.append(reward)
+                    in_progress += 1
+                    if len(tried) == longest:
+                        full.append(k)
+            self._at = moved.states
+            over = (
+                []
+                if moved.plain
+                else np.flatnonzero((moved.terminated | moved.truncated) & moved.stepped).tolist()
+            )
+            # vector environments start over by themselves only: what is too long is cut, and goes
+            # on as another
+            for k in (*over, *(k for k in full if k not in over)):
+                in_progress -= len(self._open[k][1])
+                self._ready.append(self._ended(k, bool(moved.terminated[k]), plan.number))
+            if not moved.plain:
+                for k in np.flatnonzero(moved.begun).tolist():
+                    self._open[k] = ([int(moved.states[k])], [], [])
+
+    def _draw(self, plan: Plan, at: Integers) -> Integers:
+        """One action for each environment; uniform where the plan knows nothing."""
+        if int(at.max()) < len(plan.sums):
+            sums = plan.sums[at]
+        else:
+            known = at < len(plan.sums)
+            sums = np.repeat(np.arange(1.0, self.actions.size + 1)[None], len(at), axis=0)
+            sums[known] = plan.sums[at[known]]
+        draws = self._rng.random(len(at)) * sums[:, -1]
+        # a rounded sum may lie below the draw
+        actions: Integers = np.minimum((sums <= draws[:, None]).sum(axis=1), self.actions.size - 1)
+        return actions
+
+    def rest(self, plan: int) -> Iterator[Episode]:
+        """Episodes that nobody took, and those in progress, cut here."""
+        while self._ready:
+            yield self._ready.popleft()
+        for k in range(self._vector.n):
+            if self._open and self._open[k][1]:
+                yield self._ended(k, False, plan)
+        self._at = None
+
+    def close(self) -> None:
+        """The environment is the caller's."""
+
+    def _ended(self, k: int, terminated: bool, plan: int) -> Episode:
+        visited, tried, rewards = self._open[k]
+        self._open[k] = ([visited[-1]], [], [])
+        found: tuple[Any, ...] = ()
+        if isinstance(self.states, Found) and self.states.size > self._kept:
+            found, self._kept = tuple(self.states.keys[self._kept :]), self.states.size
+        return Episode(
+            np.array(visited, dtype=np.int64),
+            np.array(tried, dtype=np.int64),
+            np.array(rewards, dtype=np.float64),
+            terminated,
+            not terminated,
+            plan,
+            found,
+        )

@@ -1,0 +1,1 @@
+"""From observations and actions of an environment to numbered states and actions."""

@@ -1,0 +1,213 @@
+"""How a continuous environment is made finite: what can be chosen."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._ide3al import Error
+from ..types import Floats
+from .discrete import Index
+from .features import Extractor
+
+#: Cells along each number by how many there are; beyond, k-means cells.
+PER_NUMBER = {1: 32, 2: 12, 3: 8}
+#: Centres of k-means cells.
+CENTRES = 500
+#: Most actions that are made of a box by combining values of all its numbers.
+COMBINED = 27
+
+
+class Abstraction:
+    """Settings of the cells, actions and repeats that continuous environments are explored with. All have defaults::
+
+        ide3al.IDE3AL(abstraction=ide3al.Abstraction(cells=20)).fit(env, 40_000)
+
+    ``cells``: cells along each number (one for all, or one each), or how many k-means or refined cells. ``kind``: "grid" or
+    "k-means"; k-means where more than three numbers matter unless told. ``refine``: halves cells where their halves lead
+    elsewhere, instead of either (:mod:`ide3al.refined`). ``actions``: values along each number of a ``Box`` of actions (three unless
+    told, the extremes and the middle), or a list of actions. ``features``: a function from an observation to the numbers
+    that matter. ``angles``: places of (cosine, sine) pairs that are one angle. ``bounds``: "seen" lays cells where anything was
+    seen so far, "declared" all over the bounds of the space where those are finite; ``low`` and ``high`` give bounds instead, None or
+    infinite where they do not, and what lies beyond belongs to the outermost cells. ``repeat``: steps that an action is
+    held for; measured unless told. ``memory``: most steps remembered; when they are spent the cells are final.
+    """
+
+    def __init__(
+        self,
+        cells: int | Sequence[int] | None = None,
+        *,
+        kind: str | None = None,
+        refine: bool = False,
+        actions: int | Sequence[Any] | npt.NDArray[Any] | None = None,
+        features: Extractor | None = None,
+        angles: Sequence[tuple[int, int]] = (),
+        low: npt.ArrayLike | None = None,
+        high: npt.ArrayLike | None = None,
+        bounds: str = "seen",
+        repeat: int | None = None,
+        memory: int = 1_000_000,
+    ) -> None:
+        if kind not in (None, "grid", "k-means"):
+            raise Error(f'kind = {kind!r}: "grid" and "k-means" are known')
+        if refine and kind is not None:
+            raise Error(
+                f"kind = {kind!r}: refined cells are of a kind of their own; leave out kind or refine"
+            )
+        if bounds not in ("seen", "declared"):
+            raise Error(
+                f'bounds = {bounds!r}: "seen" and "declared" are known; give numbers as low and high'
+            )
+        if cells is not None:
+            given = np.atleast_1d(np.asarray(cells))
+            if given.dtype.kind not in "iu" or given.ndim != 1 or (given < 1).any():
+                raise Error(f"cells = {cells!r}: whole numbers of at least 1 are needed")
+            if (kind == "k-means" or refine) and np.ndim(cells) != 0:
+                raise Error(
+                    f"cells = {cells!r}: {'refine' if refine else kind} takes one number, that of all cells"
+                )
+            cells = (
+                int(given[0])
+                if given.size == 1 and np.ndim(cells) == 0
+                else [int(n) for n in given]
+            )
+        if features is not None and not callable(features):
+            raise Error("features: a function from an observation to numbers is needed")
+        if repeat is not None and repeat < 1:
+            raise Error(f"repeat = {repeat}: at least 1 is needed")
+        if memory < 100:
+            raise Error(f"memory = {memory}: at least 100 steps are needed")
+        if kind is None and cells is not None and np.ndim(cells) != 0:
+            kind = "grid"  # numbers of cells along each number mean nothing else
+        self.cells, self.kind, self.features = cells, kind, features
+        self.refine = bool(refine)
+        self.angles = [(int(c), int(s)) for c, s in angles]
+        self.low, self.high = _bounds("low", low), _bounds("high", high)
+        self.bounds = bounds
+        self.repeat, self.memory = repeat, int(memory)
+        self.actions: int | list[Any] | None
+        if actions is None or isinstance(actions, int | np.integer):
+            self.actions = None if actions is None else int(actions)
+            if self.actions is not None and self.actions < 2:
+                raise Error(f"actions = {actions}: at least 2 values along each number are needed")
+        else:
+            self.actions = [np.asarray(a).tolist() for a in actions]
+            if len(self.actions) < 1:
+                raise Error("actions: the list is empty")
+
+    def save(self) -> dict[str, Any]:
+        """Everything but ``features``, which is a function."""
+        return {
+            "cells": self.cells,
+            "kind": self.kind,
+            "refine": self.refine,
+            "actions": self.actions,
+            "angles": self.angles,
+            "low": None if self.low is None else self.low.tolist(),
+            "high": None if self.high is None else self.high.tolist(),
+            "bounds": self.bounds,
+            "repeat": self.repeat,
+            "memory": self.memory,
+        }
+
+    def __repr__(self) -> str:
+        given = {
+            k: v
+            for k, v in {**self.save(), "features": self.features}.items()
+            if v is not None and v is not False and v != []
+        }
+        return f"Abstraction({', '.join(f'{k}={v!r}' for k, v in given.items())})"
+
+
+def _bounds(name: str, given: npt.ArrayLike | None) -> Floats | None:
+    if given is None:
+        return None
+    bounds = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    if bounds.ndim != 1 or np.isnan(bounds).any():
+        raise Error(f"{name}: one number each is needed, infinite where what is seen decides")
+    return bounds
+
+
+class Choices:
+    """A few actions of a ``Box``, numbered as in :class:`~ide3al.spaces.Index`: ``size``, ``element(number)``,
+    ``number(element)``."""
+
+    def __init__(self, space: Any, given: int | list[Any] | None) -> None:
+        self.space = space
+        shape, dtype = tuple(space.shape), space.dtype
+        if isinstance(given, list):
+            self.elements = [np.asarray(a, dtype=dtype) for a in given]
+            for action in self.elements:
+                if action.shape != shape or not space.contains(action):
+                    raise Error(f"actions: {action!r} is no element of {space}")
+        else:
+            low, high = space.low.astype(np.float64).ravel(), space.high.astype(np.float64).ravel()
+            if not (np.isfinite(low).all() and np.isfinite(high).all()):
+                raise Error(
+                    f"{space}: actions without bounds; give a few: Abstraction(actions=[...]), or bound them with "
+                    "gymnasium.wrappers.RescaleAction"
+                )
+            self.elements = [
+                row.reshape(shape).astype(dtype)
+                for row in _choose(low, high, given or 3, given is not None)
+            ]
+        self.size = len(self.elements)
+
+    def element(self, number: int) -> Any:
+        return self.elements[number].copy()
+
+    def number(self, element: Any) -> int:
+        """The action nearest to one."""
+        flat = np.asarray(element, dtype=np.float64).ravel()
+        return int(np.argmin([np.abs(flat - action.ravel()).sum() for action in self.elements]))
+
+
+def _choose(low: Floats, high: Floats, values: int, told: bool) -> list[Floats]:
+    """All combinations of equally spaced values where they are few, else the middle and each number's extremes."""
+    size = len(low)
+    if values**size <= COMBINED or (told and values**size <= 1024):
+        axes = [np.linspace(a, b, values) for a, b in zip(low, high, strict=True)]
+        return [np.array(row) for row in itertools.product(*axes)]
+    if told:
+        raise Error(
+            f"actions = {values}: {size} numbers with {values} values each are {values**size} actions; give a list of some"
+        )
+    middle = 0.5 * (low + high)
+    chosen = [middle]
+    for k, bound in itertools.product(range(size), (low, high)):
+        action = middle.copy()
+        action[k] = bound[k]
+        chosen.append(action)
+    return chosen
+
+
+def choices(space: Any, abstraction: Abstraction) -> Index | Choices:
+    """The actions to explore with."""
+    if type(space).__name__ == "Box":
+        return Choices(space, abstraction.actions)
+    if abstraction.actions is not None:
+        raise Error(f"actions: {space} is finite already; leave out actions")
+    return Index(space)
+
+
+def per_number(abstraction: Abstraction, numbers: int) -> int:
+    """Cells along each number where none are told."""
+    if isinstance(abstraction.cells, int):
+        return abstraction.cells
+    return PER_NUMBER.get(numbers, max(2, int(1296.0 ** (1 / max(numbers, 1)))))
+
+
+def in_all(abstraction: Abstraction, numbers: int) -> int:
+    """How many k-means or refined cells there are."""
+    if isinstance(abstraction.cells, int):
+        return abstraction.cells
+    return (
+        int(PER_NUMBER[numbers] ** numbers)
+        if abstraction.refine and numbers in PER_NUMBER
+        else CENTRES
+    )

@@ -1,0 +1,389 @@
+"""An abstraction in use: the cells as they are cut at the moment, how long actions are held, and the steps recorded."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from .. import _ide3al
+from .._ide3al import Error
+from ..types import Floats, Integers
+from .abstraction import PER_NUMBER, Abstraction, choices, in_all, per_number
+from .features import Features
+from .grid import Cells, Centres, Grid
+from .history import CUT, ENDED, NOW, Log
+from .tree import Moves, Tree, refined
+
+# : The one cell of all observations that ended an episode: nothing can be done there, wherever it
+# is, and nothing is gained by : ending episodes in many places.
+OVER = -1
+#: Steps that an action may be held for.
+REPEATS = (1, 2, 3, 4, 6, 8, 12, 16)
+#: Actions are held until they lead this many cells apart.
+APART = 1.0
+#: Episodes have at least this many decisions on average.
+DECISIONS = 8
+#: Cells without which a repeat is judged by all of them together.
+CELLS = 8
+#: Cells are cut anew at the earliest when there are this many times the steps.
+GROWTH = 1.5
+#: Share of a range by which what is seen must exceed it before cells are cut anew.
+BEYOND = 0.05
+
+
+class Cut:
+    """Numbers vectors by their cells, as they are met: ``number``, ``find``; ``recut`` cuts anew from what is recorded."""
+
+    def __init__(self, abstraction: Abstraction, observations: Any, actions: Any) -> None:
+        self.abstraction = abstraction
+        self.features = Features(observations, abstraction.features, abstraction.angles)
+        self.actions = choices(actions, abstraction)
+        self.cells: Cells | None = None
+        self.repeat = abstraction.repeat or 1
+        #: Places of the numbers that cells are cut from.
+        self.used: Integers = np.zeros(0, dtype=np.int64)
+        self.steps = 0
+        self.log: Log | None = None
+        self._numbers: dict[int, int] = {}
+        self._cut_at = self._laid_at = 0
+        self._bounds = np.zeros(0), np.zeros(0)
+        # of the cells met, for what lies in none of them
+        self._centres: Floats | None = None
+
+    def check(self, env: Any) -> None:
+        """Refuses an environment unlike the one that cells were cut in."""
+        other = Features(env.observation_space, self.abstraction.features, self.abstraction.angles)
+        size = self.features.size if self.abstraction.features is not None else other.size
+        actions = choices(env.action_space, self.abstraction)
+        if (size, actions.size) != (self.features.size, self.actions.size):
+            raise Error(
+                f"this agent knows observations of {self.features.size} numbers and {self.actions.size} actions; the "
+                f"environment has {size} and {actions.size}"
+            )
+
+    # vectors and their numbers
+
+    def vector(self, observation: Any) -> Floats:
+        """The numbers of an observation as they are recorded."""
+        vector = self.features.vector(observation)
+        if self.abstraction.low is None and self.abstraction.high is None:
+            slack = 1e-3 * (1.0 + np.minimum(np.abs(vector), 1e300))
+            beyond = (vector < self.features.low - slack) | (vector > self.features.high + slack)
+            if beyond.any():
+                k = int(np.argmax(beyond))
+                raise Error(
+                    f"{self.features.names[k]} = {vector[k]:g} lies beyond its declared bounds "
+                    f"[{self.features.low[k]:g}, {self.features.high[k]:g}]; mend the environment's observation_space, or "
+                    "give bounds with Abstraction(low=..., high=...)"
+                )
+        return vector.astype(np.float32).astype(np.float64)
+
+    def _keys(self, vectors: Floats, ended: Any) -> Integers:
+        return np.where(ended, OVER, self._laid().keys(vectors[:, self.used]))
+
+    def number(self, vector: Floats, ended: bool = False) -> int:
+        """The number of a vector's cell, a new one if it was never met."""
+        key = int(self._keys(vector[None, :], ended)[0])
+        self._centres = None
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def find(self, vector: Floats, known: int, ended: bool = False) -> int:
+        """The number of a vector's cell; of the nearest among the ``known`` first if that was never met."""
+        found = self._numbers.get(int(self._keys(vector[None, :], ended)[0]), known)
+        if found < known:
+            return found
+        if self._centres is None or len(self._centres) != known:
+            self._centres = np.array(self.states[:known])
+        unit = (self._centres - vector[self.used]) / self._laid().width
+        # an episode that goes on is not where others ended
+        return int(np.nanargmin((unit**2).sum(axis=1)))
+
+    @property
+    def states(self) -> list[tuple[float, ...]]:
+        """The middle of each cell met, by number; not a number where episodes end."""
+        keys = np.array(list(self._numbers), dtype=np.int64)
+        over = keys == OVER
+        centres = np.where(over[:, None], np.nan, self._laid().centres(np.where(over, 0, keys)))
+        return [tuple(row) for row in centres.tolist()]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the numbers that cells are cut from."""
+        return [self.features.names[k] for k in self.used]
+
+    @property
+    def box(self) -> tuple[Floats, Floats]:
+        """Bounds of these numbers as told or declared, and where they are infinite those of what was seen."""
+        low, high = (
+            np.where(np.isfinite(b), b, seen)
+            for b, seen in zip(self._declared(), self._bounds, strict=True)
+        )
+        return low, high
+
+    def _laid(self) -> Cells:
+        if self.cells is None:
+            raise Error("no cells have been cut yet; call fit first")
+        return self.cells
+
+    # what is recorded
+
+    def begin(self, vector: Floats) -> None:
+        if self.log is None:
+            self.log = Log(len(vector), self.abstraction.memory)
+        self.log.begin(vector)
+
+    def step(self, action: int, vector: Floats, end: int) -> None:
+        self.steps += 1
+        if self.log is not None:
+            self.log.step(action, vector, end)
+
+    # cutting
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to see if other cells would be better."""
+        full = self.log is None or self.log.full
+        return not full and self.steps >= GROWTH * self._cut_at
+
+    def recut(self, agent: _ide3al.Agent, at_hand: bool) -> bool:
+        """Cuts anew from what is recorded, and counts again, unless everything would stay as it is. ``at_hand``: whether a
+        trajectory is under way."""
+        assert self.log is not None
+        self._cut_at = self.steps
+        vectors, actions = self.log.vectors, self.log.actions
+        before, numbers = self.cells, self._numbers
+        used_before, repeat_before = self.used, self.repeat
+        self.used = self._matter(vectors, actions)
+        self.cells = self._lay(vectors[:, self.used], before, used_before)
+        if self.abstraction.repeat is None:
+            self.repeat = self._measure(vectors, actions)
+        if self.cells is before and self.repeat == repeat_before:
+            return False
+        ended = actions == ENDED
+        keys = self._keys(vectors, ended)
+        if before is None:
+            old = np.zeros(len(keys), dtype=np.int64)
+        else:
+            olds = np.where(ended, OVER, before.keys(vectors[:, used_before]))
+            # passed through and never decided in: newer than any policy
+            old = np.array([numbers.get(int(key), len(numbers)) for key in olds], dtype=np.int64)
+        self._count(agent, keys, old, actions, at_hand)
+        return True
+
+    def _count(
+        self, agent: _ide3al.Agent, keys: Integers, old: Integers, actions: Integers, at_hand: bool
+    ) -> None:
+        """Numbers cells in the order in which they were met, and hands over all transitions between them."""
+        assert self.log is not None
+        first, last = self.log.decisions(self.repeat)
+        over = np.flatnonzero((actions == ENDED) | (actions == CUT))
+        begun = np.concatenate([[0], over + 1])
+        begun = begun[begun < len(actions)]
+        left = np.flatnonzero(actions == ENDED)
+        left = left[left + 1 < len(actions)]
+        met = np.unique(np.concatenate([first, last, begun, left, [len(actions) - 1]]))
+        distinct, place = np.unique(keys[met], return_index=True)
+        order = np.argsort(place)
+        self._numbers = {int(key): k for k, key in enumerate(distinct[order])}
+        self._centres = None
+        state = np.full(len(keys), -1, dtype=np.int64)
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        state[met] = rank[np.searchsorted(distinct, keys[met])]
+        size = len(distinct)
+        now = int(actions[-1])
+        _ide3al.recount(
+            agent,
+            np.concatenate([state[first], state[left]]),
+            np.concatenate([actions[first], np.zeros(len(left), dtype=np.int64)]),
+            np.concatenate([state[last], state[left + 1]]),
+            np.bincount(state[begun], minlength=size).tolist(),
+            np.bincount(state[left], minlength=size).tolist(),
+            int((actions == CUT).sum()),
+            old[met][place[order]].tolist(),
+            (int(state[-1]), now == ENDED) if at_hand and now in (NOW, ENDED) else None,
+        )
+
+    def _matter(self, vectors: Floats, actions: Integers) -> Integers:
+        """Numbers that change while an episode lasts, each once: nothing can be explored along the others."""
+        if isinstance(self.abstraction.cells, list):
+            return np.arange(self.features.size)
+        inside = np.flatnonzero(actions[:-1] >= 0)
+        changes = (vectors[inside + 1] != vectors[inside]).any(axis=0)
+        used: list[int] = []
+        for k in np.flatnonzero(changes).tolist():
+            if not any(np.array_equal(vectors[:, k], vectors[:, j]) for j in used):
+                used.append(k)
+        if not used:
+            raise Error(
+                f"nothing in the observations changed within {len(actions)} steps: there is nothing to explore; give "
+                "Abstraction(features=...) with numbers that do"
+            )
+        return np.array(used, dtype=np.int64)
+
+    def _lay(self, vectors: Floats, before: Cells | None, used_before: Integers) -> Cells:
+        """Cells for what was seen; those from before if they still do."""
+        chosen, whole = self.abstraction, self.features.whole[self.used]
+        low, high = self._range(vectors)
+        grown = before is None or not np.array_equal(self.used, used_before)
+        if not grown:
+            low_before, high_before = self._bounds
+            beyond = np.maximum(low_before - low, high - high_before)
+            grown = bool((beyond > BEYOND * (high_before - low_before)).any())
+        if before is not None and not grown:
+            if chosen.refine:
+                found = self._refine(vectors, *self._bounds, whole)
+                return before if found.same(before) else found
+            if isinstance(before, Grid) or self.steps < 2 * self._laid_at:
+                return before
+        self._bounds, self._laid_at = (low, high), self.steps
+        if chosen.refine:
+            return self._refine(vectors, low, high, whole)
+        kind = chosen.kind or ("grid" if len(self.used) in PER_NUMBER else "k-means")
+        if kind == "k-means":
+            scale = np.where(whole, 0.25, np.maximum(high - low, 1e-9))
+            return Centres.among(vectors, scale, in_all(chosen, len(self.used)))
+        if isinstance(chosen.cells, list):
+            if len(chosen.cells) != self.features.size:
+                raise Error(
+                    f"cells: {len(chosen.cells)} numbers for {self.features.size} per observation; one each is needed"
+                )
+            counts = np.array(chosen.cells)
+        else:
+            counts = np.full(len(self.used), per_number(chosen, len(self.used)))
+        if chosen.cells is None:
+            counts = np.where(whole, high - low + 1, counts).astype(np.int64)
+            low, high = np.where(whole, low - 0.5, low), np.where(whole, high + 0.5, high)
+        return Grid(low, high, counts)
+
+    def _refine(self, vectors: Floats, low: Floats, high: Floats, whole: Any) -> Tree:
+        """Cells that are finer where one of them would hide what happens."""
+        assert self.log is not None
+        first, last = self.log.decisions(self.repeat)
+        low, high = np.where(whole, low - 0.5, low), np.where(whole, high + 0.5, high)
+        moves = Moves(first, self.log.actions[first], last)
+        return refined(vectors, low, high, whole, in_all(self.abstraction, len(self.used)), moves)
+
+    def _range(self, vectors: Floats) -> tuple[Floats, Floats]:
+        """Bounds as told; else what was seen so far or, on demand, what is declared; all values of
+        what has few, and whole turns of angles."""
+        seen = vectors.min(axis=0), vectors.max(axis=0)
+        declared = self.abstraction.bounds == "declared"
+        found = []
+        for told, box, extreme in zip(self._told(), self._declared(), seen, strict=True):
+            kept = np.isfinite(box) & (
+                np.isfinite(told) | declared | self.features.fixed[self.used]
+            )
+            found.append(np.where(kept, box, extreme))
+        low, high = found
+        if (high < low).any():
+            k = int(np.argmax(high < low))
+            raise Error(
+                f"low = {low[k]:g} exceeds high = {high[k]:g} ({self.names[k]}): nothing lies between"
+            )
+        same = high == low
+        return np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)
+
+    def _told(self) -> list[Floats]:
+        """Bounds of the numbers in use as the abstraction gives them, infinite where it does not."""
+        bounds = []
+        for name, told, none in (
+            ("low", self.abstraction.low, -np.inf),
+            ("high", self.abstraction.high, np.inf),
+        ):
+            if told is not None and told.size not in (1, self.features.size):
+                raise Error(
+                    f"{name}: {told.size} numbers for {self.features.size} per observation; one each is needed"
+                )
+            whole = np.full(self.features.size, none if told is None else told)
+            bounds.append(whole[self.used])
+        return bounds
+
+    def _declared(self) -> list[Floats]:
+        """The same as told or declared, infinite where nothing is."""
+        of_space = self.features.low[self.used], self.features.high[self.used]
+        return [np.where(np.isfinite(t), t, d) for t, d in zip(self._told(), of_space, strict=True)]
+
+    def _measure(self, vectors: Floats, actions: Integers) -> int:
+        """Fewest steps that an action must be held for to matter: those after which the actions taken in a cell have led a cell's
+        width apart, averaged over the cells. One step that moves everything by a tenth of a cell says next to nothing of where
+        an action leads."""
+        keys = self._keys(vectors, actions == ENDED)
+        unit = vectors[:, self.used] / self._laid().width
+        changes = np.flatnonzero(np.append(actions[1:] != actions[:-1], True))
+        at = np.flatnonzero(actions >= 0)
+        left = changes[np.searchsorted(changes, at)] - at + 1
+        episodes = 1 + int(((actions == ENDED) | (actions == CUT)).sum())
+        most = max(1.0, len(at) / episodes / DECISIONS)
+        best = 1
+        for repeat in REPEATS:
+            windows = at[left >= repeat]
+            moves = unit[windows + repeat] - unit[windows]
+            apart = _apart(keys[windows], actions[windows], moves, self.actions.size)
+            if len(apart) < CELLS:
+                # too little is known of single cells: all together
+                apart = _apart(np.zeros_like(windows), actions[windows], moves, self.actions.size)
+            if repeat > most or len(apart) == 0:
+                break
+            best = repeat
+            if apart.mean() >= APART:
+                break
+        return best
+
+    # files
+
+    def save(self) -> dict[str, Any]:
+        return {
+            "abstraction": self.abstraction.save(),
+            "features": self.abstraction.features is not None,
+            "cells": self._laid().save(),
+            "repeat": self.repeat,
+            "used": self.used.tolist(),
+            "size": self.features.size,
+            "steps": self.steps,
+            "cut_at": self._cut_at,
+            "laid_at": self._laid_at,
+            "bounds": [bound.tolist() for bound in self._bounds],
+            "keys": list(self._numbers),
+            "full": self.log is not None and self.log.full,
+        }
+
+    def restore(self, document: dict[str, Any], cells: Cells) -> None:
+        """Takes back what :meth:`save` gave, but for the recorded steps."""
+        self.cells = cells
+        self.repeat, self.steps = int(document["repeat"]), int(document["steps"])
+        self.used = np.array(document["used"], dtype=np.int64)
+        self._cut_at, self._laid_at = int(document["cut_at"]), int(document["laid_at"])
+        low, high = document["bounds"]
+        self._bounds = np.array(low), np.array(high)
+        self._numbers = {int(key): k for k, key in enumerate(document["keys"])}
+
+    def save_log(self) -> bytes:
+        assert self.log is not None
+        buffer = io.BytesIO()
+        np.savez(
+            buffer,
+            vectors=self.log.vectors.astype(np.float32),
+            actions=self.log.actions.astype(np.int32),
+        )
+        return buffer.getvalue()
+
+
+def _apart(keys: Integers, actions: Integers, moves: Floats, n_actions: int) -> Floats:
+    """How far apart the actions lead from each cell: the greatest difference, along any number, between their mean moves.
+    Actions taken fewer than three times in a cell, and cells with fewer than two others, say nothing."""
+    distinct, cell = np.unique(keys, return_inverse=True)
+    pair = cell * n_actions + actions
+    times = np.bincount(pair, minlength=len(distinct) * n_actions).reshape(-1, n_actions)
+    known = times >= 3
+    told = known.sum(axis=1) >= 2
+    widest = np.zeros(int(told.sum()))
+    for column in moves.T:
+        sums = np.bincount(pair, weights=column, minlength=times.size).reshape(times.shape)
+        mean = (sums / np.maximum(times, 1))[told]
+        most = np.where(known[told], mean, -np.inf).max(axis=1)
+        least = np.where(known[told], mean, np.inf).min(axis=1)
+        widest = np.maximum(widest, most - least)
+    return widest

@@ -1,0 +1,1 @@
+"""Experiments of several algorithms and runs, on this machine or on Ray."""

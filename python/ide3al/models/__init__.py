@@ -1,0 +1,1 @@
+"""Finite Markov decision processes: constructed, read, or enumerated from a simulator."""

@@ -1,0 +1,123 @@
+"""The model of an environment that has none to show, found by stepping copies of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _ide3al
+from .._ide3al import Error
+from ..encoding.discrete import Index, frozen
+
+Key = Callable[[Any, Any], Hashable]
+
+
+def enumerate_states(
+    env: Any,
+    key: Key | None,
+    on_terminal: str,
+    seeds: Sequence[int],
+    max_states: int,
+    samples: int | None,
+) -> tuple[_ide3al.Model, list[Hashable]]:
+    if on_terminal not in ("reset", "absorb"):
+        raise Error(f"on_terminal = {on_terminal!r}: must be 'reset' or 'absorb'")
+    if not seeds:
+        raise Error("seeds: give at least one, to know where the environment starts")
+    if samples is not None and samples < 2:
+        raise Error(f"samples = {samples}: at least 2 tries per state and action are needed")
+    base = getattr(env, "unwrapped", env)
+    actions = Index(env.action_space)
+    same = key or _default_key
+    number: dict[Hashable, int] = {}
+    # one copy of the environment per state whose steps are still to be made
+    waiting: list[Any] = []
+
+    def visit(at: Any, observation: Any) -> int:
+        name = same(at, observation)
+        if name not in number:
+            if len(number) >= max_states:
+                raise Error(
+                    f"more than {max_states} states: raise max_states, or give a coarser key"
+                )
+            number[name] = len(number)
+            waiting.append(at)
+        return number[name]
+
+    starts = []
+    for seed in seeds:
+        observation, _ = base.reset(seed=int(seed))
+        starts.append(visit(_copy(base), observation))
+    # next states of each pair with the number of tries that led there
+    following: list[dict[int, int]] = []
+    terminal: set[int] = set()
+    state = 0
+    while state < len(waiting):
+        at, waiting[state] = waiting[state], None
+        for a in range(actions.size):
+            counts: dict[int, int] = {}
+            # two tries show randomness somewhere in a large environment; a small one needs more
+            tries = samples or (8 if len(following) < 100 else 2)
+            for k in range(tries):
+                reached = _step(at, actions.element(a), (state, a, k))
+                t = visit(*reached[:2])
+                counts[t] = counts.get(t, 0) + 1
+                if reached[2]:
+                    terminal.add(t)
+            if samples is None and len(counts) > 1:
+                raise Error(
+                    f"state {state}, action {a}: two tries led to different states: the "
+                    "environment is random; estimate its probabilities with samples=..., or "
+                    "learn it with ide3al.IDE3AL(...).fit(env)"
+                )
+            following.append(counts)
+        state += 1
+    n = len(number)
+    start = np.bincount(starts, minlength=n) / len(starts)
+    # a terminal state is marked on the way in, as in Gymnasium's tables
+    table = [
+        [
+            [
+                (count / sum(counts.values()), t, 0.0, t in terminal)
+                for counts in [following[s * actions.size + a]]
+                for t, count in counts.items()
+            ]
+            for a in range(actions.size)
+        ]
+        for s in range(n)
+    ]
+    model = _ide3al.Model.from_table(table, n, actions.size, start, on_terminal == "reset")
+    return model, list(number)
+
+
+def _copy(env: Any) -> Any:
+    try:
+        return copy.deepcopy(env)
+    except Exception as problem:  # whatever the environment holds: a window, a socket, ...
+        raise Error(f"{type(env).__name__} cannot be copied: {problem}") from problem
+
+
+def _step(env: Any, action: Any, stream: tuple[int, int, int]) -> tuple[Any, Any, bool]:
+    after = _copy(env)
+    # a stream of its own for each try, so that randomness shows; the same in every call
+    after.np_random = np.random.default_rng(stream)
+    observation, _, terminated, _, _ = after.step(action)
+    return after, observation, bool(terminated)
+
+
+def _default_key(env: Any, observation: Any) -> Hashable:
+    encode, at = (
+        getattr(getattr(env, "grid", None), "encode", None),
+        getattr(env, "agent_pos", None),
+    )
+    if at is not None and callable(encode):
+        # MiniGrid's own hash() tells a place that was reset to from one that was walked to, and
+        # forgets what is carried
+        carried = getattr(env, "carrying", None)
+        thing = None if carried is None else (str(carried.type), str(carried.color))
+        place = tuple(int(x) for x in at), int(env.agent_dir)
+        return frozen(encode()), place, thing, str(getattr(env, "mission", ""))
+    return frozen(observation)

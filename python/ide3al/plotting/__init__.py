@@ -1,0 +1,1 @@
+"""Figures of models, policies, learning curves and partitions."""

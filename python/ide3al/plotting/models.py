@@ -1,0 +1,154 @@
+"""Pictures. Needs Matplotlib: ``pip install "ide3al[plot]"``; imported only when asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._extras import need
+from .._ide3al import Error, look
+from ..agents.base import Agent
+from ..experiments.experiment import ExperimentResult
+from ..models.mdp import MDP, probabilities
+from ..types import Integers
+from .continuous import plot_steps
+
+
+def plot_visitation(
+    mdp: MDP | Agent,
+    visits: npt.ArrayLike | None = None,
+    *,
+    shape: tuple[int, int] | None = None,
+    ax: Any = None,
+    **options: Any,
+) -> Any:
+    """Share of time per state; returns the Matplotlib axes.
+
+    An agent is drawn by its own visits; one of a continuous environment by its steps over two of their numbers, with the cells
+    and, on demand, trajectories and stretches of time: see :func:`ide3al.plotting_cells.plot_steps` for the ``options``.
+
+    A heat map where the model has a map, or where ``shape`` gives (rows, columns) for states
+    numbered row by row (FrozenLake, CliffWalking); bars otherwise. ``visits`` are counts or
+    probabilities, per state or per state and action.
+    """
+    if isinstance(mdp, Agent):
+        if mdp._cut is not None:
+            if visits is not None or shape is not None:
+                raise Error(
+                    "visits, shape: a continuous agent is drawn by its own steps; leave them out"
+                )
+            return plot_steps(mdp._cut, ax=ax, **options)
+        visits = mdp.visits if visits is None else visits
+        mdp = mdp.model
+    if options:
+        raise Error(f"{', '.join(options)}: only for agents of continuous environments")
+    if visits is None:
+        raise Error("visits: counts or probabilities are needed, one per state")
+    values = np.asarray(visits, dtype=np.float64)
+    if values.ndim == 2 and values.shape[0] == mdp.n_states:
+        values = values.sum(axis=1)
+    if values.shape != (mdp.n_states,):
+        raise Error(f"visits: expected {mdp.n_states} numbers, one per state, found {values.shape}")
+    if not np.isfinite(values).all() or (values < 0).any() or values.sum() <= 0:
+        raise Error("visits: expected counts or probabilities, not all zero")
+    values = values / values.sum()
+    layout = _layout(mdp, shape)
+    ax = _axes(ax)
+    if layout is None:
+        ax.bar(np.arange(mdp.n_states), values)
+        ax.axhline(1 / mdp.n_states, linestyle=":", color="black", label="even")
+        ax.set(xlabel="state", ylabel="share of time")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.legend()
+        return ax
+    rows, columns, at = layout
+    sums = np.bincount(at, weights=values, minlength=rows * columns)
+    sums[np.bincount(at, minlength=rows * columns) == 0] = np.nan  # walls
+    image = ax.imshow(sums.reshape(rows, columns), cmap="viridis", vmin=0)
+    ax.set_facecolor("lightgray")
+    ax.set(xticks=[], yticks=[])
+    ax.figure.colorbar(image, ax=ax, label="share of time")
+    return ax
+
+
+def plot_policy(mdp: MDP, policy: Any, *, ax: Any = None) -> Any:
+    """Probability of every action in every state; actions that a state lacks stay blank."""
+    flat = probabilities(mdp, policy)
+    states, actions = mdp.pairs
+    picture = np.full((mdp.n_actions, mdp.n_states), np.nan)
+    picture[actions, states] = flat
+    ax = _axes(ax)
+    image = ax.imshow(picture, aspect="auto", cmap="viridis", vmin=0, vmax=1, interpolation="none")
+    names = mdp.action_names or [str(a) for a in range(mdp.n_actions)]
+    ax.set(xlabel="state", ylabel="action", yticks=range(mdp.n_actions))
+    ax.set_yticklabels(names[: mdp.n_actions])
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.figure.colorbar(image, ax=ax, label="probability")
+    return ax
+
+
+#: Matplotlib's names of the markers of the pictures that the command line draws.
+_MARKERS = {
+    "circle": "o", "square": "s", "triangle": "^", "cross": "x",
+    "diamond": "D", "plus": "+", "wedge": "v", "star": (6, 2, 0),
+}  # fmt: skip
+
+_LABELS = {
+    "entropy": "state entropy, nats",
+    "entropy_normalized": "state entropy, share of the largest",
+    "state_action_entropy": "state-action entropy, nats",
+    "state_action_entropy_normalized": "state-action entropy, share of the largest",
+    "min_probability": "least visited state, share of time",
+    "spectral_gap": "spectral gap",
+    "model_error": "model error, Frobenius norm",
+}
+
+
+def plot_curves(
+    result: ExperimentResult, metric: str = "entropy_normalized", *, ax: Any = None
+) -> Any:
+    """Mean over runs with its 95 % interval, against the number of samples; one line per
+    algorithm, in the colours, dashes and markers of the command line's reports."""
+    if metric not in _LABELS:
+        raise Error(f"metric {metric!r}: known are {', '.join(_LABELS)}")
+    algorithms = result.summary["algorithms"]
+    ax = _axes(ax)
+    for place, label in enumerate(result.algorithms):
+        # what is computed in some iterations only has points there
+        points = [p for p in algorithms[label]["curve"] if p[metric]["mean"] is not None]
+        samples = [point["samples"] for point in points]
+        mean, low, high = (
+            np.array([point[metric][name] for point in points], dtype=np.float64)
+            for name in ("mean", "low", "high")
+        )
+        colour, dash, marker = look(label, place)
+        ax.fill_between(samples, low, high, color=colour, alpha=0.15, linewidth=0)
+        ax.plot(
+            samples, mean, label=label, color=colour, linewidth=1.5,
+            linestyle=(0, [float(d) / 1.5 for d in dash.split()]) if dash else "-",
+            marker=_MARKERS[marker], markersize=5, markevery=max(1, len(points) // 8),
+        )  # fmt: skip
+    runs = int(result.parameters["runs"])
+    band = f"mean of {runs} runs, 95 % interval" if runs > 1 else "one run"
+    ax.set(xlabel="samples", ylabel=_LABELS[metric], title=f"{result.name}: {band}")
+    ax.set_xlim(left=0)
+    ax.grid(alpha=0.25)
+    ax.legend()
+    return ax
+
+
+def _axes(ax: Any) -> Any:
+    return ax if ax is not None else need("matplotlib.pyplot", "plot").subplots()[1]
+
+
+def _layout(mdp: MDP, shape: tuple[int, int] | None) -> tuple[int, int, Integers] | None:
+    """Rows, columns and the cell of each state."""
+    if shape is None:
+        layout = mdp._model.layout
+        return None if layout is None else (*layout[:2], np.asarray(layout[2], dtype=np.int64))
+    rows, columns = shape
+    if rows * columns != mdp.n_states:
+        raise Error(f"shape = {shape}: {rows * columns} cells for {mdp.n_states} states")
+    return rows, columns, np.arange(mdp.n_states, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Solving a formulation, analysing a policy, and the frontier between two aims."""

@@ -1,0 +1,86 @@
+"""What every answer of a solver carries, whatever was solved."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from .._display import html_table, text_table
+
+if TYPE_CHECKING:
+    from .. import _ide3al
+    from ..models.mdp import MDP
+
+
+class Certified:
+    """A policy with the proof of how good it is."""
+
+    mdp: MDP
+    _solved: _ide3al.Solved | _ide3al.SolvedEpisode
+
+    @property
+    def xi(self) -> float:
+        """Least probability of every action."""
+        return self._solved.xi
+
+    @property
+    def objective(self) -> float:
+        """Value of the policy; :attr:`formulation` says of what."""
+        return self._solved.objective
+
+    @property
+    def bound(self) -> float:
+        """No policy does better than this."""
+        return self._solved.bound
+
+    @property
+    def gap(self) -> float:
+        """Distance between the two."""
+        return self._solved.gap
+
+    @property
+    def status(self) -> str:
+        """optimal, iteration_limit, time_limit, interrupted or stalled."""
+        return self._solved.status
+
+    @property
+    def solver(self) -> str:
+        return self._solved.solver
+
+    @property
+    def iterations(self) -> int:
+        return self._solved.iterations
+
+    @property
+    def seconds(self) -> float:
+        return self._solved.seconds
+
+    @property
+    def notes(self) -> list[str]:
+        """What one should know about this solution."""
+        return list(self._judged()["notes"])
+
+    def save_policy(self, path: str | os.PathLike[str]) -> None:
+        """Writes the policy (.json, .npz or .npy)."""
+        self._solved.save_policy(path)
+
+    def _judged(self) -> dict[str, Any]:
+        """Everything that ``ide3al solve --json`` prints, less the policy."""
+        raise NotImplementedError
+
+    def _rows(self) -> list[tuple[str, str]]:
+        raise NotImplementedError
+
+    def _certificate_rows(self, parameters: str, what: str, proven: str) -> list[tuple[str, str]]:
+        return [
+            ("formulation", parameters),
+            ("objective", f"{self.objective:.7g} ({what})"),
+            ("bound", f"{self.bound:.7g} ({proven})"),
+            ("gap", f"{self.gap:.1e} ({self.status.replace('_', ' ')}, {self.solver} solver)"),
+        ]
+
+    def __repr__(self) -> str:
+        return text_table(f"Solution of {self.mdp!r}", self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(f"Solution of {self.mdp!r}", self._rows())
