@@ -5,7 +5,7 @@ use super::escape::plain;
 /// A table with a header line; columns are as wide as their widest cell.
 ///
 /// ```
-/// use ide3al::report::Table;
+/// use ide3al_report::Table;
 /// let mut table = Table::new(&["state", "share"]).right(1);
 /// table.row(["start", "0.5"]);
 /// table.row(["goal", "12.25"]);
