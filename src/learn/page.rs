@@ -101,6 +101,7 @@ fn title(formulation: Formulation) -> &'static str {
         Formulation::Target => "Target",
         Formulation::Coverage => "Coverage",
         Formulation::ModelError => "Model Error",
+        Formulation::Reach => "Reach",
         Formulation::Own => "Own",
     }
 }

@@ -170,6 +170,7 @@ fn name(algorithm: &Algorithm, experiment: &Experiment) -> String {
         Ok(Formulation::Target) => "Target",
         Ok(Formulation::Coverage) => "Coverage",
         Ok(Formulation::ModelError) => "Model Error",
+        Ok(Formulation::Reach) => "Reach",
         Ok(Formulation::Own) => "Own",
         Err(_) => "",
     };

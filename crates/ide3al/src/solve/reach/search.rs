@@ -1,0 +1,282 @@
+//! Which local optimum: several starts, and random changes of the best.
+//!
+//! Half of the starts first solve for a longer time, where the objective is smoother, and go over to
+//! the time asked for in two steps; the other half do not, because in one-way worlds a longer time
+//! can settle an order that the shorter one regrets. After each part the worse half is given up.
+//! Then the best is *kicked*: its rows around a random state are drawn anew, and what comes of it
+//! after some steps is kept if it is better.
+
+use std::sync::Mutex;
+
+use ide3al_numerics::parallel::share;
+use ide3al_numerics::projected_lbfgs::Minimiser;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::super::driver::{Candidate, Driver};
+use super::NAME;
+use super::climb::{Slope, climb, draw_row, normalise, rows_of};
+use crate::formulation::reach::world::World;
+
+const SEED: u64 = 0x005e_ec4e;
+/// Starts of each kind, and how long their time is in each part, and the steps taken in it.
+const STARTS: usize = 4;
+const LENGTHS: [[f64; 3]; 2] = [[16.0, 4.0, 1.0], [1.0; 3]];
+const STEPS: [usize; 3] = [12, 24, 48];
+/// Steps of the last ascents, and of those after a kick.
+const LAST_STEPS: usize = 400;
+const KICK_STEPS: usize = 30;
+/// Relative gains per step that are worth going on for: on the way, and at the end.
+const ROUGH: f64 = 1e-5;
+const FINE: f64 = 1e-11;
+/// Radii of the neighbourhoods that are drawn anew, in turn.
+const RADII: [usize; 4] = [1, 2, 4, 8];
+/// Kicks tried at once from the same policy, however many threads there are.
+const AT_ONCE: usize = 4;
+/// Kicks without a relative gain of `WORTHWHILE` after which the search ends.
+const PATIENCE: usize = 32;
+const WORTHWHILE: f64 = 1e-4;
+/// Share of a row that is spread evenly before it is improved again, so that no action is ruled out.
+const LOOSEN: f64 = 1e-2;
+const LOOSEN_KICK: f64 = 1e-3;
+/// Work of the whole search and between two looks at the clock, in multiplications of an
+/// elimination; an evaluation of few states counts for so many.
+const WORK: u64 = 60_000_000;
+const PORTION: u64 = 1_000_000;
+const LEAST: u64 = 5_000;
+/// Evaluations that even the largest model is given.
+const FEWEST: usize = 160;
+
+/// Leaves the best policy found with the driver.
+pub(super) fn run(world: &World, warm: Option<&[f64]>, driver: &mut Driver<'_>) {
+    let unit = world.symbolic.work().max(LEAST);
+    let mut search = Search {
+        world,
+        driver,
+        slopes: Mutex::new(Vec::new()),
+        rng: ChaCha8Rng::seed_from_u64(SEED),
+        portion: (PORTION / unit).max(1) as usize,
+        left: ((WORK / unit) as usize).max(FEWEST),
+    };
+    search.all(warm);
+}
+
+struct Search<'a, 'w, 'd> {
+    world: &'w World,
+    driver: &'a mut Driver<'d>,
+    /// Memory for evaluations, shared by whoever needs it.
+    slopes: Mutex<Vec<Slope<'w>>>,
+    rng: ChaCha8Rng,
+    /// Evaluations between two looks at the clock.
+    portion: usize,
+    /// Evaluations that are left.
+    left: usize,
+}
+
+impl Search<'_, '_, '_> {
+    fn all(&mut self, warm: Option<&[f64]>) {
+        let mut last: Vec<Minimiser> = Vec::new();
+        if let Some(policy) = warm {
+            let rows = rows_of(self.world, policy, LOOSEN);
+            last.push(climb(rows, LAST_STEPS, ROUGH));
+        }
+        for lengths in self.kinds() {
+            let Some(rows) = self.best_start(lengths) else {
+                return;
+            };
+            last.push(climb(rows, LAST_STEPS, ROUGH));
+        }
+        if !self.finish(&mut last, 1.0) {
+            return;
+        }
+        let best = last.iter().min_by(|a, b| a.value().total_cmp(&b.value()));
+        let Some(best) = best.map(|m| m.x().to_vec()) else {
+            return;
+        };
+        if let Some(best) = self.kick(best) {
+            self.finish(&mut [climb(best, LAST_STEPS, FINE)], 1.0);
+        }
+    }
+
+    /// What to begin with: both kinds, unless the model is so large that there is no time for both,
+    /// or the times make no difference.
+    fn kinds(&self) -> Vec<[f64; 3]> {
+        if self.world.is_hitting() || self.few() {
+            return vec![LENGTHS[1]];
+        }
+        LENGTHS.to_vec()
+    }
+
+    /// Whether there is no time for many starts.
+    fn few(&self) -> bool {
+        self.left < 4 * FEWEST
+    }
+
+    /// The best of several starts after all parts; `None` where the solve is to stop.
+    fn best_start(&mut self, lengths: [f64; 3]) -> Option<Vec<f64>> {
+        let starts = if self.few() { 1 } else { STARTS };
+        let mut rows: Vec<Vec<f64>> = (0..starts)
+            .map(|_| {
+                let mut x = vec![0.0; self.world.pair.len()];
+                for s in 0..self.world.n_states() {
+                    draw_row(&mut x[self.world.pairs(s)], &mut self.rng);
+                }
+                x
+            })
+            .collect();
+        for (part, (&length, &steps)) in lengths.iter().zip(&STEPS).enumerate() {
+            let moved = part > 0 && length != lengths[part - 1];
+            let mut climbs: Vec<Minimiser> = rows
+                .iter()
+                .map(|x| climb(self.loosened(x, if moved { LOOSEN } else { 0.0 }), steps, ROUGH))
+                .collect();
+            if !self.finish(&mut climbs, length) {
+                return None;
+            }
+            // what broke down comes last
+            climbs.sort_by(|a, b| a.value().total_cmp(&b.value()));
+            let half = (climbs.len() / 2).max(1);
+            rows = climbs[..half].iter().map(|m| m.x().to_vec()).collect();
+        }
+        rows.into_iter().next()
+    }
+
+    fn loosened(&self, x: &[f64], even: f64) -> Vec<f64> {
+        let mut policy = vec![0.0; x.len()];
+        normalise(self.world, x, &mut policy);
+        rows_of(self.world, &policy, even)
+    }
+
+    /// Ascends until all have finished; false where the solve is to stop.
+    fn finish(&mut self, climbs: &mut [Minimiser], length: f64) -> bool {
+        loop {
+            let before: usize = climbs.iter().map(Minimiser::evaluations).sum();
+            let (world, slopes, portion) = (self.world, &self.slopes, self.portion);
+            share(climbs.iter_mut(), |climb| {
+                let kept = slopes.lock().ok().and_then(|mut kept| kept.pop());
+                let mut slope = kept.unwrap_or_else(|| Slope::new(world));
+                slope.lengthen(length);
+                climb.advance(&mut slope, portion);
+                if let Ok(mut kept) = slopes.lock() {
+                    kept.push(slope);
+                }
+            });
+            let after: usize = climbs.iter().map(Minimiser::evaluations).sum();
+            self.left = self.left.saturating_sub(after - before);
+            self.driver.count(after - before);
+            let alive = self.driver.steps_left() > 0 && self.driver.alive();
+            // what is not of the time asked for is judged when nothing better will come
+            if length == 1.0 || !alive {
+                climbs.iter().for_each(|climb| self.offer(climb, length));
+            }
+            if !alive || self.driver.done() {
+                return false;
+            }
+            if climbs.iter().all(Minimiser::is_finished) {
+                return true;
+            }
+        }
+    }
+
+    fn offer(&mut self, climb: &Minimiser, length: f64) {
+        let hitting = self.world.is_hitting();
+        let mut value = if hitting { climb.value() } else { -climb.value() };
+        if length != 1.0
+            && let Some(slope) = self.slopes.lock().ok().and_then(|mut kept| kept.pop())
+        {
+            let mut slope = slope;
+            slope.lengthen(1.0);
+            value = slope.value_of(climb.x());
+        }
+        let best = self.driver.best().objective;
+        let better = if hitting { value < best } else { value > best };
+        if better {
+            let mut policy = vec![0.0; climb.x().len()];
+            normalise(self.world, climb.x(), &mut policy);
+            let candidate = Candidate {
+                policy,
+                objective: value,
+                bound: self.driver.best().bound,
+                dual: Vec::new(),
+            };
+            self.driver.offer(candidate, NAME);
+        }
+    }
+
+    /// Changes a policy at random as long as that pays; `None` where the solve is to stop.
+    fn kick(&mut self, mut best: Vec<f64>) -> Option<Vec<f64>> {
+        let neighbours = Neighbours::new(self.world);
+        let mut value = f64::INFINITY;
+        let (mut idle, mut turn) = (0, 0);
+        while idle < PATIENCE && self.left > 0 {
+            let mut climbs: Vec<Minimiser> = (0..AT_ONCE)
+                .map(|_| {
+                    let mut x = self.loosened(&best, LOOSEN_KICK);
+                    let centre = self.rng.random_range(0..self.world.n_states());
+                    for s in neighbours.within(centre, RADII[turn % RADII.len()]) {
+                        draw_row(&mut x[self.world.pairs(s)], &mut self.rng);
+                    }
+                    turn += 1;
+                    climb(x, KICK_STEPS, ROUGH)
+                })
+                .collect();
+            if value.is_infinite() {
+                // what there is to be improved on
+                climbs.push(climb(best.clone(), 0, ROUGH));
+            }
+            if !self.finish(&mut climbs, 1.0) {
+                return None;
+            }
+            idle += AT_ONCE;
+            for climb in &climbs {
+                if climb.value() < value {
+                    if climb.value() < value - WORTHWHILE * value.abs() {
+                        idle = 0;
+                    }
+                    value = climb.value();
+                    best = climb.x().to_vec();
+                }
+            }
+        }
+        Some(best)
+    }
+}
+
+/// Who is near to whom, whichever way the transitions go.
+struct Neighbours {
+    lists: Vec<Vec<u32>>,
+}
+
+impl Neighbours {
+    fn new(world: &World) -> Self {
+        let n = world.n_states();
+        let mut lists = vec![Vec::new(); n];
+        for (&s, &t) in world.rows.iter().zip(&world.columns) {
+            if (s as usize) < n && (t as usize) < n && s != t {
+                lists[s as usize].push(t);
+                lists[t as usize].push(s);
+            }
+        }
+        Neighbours { lists }
+    }
+
+    fn within(&self, centre: usize, radius: usize) -> Vec<usize> {
+        let mut met = vec![false; self.lists.len()];
+        met[centre] = true;
+        let (mut all, mut rim) = (vec![centre], vec![centre]);
+        for _ in 0..radius {
+            let mut next = Vec::new();
+            for s in rim {
+                for &t in &self.lists[s] {
+                    if !met[t as usize] {
+                        met[t as usize] = true;
+                        next.push(t as usize);
+                    }
+                }
+            }
+            all.extend_from_slice(&next);
+            rim = next;
+        }
+        all
+    }
+}
