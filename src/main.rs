@@ -13,6 +13,7 @@ mod frontier;
 mod learn;
 mod man;
 mod output;
+mod reach;
 mod reproduce;
 mod solve;
 #[cfg(feature = "studio")]

@@ -240,6 +240,13 @@ def solve_utility(
     settings: dict[str, Any],
     wishes: dict[str, Any],
 ) -> Solved: ...
+def solve_reach(
+    model: Model,
+    xi: float | None,
+    settings: dict[str, Any],
+    warm: Solved | None,
+    asked: dict[str, Any],
+) -> Solved: ...
 def solve_episode(
     model: Model, steps: int, xi: float | None, settings: dict[str, Any]
 ) -> SolvedEpisode: ...

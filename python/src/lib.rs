@@ -16,6 +16,7 @@ mod json;
 mod model;
 mod picture;
 mod planning;
+mod reach;
 mod recount;
 mod settings;
 mod signals;
@@ -45,6 +46,8 @@ mod _ide3al {
     use crate::model::{Model, domains};
     #[pymodule_export]
     use crate::picture::heat_map;
+    #[pymodule_export]
+    use crate::reach::solve_reach;
     #[pymodule_export]
     use crate::recount::recount;
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! A solved problem, judged: the certificate, the long run, the bounds, the share of the truth.
 
 pub mod episode;
+pub mod reach;
 
 use serde::Serialize;
 

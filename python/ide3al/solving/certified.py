@@ -40,7 +40,7 @@ class Certified:
 
     @property
     def status(self) -> str:
-        """optimal, iteration_limit, time_limit, interrupted or stalled."""
+        """optimal, local_optimum, iteration_limit, time_limit, interrupted or stalled."""
         return self._solved.status
 
     @property

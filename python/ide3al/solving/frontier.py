@@ -51,7 +51,7 @@ def frontier(
     mdp: MDP,
     formulation: Formulation = "frobenius",
     *,
-    vary: Literal["zeta", "xi"] | None = None,
+    vary: Literal["zeta", "xi", "within", "evenness"] | None = None,
     points: int = 20,
     xi: float | None = None,
     zeta: float | None = None,
@@ -64,7 +64,8 @@ def frontier(
     time_limit: float | None = None,
 ) -> Frontier:
     """Solves along zeta (from 1/S to 1) or xi (from 0 to 1/A), the other being xi 0 or zeta 1
-    unless given. ``vary`` defaults to zeta where the formulation takes it."""
+    unless given. ``vary`` defaults to zeta where the formulation takes it. Of ``"reach"`` also
+    along within (1 to 100 steps for each state) or evenness (up to the largest)."""
     how = settings(solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit)
     title = mdp._model.spec or name
     return Frontier(_ide3al.frontier(mdp._model, formulation, vary, points, xi, zeta, title, how))

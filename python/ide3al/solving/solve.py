@@ -102,6 +102,9 @@ class Solution(Certified):
             "coverage": "least share of what is wanted, maximised",
             "model-error": "error, minimised",
             "own": "utility, maximised",
+            "reach": "share of the states seen, maximised"
+            if maximised
+            else "mean time to a state, minimised",
         }.get(self.formulation, "nats, maximised" if maximised else "distance, minimised")
         proven = f"no policy has {'more' if maximised else 'less'}"
         rows = self._certificate_rows(f"{self.formulation}, xi {self.xi:.4g}{zeta}", what, proven)
@@ -164,6 +167,27 @@ def solve(
 @overload
 def solve(
     mdp: MDP,
+    formulation: Literal["reach"],
+    *,
+    within: float | None = None,
+    origin: Literal["start", "anywhere"] = "start",
+    evenness: float = 0.0,
+    xi: float | None = None,
+    target: ArrayLike | None = None,
+    restart: float | None = None,
+    discount: float | None = None,
+    tolerance: float = 5e-8,
+    relative_tolerance: float = 0.0,
+    max_iterations: int = 1_000_000,
+    time_limit: float | None = None,
+    warm: Solution | None = None,
+    compare: Compare = "auto",
+) -> Solution: ...
+
+
+@overload
+def solve(
+    mdp: MDP,
     formulation: Formulation = "frobenius",
     *,
     xi: float | None = None,
@@ -191,6 +215,9 @@ def solve(
     formulation: Formulation | Literal["episode"] = "frobenius",
     *,
     steps: int | None = None,
+    within: float | None = None,
+    origin: Literal["start", "anywhere"] | None = None,
+    evenness: float | None = None,
     xi: float | None = None,
     zeta: float | None = None,
     horizon: int | None = None,
@@ -230,6 +257,13 @@ def solve(
     ``restart`` and ``limits`` as above. It is solved by Frank-Wolfe steps and certified by their gap, which
     closes fast where the function is smooth; one that proves not to be concave is an error.
 
+    ``"reach"`` finds the policy that sees the largest share of the states (weighed by ``target``)
+    within a random time of mean ``within`` (by default four times the number of states that can be
+    reached), or with ``within=math.inf`` the one with the least mean time to a state; from the
+    ``origin``, ``"start"`` or ``"anywhere"``; with a steady state of at least the share ``evenness``
+    of the largest entropy. The problem is not concave: ``status`` is ``"local_optimum"`` unless the
+    bound is met, and ``metrics["share_of_bound"]`` says how near it is.
+
     ``"episode"`` with ``steps=T`` finds the policy, one table per step, that visits states most
     evenly within T steps from the start (an :class:`EpisodeSolution`).
     """
@@ -239,10 +273,24 @@ def solve(
     if formulation == "episode":
         others |= {"restart": restart, "discount": discount, "limits": limits or None}
         others |= {"utility": utility}
+        others |= {"within": within, "origin": origin, "evenness": evenness}
         return _episode(mdp, steps, xi, how, **others)
     if steps is not None:
         raise Error(f"steps = {steps}: {formulation} takes none; choose 'episode', or give horizon")
     before = None if warm is None else warm._solved
+    if formulation == "reach" and utility is None:
+        refused = {"zeta": zeta, "horizon": horizon, "wanted": wanted, "limits": limits or None}
+        asked = {
+            "within": within,
+            "origin": "start" if origin is None else origin,
+            "evenness": 0.0 if evenness is None else float(evenness),
+            "target": None if target is None else _numbers(target),
+            "restart": _restart(restart, discount),
+        }
+        return Solution(mdp, _reach(mdp, xi, how, before, asked, refused), compare)
+    for name, value in {"within": within, "origin": origin, "evenness": evenness}.items():
+        if value is not None:
+            raise Error(f"{name} = {value}: {formulation} takes none; choose 'reach'")
     wishes = {
         "target": None if target is None else _numbers(target),
         "wanted": None if wanted is None else _numbers(wanted),
@@ -277,6 +325,20 @@ def _own(
                 f"utility: needs the methods value(omega) and gradient(omega), lacks {name}"
             )
     return _ide3al.solve_utility(mdp._model, utility, xi, how, wishes)
+
+
+def _reach(
+    mdp: MDP,
+    xi: float | None,
+    how: dict[str, Any],
+    before: _ide3al.Solved | None,
+    asked: dict[str, Any],
+    refused: dict[str, Any],
+) -> _ide3al.Solved:
+    for name, value in refused.items():
+        if value is not None:
+            raise Error(f"{name}: reach takes none; leave it out")
+    return _ide3al.solve_reach(mdp._model, xi, how, before, asked)
 
 
 def _episode(

@@ -92,6 +92,22 @@ impl Reach {
         }
     }
 
+    /// Mean time of the walk: the one given, or the default for a model.
+    pub fn time(&self, mdp: &Mdp) -> f64 {
+        self.within.unwrap_or_else(|| {
+            let reached = super::episode::reached(mdp, usize::MAX);
+            let (mut states, mut pairs, mut sum) = (0.0, 0.0, 0.0);
+            for s in (0..mdp.n_states()).filter(|s| reached[*s]) {
+                states += 1.0;
+                for pair in mdp.pairs(s) {
+                    pairs += 1.0;
+                    sum += mdp.times().map_or(1.0, |times| times[pair]);
+                }
+            }
+            (4.0 * states * sum / pairs).max(1.0)
+        })
+    }
+
     /// Checks the parameters against a model.
     pub fn validate(&self, mdp: &Mdp) -> Result<()> {
         Problem {

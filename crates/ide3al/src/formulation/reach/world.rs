@@ -93,10 +93,7 @@ impl World {
             .iter()
             .map(|pair| mdp.times().map_or(1.0, |times| times[*pair as usize]))
             .collect();
-        world.within = reach.within.unwrap_or_else(|| {
-            let mean = world.time.iter().sum::<f64>() / world.time.len() as f64;
-            (4.0 * n as f64 * mean).max(1.0)
-        });
+        world.within = reach.time(mdp);
         // transitions, each once per state
         let mut edge_of = vec![u32::MAX; size];
         for s in 0..n {
