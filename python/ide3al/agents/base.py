@@ -15,10 +15,16 @@ import numpy as np
 
 from .. import _ide3al
 from .._ide3al import Error
-from ..collecting.runners.vector import batch_size, elements_of, fit_vector, is_vector, numbers_of
+from ..collecting.runners.vector import (
+    batch_size,
+    decode_batch,
+    encode_batch,
+    fit_vector,
+    is_vector,
+)
 from ..encoding.abstraction import Abstraction
-from ..encoding.adaptive import Cut
-from ..encoding.discrete import Found, Index, states_of
+from ..encoding.adaptive import AdaptivePartition
+from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
 from ..encoding.features import Extractor
 from ..evaluation.account import Account, account
 from ..models.mdp import MDP
@@ -61,12 +67,12 @@ class Agent:
         self.seed = int(seed)
         self._parameters = {**parameters, "batch_size": batch_size}
         self._agent: _ide3al.Agent | None = None
-        self._observations: Index | Found | None = None
-        self._actions: Index | None = None
+        self._observations: SpaceIndex | DiscoveredStates | None = None
+        self._actions: SpaceIndex | None = None
         self.abstraction = abstraction
-        self._cut: Cut | None = None
+        self._partition: AdaptivePartition | None = None
         #: What a file said of the cells, until an environment is there to cut.
-        self._saved_cut: tuple[dict[str, Any], bytes, Extractor | None] | None = None
+        self._saved_partition: tuple[dict[str, Any], bytes, Extractor | None] | None = None
         self._held: tuple[Any, int] | None = None
 
     def fit(
@@ -92,8 +98,8 @@ class Agent:
             return self._fit_elsewhere(
                 env, total_timesteps, progress_bar, callback, engine, workers
             )
-        if self._cuts(env):
-            return self._fit_cells(env, total_timesteps, progress_bar, callback)
+        if self._is_partitioned(env):
+            return self._fit_partitioned(env, total_timesteps, progress_bar, callback)
         agent, observations, actions = self._attach(env)
         agent.interrupt_trajectory()
         # the environment is seeded once: the first reset of the first fit
@@ -152,26 +158,26 @@ class Agent:
             sys.stderr.write("\n")
         return self
 
-    def _cuts(self, env: Any) -> bool:
+    def _is_partitioned(self, env: Any) -> bool:
         """Whether the environment is explored in cells; makes ready to cut them."""
         _check_environment(env)
-        if self._saved_cut is not None:
-            self._cut = restore(*self._saved_cut[:2], env, self._saved_cut[2])
-            self._saved_cut = None
-        if self._cut is None:
+        if self._saved_partition is not None:
+            self._partition = restore(*self._saved_partition[:2], env, self._saved_partition[2])
+            self._saved_partition = None
+        if self._partition is None:
             if self._agent is not None or (self.abstraction is None and not needs_cells(env)):
                 return False
-            self._cut = Cut(
+            self._partition = AdaptivePartition(
                 self.abstraction or Abstraction(), env.observation_space, env.action_space
             )
         else:
-            self._cut.check(env)
+            self._partition.check(env)
         return True
 
-    def _fit_cells(
+    def _fit_partitioned(
         self, env: Any, total_timesteps: int, progress_bar: bool, callback: Callback | None
     ) -> Self:
-        cut = self._cut
+        cut = self._partition
         assert cut is not None
         self._held = None
 
@@ -191,7 +197,9 @@ class Agent:
             sys.stderr.write("\n")
         return self
 
-    def _predict_cell(self, cut: Cut, observation: Any, deterministic: bool) -> Any:
+    def _predict_partitioned(
+        self, cut: AdaptivePartition, observation: Any, deterministic: bool
+    ) -> Any:
         agent = self._fitted()
         vector = cut.vector(observation)
         if self._held is not None and self._held[1] > 0:
@@ -208,14 +216,14 @@ class Agent:
         vector environments return them, a batch of actions. In a continuous environment an action is held for ``agent.repeat``
         calls before another is drawn."""
         agent = self._fitted()
-        if self._cut is not None:
-            return self._predict_cell(self._cut, observation, deterministic)
+        if self._partition is not None:
+            return self._predict_partitioned(self._partition, observation, deterministic)
         if self._observations is None or self._actions is None:
             raise Error("give env=... to load, or fit, before predicting")
         many = batch_size(self._observations.space, observation)
         if many is not None:
             return self._predict_batch(observation, many, deterministic)
-        if isinstance(self._observations, Index):
+        if isinstance(self._observations, SpaceIndex):
             state = self._observations.number(observation)
         else:
             found = self._observations.find(observation)
@@ -230,8 +238,11 @@ class Agent:
     def _predict_batch(self, observations: Any, many: int, deterministic: bool) -> Any:
         agent, index, actions = self._fitted(), self._observations, self._actions
         assert index is not None and actions is not None
-        states = numbers_of(
-            index.copy() if isinstance(index, Found) else index, index.space, observations, many
+        states = encode_batch(
+            index.copy() if isinstance(index, DiscoveredStates) else index,
+            index.space,
+            observations,
+            many,
         )
         known = states < agent.n_states
         chosen = np.zeros(many, dtype=np.int64)
@@ -242,7 +253,7 @@ class Agent:
                 chosen[k] = agent.draw_any()
             elif not deterministic:
                 chosen[k] = agent.draw(int(states[k]))
-        return elements_of(actions, chosen)
+        return decode_batch(actions, chosen)
 
     @property
     def policy(self) -> Floats:
@@ -277,16 +288,16 @@ class Agent:
     def states(self) -> list[Any]:
         """What was met, by number, where observations are numbered as they are met; the numbers themselves elsewhere."""
         agent = self._fitted()
-        if self._cut is not None:
-            return list(self._cut.states)
-        if isinstance(self._observations, Found):
+        if self._partition is not None:
+            return list(self._partition.states)
+        if isinstance(self._observations, DiscoveredStates):
             return list(self._observations.keys)
         return list(range(agent.n_states))
 
     @property
     def repeat(self) -> int:
         """Steps that an action is held for: 1 but in continuous environments."""
-        return 1 if self._cut is None else self._cut.repeat
+        return 1 if self._partition is None else self._partition.repeat
 
     @property
     def notes(self) -> list[str]:
@@ -296,8 +307,8 @@ class Agent:
     @property
     def num_timesteps(self) -> int:
         """Steps taken so far."""
-        if self._cut is not None:
-            return self._cut.steps
+        if self._partition is not None:
+            return self._partition.steps
         return 0 if self._agent is None else self._agent.steps
 
     def account(self, env: Any, steps: int = 10_000, seed: int = 0) -> Account:
@@ -318,11 +329,11 @@ class Agent:
             archive.writestr("ide3al.json", json.dumps(document))
             archive.writestr("agent.json", text)
             archive.writestr("learner.bin", learner)
-            if isinstance(self._observations, Found):
+            if isinstance(self._observations, DiscoveredStates):
                 archive.writestr("observations.txt", self._observations.save())
-            if self._cut is not None:
-                archive.writestr("cells.json", json.dumps(self._cut.save()))
-                archive.writestr("steps.npz", self._cut.save_log())
+            if self._partition is not None:
+                archive.writestr("cells.json", json.dumps(self._partition.save()))
+                archive.writestr("steps.npz", self._partition.save_history())
         _ide3al.write_file(path, buffer.getvalue())
 
     @classmethod
@@ -339,7 +350,7 @@ class Agent:
                 learner = archive.read("learner.bin")
                 met = None
                 if "observations.txt" in archive.namelist():
-                    met = Found.load(archive.read("observations.txt").decode())
+                    met = DiscoveredStates.load(archive.read("observations.txt").decode())
                 cells = None
                 if "cells.json" in archive.namelist():
                     cells = (
@@ -370,26 +381,26 @@ class Agent:
             raise Error(
                 f"{name}: this is no agent saved by ide3al, or it is damaged: observations.txt"
             )
-        agent._observations, agent._saved_cut = met, cells
-        if env is not None and not agent._cuts(env):
+        agent._observations, agent._saved_partition = met, cells
+        if env is not None and not agent._is_partitioned(env):
             agent._attach(env)
         return agent
 
     def _attach(
-        self, env: Any, numbered: Index | Found | None = None
-    ) -> tuple[_ide3al.Agent, Index | Found, Index]:
+        self, env: Any, numbered: SpaceIndex | DiscoveredStates | None = None
+    ) -> tuple[_ide3al.Agent, SpaceIndex | DiscoveredStates, SpaceIndex]:
         _check_environment(env)
         single = "single_" if is_vector(env) else ""
         space = getattr(env, f"{single}observation_space")
-        observations = states_of(space) if numbered is None else numbered
-        actions = Index(getattr(env, f"{single}action_space"))
-        found = isinstance(observations, Found)
+        observations = state_encoder(space) if numbered is None else numbered
+        actions = SpaceIndex(getattr(env, f"{single}action_space"))
+        found = isinstance(observations, DiscoveredStates)
         if self._agent is None:
             states = 1 if found else observations.size
             self._agent = _ide3al.Agent(
                 self._algorithm, states, actions.size, self.seed, self._parameters, found
             )
-        elif found and isinstance(self._observations, Found) and numbered is None:
+        elif found and isinstance(self._observations, DiscoveredStates) and numbered is None:
             # goes on with what was met before
             observations = self._observations
         known = self._agent.n_states, self._agent.n_actions

@@ -14,14 +14,14 @@ from .. import _ide3al
 from .._ide3al import Error
 from ..agents.algorithms import IDE3AL
 from ..datasets.card import NAMED
-from ..encoding.discrete import Found, Index
+from ..encoding.discrete import DiscoveredStates, SpaceIndex
 from ..types import Floats, Integers
-from .episode import Episode, Lessons, Plan
-from .reachability import Roads
+from .episode import Episode, Plan, ScheduledPlan, TransitionFlattener
+from .reachability import ReachabilityGraph
 
 if TYPE_CHECKING:
     from ..datasets.dataset import Data
-    from .runners.single import Source
+    from .runners.single import EpisodeRunner
 
 # : The next plan is followed for this share of the steps so far, but for no more than this share of
 # what is still needed.
@@ -66,7 +66,7 @@ class Coverage:
         if self.states is not None and self.effective_states is not None:
             raise Error("Coverage: effective_states speaks of all states; leave out states")
 
-    def said(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         named = None if self.states is None else [repr(state) for state in self.states]
         kinds = {
@@ -90,21 +90,23 @@ class Coverage:
         return f"at least {self.each_state} visits of every state"
 
 
-class Tally:
+class CoverageTracker:
     """How a promise stands, episode by episode."""
 
-    def __init__(self, until: Coverage, states: Index | Found, n_actions: int) -> None:
+    def __init__(
+        self, until: Coverage, states: SpaceIndex | DiscoveredStates, n_actions: int
+    ) -> None:
         self.until, self.states, self.n_actions = until, states, n_actions
-        size = self.states.size if isinstance(self.states, Index) else max(self.states.size, 1)
+        size = self.states.size if isinstance(self.states, SpaceIndex) else max(self.states.size, 1)
         self.counts: Integers = np.zeros((size, self.n_actions), dtype=np.int64)
         self._met = np.zeros(size, dtype=np.bool_)
         self._ended = np.zeros(size, dtype=np.bool_)
         self.steps = 0
         self.experience = _ide3al.Experience(size, self.n_actions)
-        self._lessons = Lessons(self.n_actions)
+        self._flattener = TransitionFlattener(self.n_actions)
         self._demanded = self._numbers()
 
-    def take(self, episode: Episode) -> None:
+    def observe(self, episode: Episode) -> None:
         size = int(episode.states.max()) + 1
         if size > len(self._met):
             more = max(size, 2 * len(self._met)) - len(self._met)
@@ -118,22 +120,22 @@ class Tally:
         if episode.terminated:
             self._ended[episode.states[-1]] = True
         self.steps += len(episode)
-        self.experience.record(*self._lessons.of([episode]))
+        self.experience.record(*self._flattener.flatten([episode]))
 
     @property
-    def wanting(self) -> npt.NDArray[np.bool_]:
+    def actionable(self) -> npt.NDArray[np.bool_]:
         """States met whose actions can be taken."""
         over: npt.NDArray[np.bool_] = self._ended & (self.counts.sum(axis=1) == 0)
         return np.asarray(self._met & ~over, dtype=np.bool_)
 
-    def short(self) -> Floats:
+    def shortfall(self) -> Floats:
         """Samples still missing, per pair or per state; none of what was never met."""
-        wanting = self.wanting
+        actionable = self.actionable
         if self.until.each_pair is not None:
-            missing = np.maximum(self.until.each_pair - self.counts, 0) * wanting[:, None]
+            missing = np.maximum(self.until.each_pair - self.counts, 0) * actionable[:, None]
         else:
             missing = (
-                np.maximum((self.until.each_state or 0) - self.counts.sum(axis=1), 0) * wanting
+                np.maximum((self.until.each_state or 0) - self.counts.sum(axis=1), 0) * actionable
             )
         return missing.astype(np.float64)
 
@@ -156,7 +158,7 @@ class Tally:
             return False
         if self.until.effective_states is not None:
             return self.effective() >= self.until.effective_states
-        return not self.short().any()
+        return not self.shortfall().any()
 
     def holds(self) -> bool:
         return self.satisfied() and not self.unmet()
@@ -165,44 +167,46 @@ class Tally:
         if self.until.effective_states is not None:
             return {"effective_states": self.effective()}
         unit = "pairs" if self.until.each_pair is not None else "states"
-        return {"short": int((self.short() > 0).sum()), "unit": unit}
+        return {"short": int((self.shortfall() > 0).sum()), "unit": unit}
 
     def least(self) -> dict[str, Any] | None:
         """Fewest steps from nothing, in the model that everything taken suggests."""
-        if self.until.effective_states is not None or not self.wanting.any():
+        if self.until.effective_states is not None or not self.actionable.any():
             return None
-        wanting = self.wanting
+        actionable = self.actionable
         n = float(self.until.each_pair or self.until.each_state or 0)
         whole = (
-            np.repeat(wanting[:, None], self.n_actions, axis=1) if self.until.each_pair else wanting
+            np.repeat(actionable[:, None], self.n_actions, axis=1)
+            if self.until.each_pair
+            else actionable
         )
         return self.plan(whole.astype(np.float64) * n)[1]
 
     def plan(self, wanted: Floats) -> tuple[Floats, dict[str, Any]]:
         size = self.experience.n_states
-        rows, said = self.experience.plan(wanted[:size].ravel(), self.until.each_state is not None)
-        return rows.reshape(size, self.n_actions), said
+        rows, info = self.experience.plan(wanted[:size].ravel(), self.until.each_state is not None)
+        return rows.reshape(size, self.n_actions), info
 
-    def judged(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """How the promise stands, for the card."""
         holds, steps = self.holds(), self.steps
-        report: dict[str, Any] = {"wanted": self.until.said(), "holds": holds, "steps": steps}
+        report: dict[str, Any] = {"wanted": self.until.to_dict(), "holds": holds, "steps": steps}
         report["text"] = f"{self.until.text}: {'holds' if holds else 'does not hold'}"
         if self.until.effective_states is not None:
             report["effective_states"] = self.effective()
             return report
-        short = self.short()
-        places = np.argwhere(short > 0)
-        report["short"] = len(places)
+        short = self.shortfall()
+        indices = np.argwhere(short > 0)
+        report["short"] = len(indices)
         report["short_named"] = [
-            [*map(int, place), int(short[tuple(place)])] for place in places[:NAMED].tolist()
+            [*map(int, index), int(short[tuple(index)])] for index in indices[:NAMED].tolist()
         ]
         least = self.least()
         if least is not None:
             report["least_steps"] = least["least"]
             report["least_status"] = least["status"]
             report["ratio"] = steps / least["least"] if holds else None
-        if len(places):
+        if len(indices):
             # what is missing now, in the model that the data suggest
             report["least_further_steps"] = self.plan(short)[1]["least"]
         unmet = self.unmet()
@@ -213,135 +217,144 @@ class Tally:
     def _numbers(self) -> list[int | None]:
         if self.until.states is None:
             return []
-        if isinstance(self.states, Found):
+        if isinstance(self.states, DiscoveredStates):
             return [self.states.find(state) for state in self.until.states]
         return [self.states.number(state) for state in self.until.states]
 
 
-class Promised:
+class CoverageStrategy:
     """IDE3AL with a promise: plans for what is missing, follows the plan for a while, and plans again."""
 
-    def __init__(self, until: Coverage, agent: IDE3AL, source: Source) -> None:
-        self._tally = Tally(until, source.states, source.actions.size)
-        self._until, self._agent, self._source = until, agent, source
-        self._said: list[dict[str, Any]] = []
+    def __init__(self, until: Coverage, agent: IDE3AL, runner: EpisodeRunner) -> None:
+        self._tracker = CoverageTracker(until, runner.states, runner.actions.size)
+        self._until, self._agent, self._runner = until, agent, runner
+        self._plan_info: list[dict[str, Any]] = []
         self._number = self._episodes = 0
         self._length = 0.0
         #: The plan that the last episodes followed, how many, and their steps.
         self._followed, self._of_plan, self._steps_of_plan = 0, 0, 0
-        self._roads = Roads()
+        self._graph = ReachabilityGraph()
         self._why: str | None = None
 
     def digest(self) -> str:
         return repr(self._agent)
 
-    def take(self, episode: Episode) -> None:
-        self._tally.take(episode)
-        self._roads.take(episode)
+    def observe(self, episode: Episode) -> None:
+        self._tracker.observe(episode)
+        self._graph.add(episode)
         self._episodes += 1
         if episode.plan != self._followed:
             self._followed, self._of_plan, self._steps_of_plan = episode.plan, 0, 0
         self._of_plan += 1
         self._steps_of_plan += len(episode)
 
-    def over(self) -> bool:
-        return self._tally.holds()
+    def done(self) -> bool:
+        return self._tracker.holds()
 
-    def next(self) -> tuple[Plan, int | None, dict[str, Any]] | None:
-        tally = self._tally
-        if tally.steps == 0:
+    def next_plan(self) -> ScheduledPlan | None:
+        tracker = self._tracker
+        if tracker.steps == 0:
             # nothing is known: any action is as good as any other
-            return self._made(np.zeros((0, tally.n_actions)), 1, {"steps": 0, "least": None})
-        if tally.satisfied():
+            return self._schedule(np.zeros((0, tracker.n_actions)), 1, {"steps": 0, "least": None})
+        if tracker.satisfied():
             self._why = self._cannot()
             return None
-        short = tally.short()
-        table, said = self._planned(short)
+        short = tracker.shortfall()
+        table, info = self._plan_missing(short)
         # of late episodes, which are cut short, no length is learned
-        usual = max(tally.steps / self._episodes, self._length)
+        usual = max(tracker.steps / self._episodes, self._length)
         self._length = usual
         # the last plan's may have been longer: this one resembles it
         length = max(usual, self._steps_of_plan / max(self._of_plan, 1))
-        batch = min(_GROWTH * tally.steps, _SHARE * said["planned"])
+        batch = min(_GROWTH * tracker.steps, _SHARE * info["planned"])
         count = max(1, round(batch / length))
-        errand: Integers | None = None
+        sample_quota: Integers | None = None
         patience = 0
-        if count == 1 and said["planned"] < _LATE * length:
-            errand = short.astype(np.int64).reshape(len(short), -1)[: len(table)]
-            patience = math.ceil(_PATIENCE * said["planned"] / short.sum()) + _PATIENCE
+        if count == 1 and info["planned"] < _LATE * length:
+            sample_quota = short.astype(np.int64).reshape(len(short), -1)[: len(table)]
+            patience = math.ceil(_PATIENCE * info["planned"] / short.sum()) + _PATIENCE
         about = {
-            "steps": tally.steps,
-            "least": said["least"],
-            "status": said["status"],
+            "steps": tracker.steps,
+            "least": info["least"],
+            "status": info["status"],
             "episode_length": usual,
             "batch": batch,
         }
-        return self._made(table, count, about, errand, patience)
+        return self._schedule(table, count, about, sample_quota, patience)
 
-    def _planned(self, short: Floats) -> tuple[Floats, dict[str, Any]]:
+    def _plan_missing(self, short: Floats) -> tuple[Floats, dict[str, Any]]:
         """A plan for what is missing, less what can wait.
 
         A state that is known only from episodes that started near it seems to need as many episodes as it takes to start there
         again, and a plan for everything would mostly start over. As long as there are pairs elsewhere that were never tried, and may
         lead there, such states wait; whoever starts there tries what is missing. Fewer samples need fewer steps: the least number
         of steps for the rest is one for all."""
-        tally = self._tally
-        shares = self._roads.shares(len(short))
-        untried = (tally.counts == 0).any(axis=1) & tally.wanting
+        tracker = self._tracker
+        shares = self._graph.reachable_shares(len(short))
+        untried = (tracker.counts == 0).any(axis=1) & tracker.actionable
         missing = short.reshape(len(short), -1)
-        rare = shares <= _RARE * shares[tally.wanting].max()
-        if not rare[tally.wanting].any() or not (untried & ~rare).any() or not missing[~rare].any():
-            return tally.plan(short)
-        table, said = tally.plan(np.where(rare, 0.0, missing.T).T.reshape(short.shape))
+        rare = shares <= _RARE * shares[tracker.actionable].max()
+        if (
+            not rare[tracker.actionable].any()
+            or not (untried & ~rare).any()
+            or not missing[~rare].any()
+        ):
+            return tracker.plan(short)
+        table, info = tracker.plan(np.where(rare, 0.0, missing.T).T.reshape(short.shape))
         if self._until.each_pair is not None:
             there = np.flatnonzero(rare[: len(table)] & missing[: len(table)].any(axis=1))
             table[there] = missing[there] / missing[there].sum(axis=1, keepdims=True)
-        return table, said
+        return table, info
 
-    def _made(
+    def _schedule(
         self,
         table: Floats,
         count: int,
-        said: dict[str, Any],
-        errand: Integers | None = None,
+        info: dict[str, Any],
+        sample_quota: Integers | None = None,
         patience: int = 0,
-    ) -> tuple[Plan, int | None, dict[str, Any]]:
-        plan = Plan(self._number, table, errand, patience)
+    ) -> ScheduledPlan:
+        plan = Plan(self._number, table, sample_quota, patience)
         self._number += 1
-        self._said.append(said)
-        return plan, count, said
+        self._plan_info.append(info)
+        return ScheduledPlan(plan, count, info)
 
     def _cannot(self) -> str:
-        named = ", ".join(repr(state) for state in self._tally.unmet()[:NAMED])
+        named = ", ".join(repr(state) for state in self._tracker.unmet()[:NAMED])
         samples = self._until.each_pair or self._until.each_state
         return (
             f"the promise cannot hold: never met: {named}; every {'pair' if self._until.each_pair else 'state'} of the states met has "
             f"{samples} samples, and none led there"
         )
 
-    def resume(self, plan: Plan, said: list[dict[str, Any]]) -> None:
-        self._said = [{key: value for key, value in one.items() if key != "count"} for one in said]
+    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> None:
+        self._plan_info = [
+            {key: value for key, value in one.items() if key != "count"} for one in info
+        ]
         self._number = plan.number + 1
-        self._length = self._said[-1].get("episode_length", 0.0)
+        self._length = self._plan_info[-1].get("episode_length", 0.0)
 
     def progress(self) -> dict[str, Any]:
-        return {**self._tally.progress(), "least": self._said[-1]["least"] if self._said else None}
+        return {
+            **self._tracker.progress(),
+            "least": self._plan_info[-1]["least"] if self._plan_info else None,
+        }
 
-    def said(self) -> list[dict[str, Any]]:
-        return self._said
+    def plan_info(self) -> list[dict[str, Any]]:
+        return self._plan_info
 
     def promise(self) -> dict[str, Any] | None:
-        report = self._tally.judged()
+        report = self._tracker.report()
         if self._why is not None:
             report["reason"] = self._why
         return report
 
 
-def judged(data: Data, until: Coverage) -> dict[str, Any]:
+def coverage_report(data: Data, until: Coverage) -> dict[str, Any]:
     """How a promise stands in a data set."""
-    states = Found()
+    states = DiscoveredStates()
     states.restart(range(data.n_states) if data.states is None else data.states)
-    tally = Tally(until, states, data.n_actions)
+    tracker = CoverageTracker(until, states, data.n_actions)
     for episode in data.episodes():
-        tally.take(episode)
-    return tally.judged()
+        tracker.observe(episode)
+    return tracker.report()

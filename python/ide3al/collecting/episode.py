@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .._ide3al import Error
-from ..encoding.discrete import Found, Index, states_of
+from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
 from ..types import Floats, Integers
 
 #: Actions are drawn from numbers made this many at a time.
 _CHUNK = 256
 #: Where neither the environment nor the caller ends an episode, and something waits for its end.
-LONGEST = 1000
+DEFAULT_MAX_STEPS = 1000
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Episode:
     states: Integers
     actions: Integers
     rewards: Floats
-    #: Whether it ended in a terminal state, and whether it was cut short.
+    #: Whether it ended in a terminal state, and whether it was truncated.
     terminated: bool
     truncated: bool
     #: Number of the plan it followed.
@@ -43,7 +43,7 @@ class Episode:
     def __len__(self) -> int:
         return int(self.actions.size)
 
-    def cut(self, steps: int) -> Episode:
+    def truncate(self, steps: int) -> Episode:
         """The first steps of it."""
         if steps >= len(self):
             return self
@@ -78,7 +78,7 @@ class Plan:
     table: Floats
     # : Samples that an episode is for, per pair (S, A) or per state (S, 1): it is cut when it has
     # brought all of them, or none for : ``patience`` steps after the first.
-    errand: Integers | None = None
+    sample_quota: Integers | None = None
     patience: int = 0
     sums: Floats = field(init=False, repr=False)
 
@@ -90,10 +90,19 @@ class Plan:
         """Steps after which it is at its end."""
         return int(self.table.shape[0]) if self.table.ndim == 3 else None
 
-    def longest(self, allowed: int | None) -> int | None:
+    def max_steps(self, allowed: int | None) -> int | None:
         """Steps after which an episode is cut."""
         length = self.length
         return allowed if length is None else length if allowed is None else min(allowed, length)
+
+
+class ScheduledPlan(NamedTuple):
+    """A plan, the number of episodes that follow it (None: until the end), and what is recorded
+    about it."""
+
+    plan: Plan
+    episodes: int | None
+    info: dict[str, Any]
 
 
 def checked_table(policy: npt.ArrayLike, n_states: int | None, n_actions: int) -> Floats:
@@ -116,26 +125,26 @@ def seeds(seed: int, number: int) -> tuple[int, np.random.Generator]:
     return int(environment.generate_state(1)[0] >> 1), np.random.default_rng(actions)
 
 
-class Runner:
+class EpisodeSampler:
     """Lives episodes in one environment."""
 
-    def __init__(self, env: Any, states: Index | Found | None = None) -> None:
+    def __init__(self, env: Any, states: SpaceIndex | DiscoveredStates | None = None) -> None:
         for kind in ("observation_space", "action_space"):
             if not hasattr(env, kind):
                 raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
         self.env = env
-        self.states = states_of(env.observation_space) if states is None else states
-        self.actions = Index(env.action_space)
+        self.states = state_encoder(env.observation_space) if states is None else states
+        self.actions = SpaceIndex(env.action_space)
         #: Steps taken, for whoever watches over a step that never ends.
         self.taken = 0
 
-    def run(self, plan: Plan, seed: int, number: int, longest: int | None) -> Episode:
-        """Episode ``number``, cut after ``longest`` steps."""
+    def sample(self, plan: Plan, seed: int, number: int, max_steps: int | None) -> Episode:
+        """Episode ``number``, cut after ``max_steps`` steps."""
         states, actions, env = self.states, self.actions, self.env
         before = states.size
         first, rng = seeds(seed, number)
         timed, n_actions = plan.length is not None, actions.size
-        sums, longest = plan.sums, plan.longest(longest)
+        sums, max_steps = plan.sums, plan.max_steps(max_steps)
         visited: list[int] = []
         tried: list[int] = []
         rewards: list[float] = []
@@ -145,7 +154,9 @@ class Runner:
         state = states.number(observation)
         visited.append(state)
         draws: list[float] = []
-        errand = None if plan.errand is None else _Errand(plan.errand, plan.patience)
+        sample_quota = (
+            None if plan.sample_quota is None else _SampleQuota(plan.sample_quota, plan.patience)
+        )
         while not (terminated or truncated):
             if not draws:
                 draws = rng.random(_CHUNK).tolist()
@@ -158,13 +169,13 @@ class Runner:
                 action = int(x * n_actions)
             observation, reward, terminated, truncated, _ = env.step(actions.element(action))
             self.taken += 1
-            if errand is not None and errand.done(state, action) and not terminated:
+            if sample_quota is not None and sample_quota.done(state, action) and not terminated:
                 truncated = True
             state = states.number(observation)
             visited.append(state)
             tried.append(action)
             rewards.append(float(reward))
-            if longest is not None and len(tried) >= longest and not terminated:
+            if max_steps is not None and len(tried) >= max_steps and not terminated:
                 truncated = True
         return Episode(
             states=np.array(visited, dtype=np.int64),
@@ -174,12 +185,12 @@ class Runner:
             truncated=bool(truncated and not terminated),
             plan=plan.number,
             found=tuple(states.keys[before:])
-            if isinstance(states, Found) and states.size > before
+            if isinstance(states, DiscoveredStates) and states.size > before
             else (),
         )
 
 
-class _Errand:
+class _SampleQuota:
     """What an episode is for, less what it has brought."""
 
     def __init__(self, wanted: Integers, patience: int) -> None:
@@ -198,7 +209,7 @@ class _Errand:
         return self._left == 0 or self._waited > self._patience
 
 
-class Lessons:
+class TransitionFlattener:
     """Episodes as an agent remembers them: rows of state, action, next state and how the step ended (0 goes on, 1 in a
     terminal state, 2 cut short, 3 left a terminal state for a start), and where episodes began.
 
@@ -207,16 +218,19 @@ class Lessons:
     def __init__(self, n_actions: int) -> None:
         self._n_actions = n_actions
         self._turn = 0
-        self._over: int | None = None
+        self._terminal_state: int | None = None
 
-    def of(self, episodes: Iterable[Episode]) -> tuple[Integers, Integers]:
+    def flatten(self, episodes: Iterable[Episode]) -> tuple[Integers, Integers]:
         rows, starts = [np.zeros((0, 4), dtype=np.int64)], []
         for episode in episodes:
             start = int(episode.states[0])
             starts.append(start)
-            if self._over is not None:
+            if self._terminal_state is not None:
                 rows.append(
-                    np.array([[self._over, self._turn % self._n_actions, start, 3]], dtype=np.int64)
+                    np.array(
+                        [[self._terminal_state, self._turn % self._n_actions, start, 3]],
+                        dtype=np.int64,
+                    )
                 )
                 self._turn += 1
             steps = np.zeros((len(episode), 4), dtype=np.int64)
@@ -227,5 +241,5 @@ class Lessons:
             )
             steps[-1:, 3] = 1 if episode.terminated else 2
             rows.append(steps)
-            self._over = int(episode.states[-1]) if episode.terminated else None
+            self._terminal_state = int(episode.states[-1]) if episode.terminated else None
         return np.concatenate(rows), np.array(starts, dtype=np.int64)

@@ -12,22 +12,22 @@ from .._ide3al import Error
 from ..agents.base import Agent
 from ..agents.training import needs_cells
 from ..collecting.runners.vector import is_vector
-from ..encoding.adaptive import OVER, Cut
+from ..encoding.adaptive import TERMINAL_CELL, AdaptivePartition
 from ..encoding.grid import Grid
 
-#: What tells the one cell of all observations that ended an episode.
-ENDED: Hashable = ("over",)
+#: The key of the one state of all observations that ended an episode.
+TERMINAL_KEY: Hashable = ("over",)
 
 
-class View:
+class PartitionEncoder:
     """From an observation to what tells its cell: the middle of it."""
 
-    def __init__(self, cut: Cut) -> None:
+    def __init__(self, cut: AdaptivePartition) -> None:
         if cut.cells is None:
             raise Error("this agent has no cells yet; call fit first")
         self.cut, self.cells = cut, cut.cells
         self.actions, self.repeat = cut.actions, cut.repeat
-        self._middles: dict[int, Hashable] = {OVER: ENDED}
+        self._middles: dict[int, Hashable] = {TERMINAL_CELL: TERMINAL_KEY}
 
     def __call__(self, observation: Any) -> Hashable:
         vector = self.cut.vector(observation)
@@ -37,9 +37,9 @@ class View:
         """The cells that the agent met, by its numbers."""
         return [self._middle(int(key)) for key in self.cut.save()["keys"]]
 
-    def place(self, key: Hashable) -> tuple[int, int] | None:
+    def grid_position(self, key: Hashable) -> tuple[int, int] | None:
         """Row and column of a cell, where cells are a grid of two numbers."""
-        if key == ENDED or not isinstance(self.cells, Grid):
+        if key == TERMINAL_KEY or not isinstance(self.cells, Grid):
             return None
         across, up = self.cells.places(np.array([key]))[0].tolist()
         return int(self.cells.counts[1]) - 1 - up, across
@@ -49,7 +49,7 @@ class View:
         """Whether cells can be drawn as a map."""
         return isinstance(self.cells, Grid) and len(self.cells.counts) == 2
 
-    def said(self, repeat: int | None = None) -> dict[str, Any]:
+    def to_dict(self, repeat: int | None = None) -> dict[str, Any]:
         """As JSON, for the card."""
         tried = [np.asarray(self.actions.element(k)).tolist() for k in range(self.actions.size)]
         return {
@@ -67,18 +67,18 @@ class View:
 class _Middles:
     """The space of cells: not finite beforehand, met one by one."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: PartitionEncoder) -> None:
         self._view = view
 
     def __repr__(self) -> str:
         return f"cells of {', '.join(self._view.cut.names)} ({self._view.cells.kind}), actions held for {self._view.repeat}"
 
 
-class Celled:
+class PartitionedEnv:
     """The environment with a cell's middle as observation. A step holds its action for ``view.repeat`` steps, less where the
     episode ends before, and sums their rewards."""
 
-    def __init__(self, env: Any, view: View) -> None:
+    def __init__(self, env: Any, view: PartitionEncoder) -> None:
         self.env, self.view = env, view
         self.spec, self.unwrapped = getattr(env, "spec", None), getattr(env, "unwrapped", env)
         self.observation_space = _Middles(view)
@@ -96,7 +96,7 @@ class Celled:
             if terminated or truncated:
                 break
         return (
-            ENDED if terminated else self.view(observation),
+            TERMINAL_KEY if terminated else self.view(observation),
             total,
             bool(terminated),
             bool(truncated),
@@ -107,18 +107,18 @@ class Celled:
         self.env.close()
 
 
-def viewed(policy: Any, env: Any) -> View | None:
+def partition_encoder(policy: Any, env: Any) -> PartitionEncoder | None:
     """The agent's cells, if it has any; an error where they would be needed and are not there."""
     if is_vector(env):
         return None
-    if isinstance(policy, Agent) and policy._agent is not None and policy._cuts(env):
-        assert policy._cut is not None
-        known = policy._cut.actions.space
+    if isinstance(policy, Agent) and policy._agent is not None and policy._is_partitioned(env):
+        assert policy._partition is not None
+        known = policy._partition.actions.space
         if known != env.action_space:
             raise Error(
                 f"this agent was fitted with actions {known}; the environment has {env.action_space}"
             )
-        return View(policy._cut)
+        return PartitionEncoder(policy._partition)
     if hasattr(env, "observation_space") and needs_cells(env):
         raise Error(
             f"{env.observation_space} and {env.action_space} are not finite: give an agent that was fitted here, whose cells and "

@@ -1,4 +1,4 @@
-"""Data that others collected: read, judged by the same card, and completed."""
+"""Data that others collected: read, described by the same card, and completed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .._extras import need
 from .._ide3al import Error
 from ..agents.base import Agent
 from ..collecting.episode import Episode
-from ..collecting.partitioned import ENDED, View
-from ..encoding.abstraction import Choices
-from ..encoding.adaptive import Cut
-from ..encoding.discrete import Found, Index, frozen, states_of
+from ..collecting.partitioned import TERMINAL_KEY, PartitionEncoder
+from ..encoding.abstraction import ActionGrid
+from ..encoding.adaptive import AdaptivePartition
+from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder, to_key
 from .card import about_of
 from .dataset import Data, joined
 from .formats import CARD, read_card, read_keys, read_npz, read_parquet
@@ -43,7 +43,7 @@ def read(dataset: Any, *, env: Any = None, states: Abstraction | Agent | None = 
     continuous environment, whose cells and actions it is then (the action nearest to each).
     """
     if isinstance(states, Agent):
-        states = View(_cut_of(states))
+        states = PartitionEncoder(_partition_of(states))
     if isinstance(dataset, Data):
         return dataset
     if isinstance(dataset, Mapping):
@@ -85,12 +85,12 @@ def read(dataset: Any, *, env: Any = None, states: Abstraction | Agent | None = 
     )
 
 
-def _cut_of(agent: Agent) -> Cut:
-    if agent._cut is None:
+def _partition_of(agent: Agent) -> AdaptivePartition:
+    if agent._partition is None:
         raise Error(
             "states: this agent has no cells: it was not fitted in a continuous environment, or is to be loaded with env=..."
         )
-    return agent._cut
+    return agent._partition
 
 
 def audit(
@@ -107,15 +107,15 @@ def audit(
         raise Error("the data set is empty: there is nothing to audit")
     if until is None:
         return data
-    from ..collecting.coverage import judged
+    from ..collecting.coverage import coverage_report
 
-    return data.replace(about={**data.about, "promise": judged(data, until)})
+    return data.replace(about={**data.about, "promise": coverage_report(data, until)})
 
 
-def _numbered(space: Any, abstraction: Abstraction | None) -> Index | Found:
+def _numbered(space: Any, abstraction: Abstraction | None) -> SpaceIndex | DiscoveredStates:
     if abstraction is not None:
-        return Found()
-    return Found() if space is None else states_of(space)
+        return DiscoveredStates()
+    return DiscoveredStates() if space is None else state_encoder(space)
 
 
 def _spaces(env: Any) -> tuple[Any, Any]:
@@ -128,12 +128,14 @@ def _spaces(env: Any) -> tuple[Any, Any]:
 
 
 def _numbers(
-    observations: Any, index: Index | Found | Choices, abstraction: Abstraction | None
+    observations: Any,
+    index: SpaceIndex | DiscoveredStates | ActionGrid,
+    abstraction: Abstraction | None,
 ) -> np.ndarray[Any, Any]:
     """Numbers of a batch of observations, an array or one by one."""
     if abstraction is not None:
         return np.array(
-            [index.number(frozen(abstraction(part))) for part in _each(observations)],
+            [index.number(to_key(abstraction(part))) for part in _each(observations)],
             dtype=np.int64,
         )
     if (
@@ -184,7 +186,7 @@ def _from_minari(dataset: Any, env: Any, states: Abstraction | None) -> Data:
                 f"the data set's {kind} space is {theirs}, the environment's {ours}: these data are of another environment"
             )
     index = _numbered(spaces[0], states)
-    actions = states.actions if isinstance(states, View) else Index(spaces[1])
+    actions = states.actions if isinstance(states, PartitionEncoder) else SpaceIndex(spaces[1])
     episodes = []
     for k, episode in enumerate(_stored(dataset)):
         numbers = _numbers(episode.observations, index, states)
@@ -194,8 +196,12 @@ def _from_minari(dataset: Any, env: Any, states: Abstraction | None) -> Data:
                 f"episode {k}: {len(numbers)} observations and {len(tried)} actions; one observation more is needed"
             )
         terminated = bool(np.asarray(episode.terminations)[-1]) if len(tried) else False
-        if terminated and isinstance(states, View) and isinstance(index, Found):
-            numbers[-1] = index.take(ENDED)
+        if (
+            terminated
+            and isinstance(states, PartitionEncoder)
+            and isinstance(index, DiscoveredStates)
+        ):
+            numbers[-1] = index.take(TERMINAL_KEY)
         rewards = np.asarray(episode.rewards, dtype=np.float64)
         episodes.append(Episode(numbers, tried, rewards, terminated, not terminated))
     metadata = dataset.storage.metadata
@@ -208,9 +214,9 @@ def _from_minari(dataset: Any, env: Any, states: Abstraction | None) -> Data:
             getattr(spec, "id", None) or metadata.get("dataset_id", "unknown")
         )
         about["policy"] = {"name": str(metadata.get("algorithm_name", "unknown"))}
-    if isinstance(states, View):
-        about["abstraction"] = states.said(repeat=1)
-    found = tuple(index.keys) if isinstance(index, Found) else None
+    if isinstance(states, PartitionEncoder):
+        about["abstraction"] = states.to_dict(repeat=1)
+    found = tuple(index.keys) if isinstance(index, DiscoveredStates) else None
     data = joined(
         episodes, index.size, actions.size, found, about, spaces if states is None else None
     )
@@ -218,7 +224,7 @@ def _from_minari(dataset: Any, env: Any, states: Abstraction | None) -> Data:
 
 
 def _from_arrays(
-    arrays: dict[str, Any], place: str, env: Any, abstraction: Abstraction | None
+    arrays: dict[str, Any], source: str, env: Any, abstraction: Abstraction | None
 ) -> Data:
     given = {}
     for wanted, names in _NAMES.items():
@@ -229,32 +235,32 @@ def _from_arrays(
     for needed in ("observations", "actions", "terminations"):
         if needed not in given:
             raise Error(
-                f"{place}: no array of {needed} ({', '.join(_NAMES[needed])}); there are: {', '.join(arrays) or 'none'}"
+                f"{source}: no array of {needed} ({', '.join(_NAMES[needed])}); there are: {', '.join(arrays) or 'none'}"
             )
     n = len(given["observations"])
     given.setdefault("rewards", np.zeros(n))
     given.setdefault("truncations", np.zeros(n, dtype=np.bool_))
     for name, values in given.items():
         if len(values) != n:
-            raise Error(f"{place}: {name} has {len(values)} entries, observations {n}")
+            raise Error(f"{source}: {name} has {len(values)} entries, observations {n}")
     if n == 0:
-        raise Error(f"{place}: empty: there are no steps")
+        raise Error(f"{source}: empty: there are no steps")
     ends: dict[str, Any] = {}
     for name in ("terminations", "truncations"):
         values = given[name].reshape(n) if given[name].size == n else given[name]
         if values.ndim != 1 or not np.isin(values, (0, 1)).all():
-            raise Error(f"{place}: {name}: expected one truth value per step")
+            raise Error(f"{source}: {name}: expected one truth value per step")
         ends[name] = values.astype(np.bool_)
     try:
         rewards = given["rewards"].reshape(n).astype(np.float64)
     except ValueError as problem:
-        raise Error(f"{place}: rewards: expected one number per step: {problem}") from None
+        raise Error(f"{source}: rewards: expected one number per step: {problem}") from None
     ours = "n_states" in arrays and "card" in arrays
     spaces = _spaces(env)
     if given["actions"].ndim == 2 and given["actions"].shape[1] == 1:
         given["actions"] = given["actions"][:, 0]
     if ours:
-        index: Index | Found = Found()
+        index: SpaceIndex | DiscoveredStates = DiscoveredStates()
     elif (
         given["observations"].ndim == 2
         and given["observations"].shape[1] == 1
@@ -273,12 +279,12 @@ def _from_arrays(
         not ours
         and given["observations"].dtype.kind == "f"
         and abstraction is None
-        and not isinstance(index, Index)
+        and not isinstance(index, SpaceIndex)
     ):
         values = given["observations"]
         if not np.isfinite(values).all() or (values != np.round(values)).any():
             raise Error(
-                f"{place}: observations are real numbers, hardly any is met twice; say what tells their states: "
+                f"{source}: observations are real numbers, hardly any is met twice; say what tells their states: "
                 "states=function, for example the bins of ide3al.wrappers.Discretize"
             )
     observations, following = given["observations"], given.get("next_observations")
@@ -292,7 +298,7 @@ def _from_arrays(
         numbers, next_numbers = observations.astype(np.int64), following.astype(np.int64)
         n_states, n_actions = int(arrays["n_states"]), int(arrays["n_actions"])
         keys = (
-            read_keys(str(arrays["states"]), place)
+            read_keys(str(arrays["states"]), source)
             if np.ndim(arrays.get("states", [])) == 0
             else None
         )
@@ -304,13 +310,13 @@ def _from_arrays(
         ):
             if (values < 0).any() or (values >= limit).any():
                 raise Error(
-                    f"{place}: {name}: some lie outside 0..{limit - 1}: the file is damaged"
+                    f"{source}: {name}: some lie outside 0..{limit - 1}: the file is damaged"
                 )
         if keys is not None and len(keys) != n_states:
             raise Error(
-                f"{place}: states: {len(keys)} listed, {n_states} counted: the file is damaged"
+                f"{source}: states: {len(keys)} listed, {n_states} counted: the file is damaged"
             )
-        about = about_of(read_card(str(arrays["card"]), place))
+        about = about_of(read_card(str(arrays["card"]), source))
         known = (
             spaces
             if None not in spaces and states_match(spaces, n_states, n_actions, keys)
@@ -324,15 +330,19 @@ def _from_arrays(
         )
         numbers, next_numbers = both[0::2], both[1::2]
         if (
-            isinstance(abstraction, View)
-            and isinstance(index, Found)
+            isinstance(abstraction, PartitionEncoder)
+            and isinstance(index, DiscoveredStates)
             and ends["terminations"].any()
         ):
-            next_numbers[ends["terminations"]] = index.take(ENDED)
-        keys = tuple(index.keys) if isinstance(index, Found) else None
+            next_numbers[ends["terminations"]] = index.take(TERMINAL_KEY)
+        keys = tuple(index.keys) if isinstance(index, DiscoveredStates) else None
         n_states = index.size
-        if isinstance(abstraction, View) or spaces[1] is not None:
-            actions = abstraction.actions if isinstance(abstraction, View) else Index(spaces[1])
+        if isinstance(abstraction, PartitionEncoder) or spaces[1] is not None:
+            actions = (
+                abstraction.actions
+                if isinstance(abstraction, PartitionEncoder)
+                else SpaceIndex(spaces[1])
+            )
             tried, n_actions = _numbers(given["actions"], actions, None), actions.size
         else:
             if (
@@ -341,13 +351,13 @@ def _from_arrays(
                 or (given["actions"] < 0).any()
             ):
                 raise Error(
-                    f"{place}: actions: expected numbers from 0; for other actions give env=..."
+                    f"{source}: actions: expected numbers from 0; for other actions give env=..."
                 )
             tried = given["actions"].astype(np.int64)
             n_actions = int(tried.max()) + 1
         about = {"environment": _environment_name(env), "policy": {"name": "unknown"}}
-        if isinstance(abstraction, View):
-            about["abstraction"] = abstraction.said(repeat=1)
+        if isinstance(abstraction, PartitionEncoder):
+            about["abstraction"] = abstraction.to_dict(repeat=1)
         known = spaces if None not in spaces and abstraction is None else None
     return Data(
         observations=numbers,
@@ -368,9 +378,9 @@ def states_match(
     spaces: tuple[Any, Any], n_states: int, n_actions: int, keys: tuple[Any, ...] | None
 ) -> bool:
     """Whether numbers of data fit the spaces of an environment."""
-    index, actions = states_of(spaces[0]), Index(spaces[1])
+    index, actions = state_encoder(spaces[0]), SpaceIndex(spaces[1])
     return actions.size == n_actions and (
-        keys is not None if isinstance(index, Found) else index.size == n_states
+        keys is not None if isinstance(index, DiscoveredStates) else index.size == n_states
     )
 
 

@@ -27,10 +27,10 @@ _POINTS = 60
 
 def card_of(data: Data) -> dict[str, Any]:
     """Everything that can be told from the data, and what is known about them."""
-    counts, wanting = data.counts, data.wanting
+    counts, actionable = data.counts, data.actionable
     visits = counts.sum(axis=1)
-    of_wanting = counts[wanting]
-    untried = np.argwhere((counts == 0) & wanting[:, None])
+    of_wanting = counts[actionable]
+    untried = np.argwhere((counts == 0) & actionable[:, None])
     unmet = np.flatnonzero(~data.met)
     bounds = data.bounds
     returns = np.add.reduceat(data.rewards, bounds[:-1]) if len(data) else np.zeros(0)
@@ -66,7 +66,8 @@ def card_of(data: Data) -> dict[str, Any]:
             "tried": int((of_wanting > 0).sum()),
             "least_count": least,
             "least_tried_named": [
-                [_name(data, s), a, int(counts[s, a])] for s, a in _rarest(counts, wanting, NAMED)
+                [_name(data, s), a, int(counts[s, a])]
+                for s, a in _rarest(counts, actionable, NAMED)
             ],
             "untried": len(untried),
             "untried_named": [[_name(data, s), a] for s, a in untried[:NAMED].tolist()],
@@ -95,10 +96,10 @@ def _name(data: Data, state: int) -> Any:
     return f"{state}: {text if len(text) <= 80 else text[:77] + '...'}"
 
 
-def _rarest(counts: Any, wanting: Any, most: int) -> list[tuple[int, int]]:
+def _rarest(counts: Any, actionable: Any, count: int) -> list[tuple[int, int]]:
     """The pairs tried least, of those tried at all."""
-    known = np.where((counts > 0) & wanting[:, None], counts, np.iinfo(np.int64).max).ravel()
-    order = np.argsort(known, kind="stable")[: min(most, 20)]
+    known = np.where((counts > 0) & actionable[:, None], counts, np.iinfo(np.int64).max).ravel()
+    order = np.argsort(known, kind="stable")[: min(count, 20)]
     n = counts.shape[1]
     return [(int(k) // n, int(k) % n) for k in order.tolist() if known[k] < np.iinfo(np.int64).max]
 
@@ -114,12 +115,12 @@ def _curve(data: Data) -> dict[str, list[float]]:
     )
     pairs = data.observations * data.n_actions + data.actions
     first = np.sort(np.unique(pairs, return_index=True)[1])
-    wanting = np.repeat(data.wanting, data.n_actions)
+    actionable = np.repeat(data.actionable, data.n_actions)
     so_far = np.zeros(data.n_states * data.n_actions, dtype=np.int64)
     least, effective = [0], [0.0]
     for before, after in zip(marks[:-1].tolist(), marks[1:].tolist(), strict=True):
         so_far += np.bincount(pairs[before:after], minlength=so_far.size)
-        least.append(int(so_far[wanting].min()) if wanting.any() else 0)
+        least.append(int(so_far[actionable].min()) if actionable.any() else 0)
         effective.append(float(np.exp(_entropy(so_far.reshape(-1, data.n_actions).sum(axis=1)))))
     return {
         "steps": marks.tolist(),
@@ -160,7 +161,10 @@ def card_text(card: dict[str, Any]) -> str:
 def card_rows(card: dict[str, Any]) -> list[tuple[str, str]]:
     """A few lines for people."""
     pairs, states, episodes = card["pairs"], card["states"], card["episodes"]
-    most, all_states = max(pairs["of_states_met"], 2), max(states["met"] - states["terminal"], 2)
+    all_pairs, all_states = (
+        max(pairs["of_states_met"], 2),
+        max(states["met"] - states["terminal"], 2),
+    )
     share = 100 * pairs["tried"] / max(pairs["of_states_met"], 1)
     rows = []
     if "environment" in card:
@@ -181,7 +185,7 @@ def card_rows(card: dict[str, Any]) -> list[tuple[str, str]]:
         ("effective states", f"{card['effective_states']:.1f}"),
         (
             "state-action entropy",
-            nats(card["state_action_entropy"], card["state_action_entropy"] / np.log(most)),
+            nats(card["state_action_entropy"], card["state_action_entropy"] / np.log(all_pairs)),
         ),
     ]
     promise = card.get("promise")

@@ -87,7 +87,7 @@ class Data:
         return terminal
 
     @property
-    def wanting(self) -> npt.NDArray[np.bool_]:
+    def actionable(self) -> npt.NDArray[np.bool_]:
         """States whose actions can be taken, as far as the data tell: met, and not terminal."""
         return self.met & ~self.terminal
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from .._extras import need
 from .._ide3al import Error
-from ..encoding.discrete import Index, literal, thawed
+from ..encoding.discrete import SpaceIndex, from_key, literal
 from .card import card_text
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ def observed(data: Data) -> list[Any] | None:
         return None
     space = data.spaces[0]
     if data.states is not None:
-        return [thawed(space, key) for key in data.states]
-    index = Index(space)
+        return [from_key(space, key) for key in data.states]
+    index = SpaceIndex(space)
     return [index.element(s) for s in range(index.size)]
 
 
@@ -203,7 +203,7 @@ def _minari_episodes(data: Data, spaces: tuple[Any, Any], buffer: Any) -> list[A
     elements = observed(data.replace(spaces=spaces))
     if elements is None:
         raise Error("the observation space of these data is not known; give env=...")
-    actions = Index(spaces[1])
+    actions = SpaceIndex(spaces[1])
     tried = [actions.element(a) for a in range(actions.size)]
     episodes = []
     for k, episode in enumerate(data.episodes()):
@@ -275,20 +275,20 @@ def read_parquet(name: str) -> dict[str, Any]:
     return arrays
 
 
-def read_keys(text: str, place: str) -> tuple[Any, ...]:
+def read_keys(text: str, source: str) -> tuple[Any, ...]:
     """What was met, as :func:`literal` wrote it."""
     try:
         return tuple(ast.literal_eval(text))
     except (ValueError, SyntaxError) as problem:
-        raise Error(f"{place}: states: damaged: {problem}") from None
+        raise Error(f"{source}: states: damaged: {problem}") from None
 
 
-def read_card(text: str, place: str) -> dict[str, Any]:
+def read_card(text: str, source: str) -> dict[str, Any]:
     """A card as :func:`card_text` wrote it."""
     try:
         card = json.loads(text)
         if not isinstance(card, dict):
             raise ValueError("no object")
     except ValueError as problem:
-        raise Error(f"{place}: card: damaged: {problem}") from None
+        raise Error(f"{source}: card: damaged: {problem}") from None
     return card

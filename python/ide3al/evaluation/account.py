@@ -79,11 +79,17 @@ class Account:
         return neighbour_entropy(unit, neighbours)
 
     def _rows(self) -> list[tuple[str, str]]:
-        most = math.log(max(len(self.predicted), 2))
+        max_entropy = math.log(max(len(self.predicted), 2))
         return [
             ("followed for", f"{self.steps} steps, each action held for {self.repeat}"),
-            ("predicted, over cells", nats(self.predicted_entropy, self.predicted_entropy / most)),
-            ("realised, over cells", nats(self.realised_entropy, self.realised_entropy / most)),
+            (
+                "predicted, over cells",
+                nats(self.predicted_entropy, self.predicted_entropy / max_entropy),
+            ),
+            (
+                "realised, over cells",
+                nats(self.realised_entropy, self.realised_entropy / max_entropy),
+            ),
             ("elsewhere than predicted", f"{100 * self.distance:.1f} % of the time"),
             (
                 "nearest neighbours",
@@ -133,7 +139,7 @@ def _digamma(n: int) -> float:
 
 def account(agent: Agent, env: Any, steps: int, seed: int) -> Account:
     """Follows what an agent has learned in ``env`` and compares."""
-    cut = agent._cut
+    cut = agent._partition
     if cut is None:
         raise Error(
             "account: this agent's environment is finite; there are no cells to account for"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _ide3al
 from .._display import html_table, text_table
@@ -99,7 +98,7 @@ class ExperimentResult:
 
     def policy(self, algorithm: str, run: int = 0) -> Floats | list[Floats]:
         """The policy that a run learned, (S, A)."""
-        flat = self._experiment.policy(self._place(algorithm), run)
+        flat = self._experiment.policy(self._index(algorithm), run)
         return shaped(self.mdp, flat)
 
     def runs_csv(self) -> str:
@@ -133,7 +132,7 @@ class ExperimentResult:
                             if np.isfinite(value):
                                 writer.add_scalar(metric, value, int(columns["samples"][row]))
 
-    def _place(self, algorithm: str) -> int:
+    def _index(self, algorithm: str) -> int:
         labels = self.algorithms
         if algorithm not in labels:
             raise Error(f"algorithm {algorithm!r}: this experiment has {', '.join(labels)}")

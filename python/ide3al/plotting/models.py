@@ -34,12 +34,12 @@ def plot_visitation(
     probabilities, per state or per state and action.
     """
     if isinstance(mdp, Agent):
-        if mdp._cut is not None:
+        if mdp._partition is not None:
             if visits is not None or shape is not None:
                 raise Error(
                     "visits, shape: a continuous agent is drawn by its own steps; leave them out"
                 )
-            return plot_steps(mdp._cut, ax=ax, **options)
+            return plot_steps(mdp._partition, ax=ax, **options)
         visits = mdp.visits if visits is None else visits
         mdp = mdp.model
     if options:

@@ -118,7 +118,7 @@ def analyze(
     """Classes, stationary distribution, entropies, spectral gap, mixing, hitting and return times
     of ``mdp`` under ``policy``: an array (S, A), one row per state, or ``"uniform"``.
 
-    A policy that depends on the step, (T, S, A), is judged over its own episode."""
+    A policy that depends on the step, (T, S, A), is evaluated over its own episode."""
     if is_timed(policy):
         if horizon is not None:
             raise Error(

@@ -58,13 +58,13 @@ class Certified:
     @property
     def notes(self) -> list[str]:
         """What one should know about this solution."""
-        return list(self._judged()["notes"])
+        return list(self._details()["notes"])
 
     def save_policy(self, path: str | os.PathLike[str]) -> None:
         """Writes the policy (.json, .npz or .npy)."""
         self._solved.save_policy(path)
 
-    def _judged(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         """Everything that ``ide3al solve --json`` prints, less the policy."""
         raise NotImplementedError
 

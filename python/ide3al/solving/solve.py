@@ -80,7 +80,7 @@ class Solution(Certified):
     def _report(self) -> dict[str, Any]:
         return self._solved.report(self._compare)
 
-    def _judged(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         return self._report
 
     @property
@@ -243,15 +243,15 @@ def solve(
     if steps is not None:
         raise Error(f"steps = {steps}: {formulation} takes none; choose 'episode', or give horizon")
     before = None if warm is None else warm._solved
-    wishes = {
+    visit_spec = {
         "target": None if target is None else _numbers(target),
         "wanted": None if wanted is None else _numbers(wanted),
         "restart": _restart(restart, discount),
         "limits": [(_numbers(cost), float(budget)) for cost, budget in limits],
     }
     if utility is not None:
-        return Solution(mdp, _own(mdp, utility, formulation, xi, how, wishes, others), compare)
-    solved = _ide3al.solve(mdp._model, formulation, xi, zeta, horizon, how, before, wishes)
+        return Solution(mdp, _own(mdp, utility, formulation, xi, how, visit_spec, others), compare)
+    solved = _ide3al.solve(mdp._model, formulation, xi, zeta, horizon, how, before, visit_spec)
     return Solution(mdp, solved, compare)
 
 
@@ -261,13 +261,15 @@ def _own(
     formulation: str,
     xi: float | None,
     how: dict[str, Any],
-    wishes: dict[str, Any],
+    visit_spec: dict[str, Any],
     others: dict[str, Any],
 ) -> _ide3al.Solved:
     if formulation != "frobenius":
         raise Error(f"formulation = {formulation!r}: the utility takes its place; give one of them")
     if how["solver"] != "auto":
-        raise Error("solver: a utility of one's own has one road, Frank-Wolfe; leave solver out")
+        raise Error(
+            "solver: a utility of one's own is solved by Frank-Wolfe only; leave solver out"
+        )
     for name, value in others.items():
         if value is not None:
             raise Error(f"{name}: a utility of one's own takes none; leave it out")
@@ -276,7 +278,7 @@ def _own(
             raise Error(
                 f"utility: needs the methods value(omega) and gradient(omega), lacks {name}"
             )
-    return _ide3al.solve_utility(mdp._model, utility, xi, how, wishes)
+    return _ide3al.solve_utility(mdp._model, utility, xi, how, visit_spec)
 
 
 def _episode(

@@ -74,7 +74,7 @@ class EpisodeSolution(Certified):
     def _report(self) -> dict[str, Any]:
         return self._solved.report()
 
-    def _judged(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         return self._report
 
     @property

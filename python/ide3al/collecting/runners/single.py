@@ -9,91 +9,107 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from ..._ide3al import Error
-from ...encoding.discrete import Found, Index
-from ..episode import CollectionError, Episode, Plan, Runner
+from ...encoding.discrete import DiscoveredStates, SpaceIndex
+from ..episode import CollectionError, Episode, EpisodeSampler, Plan
 
 #: How many steps are still wanted; nothing: any number.
-Left = Callable[[], int | None]
+Budget = Callable[[], int | None]
 
 
-class Source(Protocol):
+class EpisodeRunner(Protocol):
     """Gives episodes by number, in order. What it gives beyond what is taken is lost, and will be given again."""
 
-    states: Index | Found
-    actions: Index
+    states: SpaceIndex | DiscoveredStates
+    actions: SpaceIndex
 
     def episodes(
-        self, plan: Plan, seed: int, first: int, count: int | None, left: Left, longest: int | None
+        self,
+        plan: Plan,
+        seed: int,
+        first: int,
+        count: int | None,
+        left: Budget,
+        max_steps: int | None,
     ) -> Iterator[Episode]: ...
 
-    def rest(self, plan: int) -> Iterator[Episode]:
+    def drain(self, plan: int) -> Iterator[Episode]:
         """Episodes that were begun and are cut here."""
 
     def close(self) -> None: ...
 
 
-def shortest(*limits: int | None) -> int | None:
+def smallest(*limits: int | None) -> int | None:
     """The least of the limits there are."""
     given = [limit for limit in limits if limit is not None]
     return min(given) if given else None
 
 
-class SingleSource:
+class SingleRunner:
     """One environment, in this process."""
 
     def __init__(
-        self, env: Any, states: Index | Found | None, time_limit: float | None, own: bool = False
+        self,
+        env: Any,
+        states: SpaceIndex | DiscoveredStates | None,
+        time_limit: float | None,
+        own: bool = False,
     ) -> None:
-        self._runner = Runner(env, states)
-        self.states, self.actions = self._runner.states, self._runner.actions
+        self._sampler = EpisodeSampler(env, states)
+        self.states, self.actions = self._sampler.states, self._sampler.actions
         self._time_limit, self._own = time_limit, own
 
     def episodes(
-        self, plan: Plan, seed: int, first: int, count: int | None, left: Left, longest: int | None
+        self,
+        plan: Plan,
+        seed: int,
+        first: int,
+        count: int | None,
+        left: Budget,
+        max_steps: int | None,
     ) -> Iterator[Episode]:
         number = first
         while count is None or number < first + count:
-            yield self.one(plan, seed, number, shortest(longest, left()))
+            yield self.one(plan, seed, number, smallest(max_steps, left()))
             number += 1
 
-    def one(self, plan: Plan, seed: int, number: int, longest: int | None) -> Episode:
+    def one(self, plan: Plan, seed: int, number: int, max_steps: int | None) -> Episode:
         """One episode; what goes wrong in it says so."""
-        runner = self._runner
-        before = runner.taken
+        sampler = self._sampler
+        before = sampler.taken
         try:
             if self._time_limit is None:
-                return runner.run(plan, seed, number, longest)
-            return self._watched(plan, seed, number, longest, self._time_limit)
+                return sampler.sample(plan, seed, number, max_steps)
+            return self._watched(plan, seed, number, max_steps, self._time_limit)
         except Error:
             raise
         except Exception as problem:
-            steps = max(runner.taken - before - 1, 0)
+            steps = max(sampler.taken - before - 1, 0)
             problem.add_note(
                 f"ide3al: the environment raised this in episode {number}, after {steps} steps"
             )
             raise
 
     def _watched(
-        self, plan: Plan, seed: int, number: int, longest: int | None, limit: float
+        self, plan: Plan, seed: int, number: int, max_steps: int | None, limit: float
     ) -> Episode:
         """On a thread of its own, that is left behind if a step never ends."""
-        runner = self._runner
+        sampler = self._sampler
         done: queue.SimpleQueue[Episode | BaseException] = queue.SimpleQueue()
 
         def work() -> None:
             try:
-                done.put(runner.run(plan, seed, number, longest))
+                done.put(sampler.sample(plan, seed, number, max_steps))
             except BaseException as problem:  # raised again where somebody waits
                 done.put(problem)
 
         threading.Thread(target=work, daemon=True).start()
-        seen, since = runner.taken, time.monotonic()
+        seen, since = sampler.taken, time.monotonic()
         while True:
             try:
                 outcome = done.get(timeout=min(0.05, limit / 4))
             except queue.Empty:
-                if runner.taken != seen:
-                    seen, since = runner.taken, time.monotonic()
+                if sampler.taken != seen:
+                    seen, since = sampler.taken, time.monotonic()
                 elif time.monotonic() - since > limit:
                     raise CollectionError(
                         f"episode {number}: a reset or step took longer than time_limit = {limit:g} s"
@@ -103,9 +119,9 @@ class SingleSource:
                 raise outcome
             return outcome
 
-    def rest(self, plan: int) -> Iterator[Episode]:
+    def drain(self, plan: int) -> Iterator[Episode]:
         return iter(())
 
     def close(self) -> None:
         if self._own:
-            self._runner.env.close()
+            self._sampler.env.close()
