@@ -68,7 +68,7 @@ def studio(mdp: MDP | None = None, *, port: int = 0, open: bool = True) -> Studi
     Returns at once; the page is served from this process until it is closed. Scripts end with ``ide3al.studio(mdp).wait()``.
     ``port`` 0 takes any free one; ``open`` opens the browser.
     """
-    server = _ide3al.serve(None if mdp is None else mdp._model, port)
+    server = _ide3al.serve(None if mdp is None else mdp.native, port)
     shown = Studio(server)
     if open:
         webbrowser.open(shown.url)

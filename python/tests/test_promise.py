@@ -7,7 +7,7 @@ from gymnasium.vector import AutoresetMode
 from test_datasets import ARRAYS, LAKE, Screens, lake, minari_here, same  # noqa: F401
 
 import ide3al
-from ide3al.collecting.episode import Episode
+from ide3al.datasets.episode import Episode
 from ide3al.collecting.reachability import ReachabilityGraph
 from ide3al.envs import ModelEnv
 
@@ -211,7 +211,7 @@ def test_a_random_data_set_is_audited_and_completed():
 def test_a_cluster_that_loses_runners_collects_the_same_bytes(cluster, tmp_path, monkeypatch):
     import ray
 
-    from ide3al.collecting.runners.ray import RayRunner
+    from ide3al.runners.ray import RayRunner
 
     sources = []
     before = RayRunner.__init__

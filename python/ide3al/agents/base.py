@@ -15,21 +15,22 @@ import numpy as np
 
 from .. import _ide3al
 from .._ide3al import Error
-from ..collecting.runners.vector import (
-    batch_size,
-    decode_batch,
-    encode_batch,
-    fit_vector,
-    is_vector,
-)
 from ..encoding.abstraction import Abstraction
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
 from ..encoding.features import Extractor
 from ..evaluation.account import Account, account
 from ..models.mdp import MDP
+from ..runners.vector import (
+    batch_size,
+    decode_batch,
+    encode_batch,
+    is_vector,
+)
 from ..types import Floats, Integers
+from .episodic import fit_on_ray
 from .training import explore, needs_cells, restore
+from .vectorized import fit_vector
 
 Callback = Callable[["Agent"], Any]
 
@@ -65,12 +66,12 @@ class Agent:
         if seed < 0:
             raise Error(f"seed = {seed}: must not be negative")
         self.seed = int(seed)
-        self._parameters = {**parameters, "batch_size": batch_size}
+        self.parameters = {**parameters, "batch_size": batch_size}
         self._agent: _ide3al.Agent | None = None
-        self._observations: SpaceIndex | DiscoveredStates | None = None
+        self.encoder: SpaceIndex | DiscoveredStates | None = None
         self._actions: SpaceIndex | None = None
         self.abstraction = abstraction
-        self._partition: AdaptivePartition | None = None
+        self.partition: AdaptivePartition | None = None
         #: What a file said of the cells, until an environment is there to cut.
         self._saved_partition: tuple[dict[str, Any], bytes, Extractor | None] | None = None
         self._held: tuple[Any, int] | None = None
@@ -98,9 +99,9 @@ class Agent:
             return self._fit_elsewhere(
                 env, total_timesteps, progress_bar, callback, engine, workers
             )
-        if self._is_partitioned(env):
+        if self.is_partitioned(env):
             return self._fit_partitioned(env, total_timesteps, progress_bar, callback)
-        agent, observations, actions = self._attach(env)
+        agent, observations, actions = self.attach(env)
         agent.interrupt_trajectory()
         # the environment is seeded once: the first reset of the first fit
         first_seed: list[int] = [self.seed] if agent.steps == 0 else []
@@ -145,8 +146,6 @@ class Agent:
                 )
             fit_vector(self, env, total, show=show, callback=callback)
         elif engine == "ray":
-            from ..collecting.strategies import fit_on_ray
-
             fit_on_ray(
                 self, env, total, 2 if workers is None else workers, show=show, callback=callback
             )
@@ -158,32 +157,32 @@ class Agent:
             sys.stderr.write("\n")
         return self
 
-    def _is_partitioned(self, env: Any) -> bool:
+    def is_partitioned(self, env: Any) -> bool:
         """Whether the environment is explored in cells; makes ready to cut them."""
         _check_environment(env)
         if self._saved_partition is not None:
-            self._partition = restore(*self._saved_partition[:2], env, self._saved_partition[2])
+            self.partition = restore(*self._saved_partition[:2], env, self._saved_partition[2])
             self._saved_partition = None
-        if self._partition is None:
+        if self.partition is None:
             if self._agent is not None or (self.abstraction is None and not needs_cells(env)):
                 return False
-            self._partition = AdaptivePartition(
+            self.partition = AdaptivePartition(
                 self.abstraction or Abstraction(), env.observation_space, env.action_space
             )
         else:
-            self._partition.check(env)
+            self.partition.check(env)
         return True
 
     def _fit_partitioned(
         self, env: Any, total_timesteps: int, progress_bar: bool, callback: Callback | None
     ) -> Self:
-        cut = self._partition
+        cut = self.partition
         assert cut is not None
         self._held = None
 
         def make() -> _ide3al.Agent:
             self._agent = _ide3al.Agent(
-                self._algorithm, 1, cut.actions.size, self.seed, self._parameters, True
+                self._algorithm, 1, cut.actions.size, self.seed, self.parameters, True
             )
             return self._agent
 
@@ -216,17 +215,17 @@ class Agent:
         vector environments return them, a batch of actions. In a continuous environment an action is held for ``agent.repeat``
         calls before another is drawn."""
         agent = self._fitted()
-        if self._partition is not None:
-            return self._predict_partitioned(self._partition, observation, deterministic)
-        if self._observations is None or self._actions is None:
+        if self.partition is not None:
+            return self._predict_partitioned(self.partition, observation, deterministic)
+        if self.encoder is None or self._actions is None:
             raise Error("give env=... to load, or fit, before predicting")
-        many = batch_size(self._observations.space, observation)
+        many = batch_size(self.encoder.space, observation)
         if many is not None:
             return self._predict_batch(observation, many, deterministic)
-        if isinstance(self._observations, SpaceIndex):
-            state = self._observations.number(observation)
+        if isinstance(self.encoder, SpaceIndex):
+            state = self.encoder.number(observation)
         else:
-            found = self._observations.find(observation)
+            found = self.encoder.find(observation)
             if found is None or found >= agent.n_states:
                 # never met: every action is as good as any other
                 return self._actions.element(agent.draw_any())
@@ -236,7 +235,7 @@ class Agent:
         return self._actions.element(agent.draw(state))
 
     def _predict_batch(self, observations: Any, many: int, deterministic: bool) -> Any:
-        agent, index, actions = self._fitted(), self._observations, self._actions
+        agent, index, actions = self._fitted(), self.encoder, self._actions
         assert index is not None and actions is not None
         states = encode_batch(
             index.copy() if isinstance(index, DiscoveredStates) else index,
@@ -271,7 +270,7 @@ class Agent:
     @property
     def model(self) -> MDP:
         """The model estimated so far."""
-        return MDP._of(self._fitted().estimate())
+        return MDP.from_native(self._fitted().estimate())
 
     @property
     def visits(self) -> Integers:
@@ -288,16 +287,16 @@ class Agent:
     def states(self) -> list[Any]:
         """What was met, by number, where observations are numbered as they are met; the numbers themselves elsewhere."""
         agent = self._fitted()
-        if self._partition is not None:
-            return list(self._partition.states)
-        if isinstance(self._observations, DiscoveredStates):
-            return list(self._observations.keys)
+        if self.partition is not None:
+            return list(self.partition.states)
+        if isinstance(self.encoder, DiscoveredStates):
+            return list(self.encoder.keys)
         return list(range(agent.n_states))
 
     @property
     def repeat(self) -> int:
         """Steps that an action is held for: 1 but in continuous environments."""
-        return 1 if self._partition is None else self._partition.repeat
+        return 1 if self.partition is None else self.partition.repeat
 
     @property
     def notes(self) -> list[str]:
@@ -305,16 +304,34 @@ class Agent:
         return self._fitted().notes()
 
     @property
+    def is_fitted(self) -> bool:
+        """Whether the agent has learned from any steps."""
+        return self._agent is not None
+
+    @property
     def num_timesteps(self) -> int:
         """Steps taken so far."""
-        if self._partition is not None:
-            return self._partition.steps
+        if self.partition is not None:
+            return self.partition.steps
         return 0 if self._agent is None else self._agent.steps
 
     def account(self, env: Any, steps: int = 10_000, seed: int = 0) -> Account:
         """In a continuous environment: follows what was learned for some steps and compares where that leads with what the
         estimate predicted, cell by cell; see :class:`ide3al.Account`."""
-        return account(self, env, steps, seed)
+        if self.partition is None:
+            raise Error(
+                "account: this agent's environment is finite; there are no cells to account for"
+            )
+        if steps < 10:
+            raise Error(f"steps = {steps}: at least 10 are needed")
+        self._held = None
+        predicted = np.asarray(self.metrics["stationary"], dtype=np.float64)
+        partition, learner = self.partition, self._fitted()
+
+        def choose(vector: Floats) -> int:
+            return learner.draw(partition.find(vector, learner.n_states))
+
+        return account(partition, predicted, choose, env, steps, seed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything needed to go on, whole or not at all."""
@@ -322,18 +339,18 @@ class Agent:
         document = {
             "class": type(self).__name__,
             "seed": self.seed,
-            "parameters": self._parameters,
+            "parameters": self.parameters,
         }
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("ide3al.json", json.dumps(document))
             archive.writestr("agent.json", text)
             archive.writestr("learner.bin", learner)
-            if isinstance(self._observations, DiscoveredStates):
-                archive.writestr("observations.txt", self._observations.save())
-            if self._partition is not None:
-                archive.writestr("cells.json", json.dumps(self._partition.save()))
-                archive.writestr("steps.npz", self._partition.save_history())
+            if isinstance(self.encoder, DiscoveredStates):
+                archive.writestr("observations.txt", self.encoder.save())
+            if self.partition is not None:
+                archive.writestr("cells.json", json.dumps(self.partition.save()))
+                archive.writestr("steps.npz", self.partition.save_history())
         _ide3al.write_file(path, buffer.getvalue())
 
     @classmethod
@@ -381,28 +398,28 @@ class Agent:
             raise Error(
                 f"{name}: this is no agent saved by ide3al, or it is damaged: observations.txt"
             )
-        agent._observations, agent._saved_partition = met, cells
-        if env is not None and not agent._is_partitioned(env):
-            agent._attach(env)
+        agent.encoder, agent._saved_partition = met, cells
+        if env is not None and not agent.is_partitioned(env):
+            agent.attach(env)
         return agent
 
-    def _attach(
-        self, env: Any, numbered: SpaceIndex | DiscoveredStates | None = None
+    def attach(
+        self, env: Any, encoder: SpaceIndex | DiscoveredStates | None = None
     ) -> tuple[_ide3al.Agent, SpaceIndex | DiscoveredStates, SpaceIndex]:
         _check_environment(env)
         single = "single_" if is_vector(env) else ""
         space = getattr(env, f"{single}observation_space")
-        observations = state_encoder(space) if numbered is None else numbered
+        observations = state_encoder(space) if encoder is None else encoder
         actions = SpaceIndex(getattr(env, f"{single}action_space"))
         found = isinstance(observations, DiscoveredStates)
         if self._agent is None:
             states = 1 if found else observations.size
             self._agent = _ide3al.Agent(
-                self._algorithm, states, actions.size, self.seed, self._parameters, found
+                self._algorithm, states, actions.size, self.seed, self.parameters, found
             )
-        elif found and isinstance(self._observations, DiscoveredStates) and numbered is None:
+        elif found and isinstance(self.encoder, DiscoveredStates) and encoder is None:
             # goes on with what was met before
-            observations = self._observations
+            observations = self.encoder
         known = self._agent.n_states, self._agent.n_actions
         same = found == self._agent.open and (found or observations.size == known[0])
         if not same or actions.size != known[1]:
@@ -411,7 +428,7 @@ class Agent:
                 f"this agent has learned {known[0]} states and {known[1]} actions; the environment has "
                 f"{size} and {actions.size}"
             )
-        self._observations, self._actions = observations, actions
+        self.encoder, self._actions = observations, actions
         return self._agent, observations, actions
 
     def _fitted(self) -> _ide3al.Agent:
@@ -420,7 +437,7 @@ class Agent:
         return self._agent
 
     def __repr__(self) -> str:
-        given = {k: v for k, v in self._parameters.items() if v is not None}
+        given = {k: v for k, v in self.parameters.items() if v is not None}
         listed = "".join(f"{name}={value!r}, " for name, value in given.items())
         return f"<{type(self).__name__}({listed}seed={self.seed}): {self.num_timesteps} steps>"
 

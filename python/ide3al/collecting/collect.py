@@ -10,19 +10,28 @@ from typing import Any
 
 from .._ide3al import Error
 from ..agents.base import Agent
-from ..datasets.audit import read, states_match
+from ..agents.episodic import LearningStrategy
+from ..agents.training import needs_cells
+from ..datasets.coverage import Coverage
 from ..datasets.dataset import Data, joined
-from ..datasets.formats import minari_folder, unfinished
+from ..datasets.episode import Episode
+from ..datasets.formats.minari import minari_folder, unfinished
 from ..datasets.grid_layout import environment_name, grid_cells
+from ..datasets.numbering import states_match
+from ..datasets.reading import read
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
-from .coverage import Coverage, CoverageStrategy
-from .episode import DEFAULT_MAX_STEPS, CollectionError, Episode, Plan
+from ..encoding.partitioned import PartitionedEnv, PartitionEncoder
+from ..runners.base import CollectionError, EpisodeRunner
+from ..runners.plan import Plan
+from ..runners.sampler import DEFAULT_MAX_STEPS
+from ..runners.single import SingleRunner
+from ..runners.vector import VectorRunner, is_vector
 from .journal import EpisodeJournal, collection_folder
-from .partitioned import PartitionedEnv, PartitionEncoder, partition_encoder
 from .recording import recorded
-from .runners.single import EpisodeRunner, SingleRunner
-from .runners.vector import VectorRunner, is_vector
-from .strategies import CollectionStrategy, EntropyStrategy, FixedStrategy, LearningStrategy
+from .strategies.base import CollectionStrategy
+from .strategies.coverage import CoverageStrategy, plans_for
+from .strategies.entropy import EntropyStrategy
+from .strategies.fixed import FixedStrategy
 
 #: Called with a dictionary after every episode: steps, episodes, and what the plan at hand says.
 Progress = Callable[[dict[str, Any]], Any]
@@ -98,7 +107,7 @@ def collect(
     own = engine is None and callable(env) and not hasattr(env, "observation_space")
     if own:
         env = env()
-    view = None if engine is not None else partition_encoder(None if learn else policy, env)
+    view = None if engine is not None else _partition_encoder(None if learn else policy, env)
     if view is not None:
         if dataset_id is not None:
             raise Error(
@@ -159,7 +168,7 @@ def _initial(
                 f"complete: these data hold each action for {held or 'an unknown number of'} steps, the agent for {view.repeat}; "
                 "fit one with Abstraction(repeat=...) that does the same"
             )
-        if until is None or not until.plans(policy):
+        if not plans_for(until, policy):
             raise Error(
                 "complete: in a continuous environment only with ide3al.IDE3AL and a promise, until=..."
             )
@@ -177,7 +186,7 @@ def _runner(
 ) -> tuple[EpisodeRunner, Any]:
     """Who gives the episodes, and an environment that says what is observed and done."""
     if engine == "ray":
-        from .runners.ray import RayRunner
+        from ..runners.ray import RayRunner
 
         remote = RayRunner(env, None, workers or 2, time_limit)
         _known(remote.states, policy, initial, remote.env)
@@ -213,14 +222,34 @@ def _known(
     elif (
         isinstance(states, DiscoveredStates)
         and isinstance(policy, Agent)
-        and isinstance(policy._observations, DiscoveredStates)
+        and isinstance(policy.encoder, DiscoveredStates)
     ):
         if initial is not None and policy.num_timesteps:
             raise Error(
                 "complete: give an agent that has not learned yet: it would number states in another way"
             )
         if initial is None:
-            states.restart(policy._observations.keys)
+            states.restart(policy.encoder.keys)
+
+
+def _partition_encoder(policy: Any, env: Any) -> PartitionEncoder | None:
+    """The agent's cells, if it has any; an error where they would be needed and are not there."""
+    if is_vector(env):
+        return None
+    if isinstance(policy, Agent) and policy.is_fitted and policy.is_partitioned(env):
+        assert policy.partition is not None
+        known = policy.partition.actions.space
+        if known != env.action_space:
+            raise Error(
+                f"this agent was fitted with actions {known}; the environment has {env.action_space}"
+            )
+        return PartitionEncoder(policy.partition)
+    if hasattr(env, "observation_space") and needs_cells(env):
+        raise Error(
+            f"{env.observation_space} and {env.action_space} are not finite: give an agent that was fitted here, whose cells and "
+            "actions are then those of the data, or sort observations into bins with ide3al.wrappers.Discretize"
+        )
+    return None
 
 
 class _Collection:
@@ -251,15 +280,15 @@ class _Collection:
         self._strategy: CollectionStrategy
         if learn:
             self._strategy = LearningStrategy(policy, env, runner, steps or 0, workers)
-        elif until is not None and until.effective_states is not None and until.plans(policy):
+        elif until is not None and until.effective_states is not None and plans_for(until, policy):
             self._strategy = EntropyStrategy(until, policy, env, runner, steps or 100_000)
-        elif until is not None and until.plans(policy):
+        elif until is not None and plans_for(until, policy):
             self._strategy = CoverageStrategy(until, policy, runner)
         else:
             self._strategy = FixedStrategy(policy, runner, until)
         named = type(policy).__name__ if isinstance(policy, Agent) else "policy"
         parameters = (
-            {k: v for k, v in policy._parameters.items() if v is not None}
+            {k: v for k, v in policy.parameters.items() if v is not None}
             if isinstance(policy, Agent)
             else {}
         )

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from .._ide3al import Error
+from ..datasets.episode import Episode
 from ..encoding.discrete import literal
-from .episode import Episode, Plan
+from ..runners.plan import Plan
 
 _MAGIC = b"ide3al-episodes-2\n"
 _FRAME = struct.Struct("<II")

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..agents.base import Agent
+from ..agents.vectorized import fit_vector
 from ..datasets.dataset import Data, joined
+from ..datasets.episode import Episode
 from ..datasets.grid_layout import environment_name
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
+from ..runners.vector import VectorStep, is_vector
 from ..types import Integers
-from .episode import Episode
-from .runners.vector import VectorStep, fit_vector, is_vector
 
 
 def recorded(env: Any, agent: Agent, steps: int) -> Data:
@@ -31,17 +32,13 @@ def recorded(env: Any, agent: Agent, steps: int) -> Data:
             kept.append(episode.truncate(left))
             left -= len(kept[-1])
     # as the agent numbers them, many environments are seen through its eyes
-    states = (
-        agent._observations
-        if is_vector(env) and agent._observations is not None
-        else recorder.states
-    )
+    states = agent.encoder if is_vector(env) and agent.encoder is not None else recorder.states
     keys = tuple(states.keys) if isinstance(states, DiscoveredStates) else None
     about = {
         "environment": environment_name(env),
         "policy": {
             "name": type(agent).__name__,
-            "parameters": {k: v for k, v in agent._parameters.items() if v is not None},
+            "parameters": {k: v for k, v in agent.parameters.items() if v is not None},
         },
         "seed": agent.seed,
         "learned": True,

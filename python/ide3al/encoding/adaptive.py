@@ -16,7 +16,7 @@ from .grid import Cells, Centres, Grid
 from .history import ONGOING, TERMINAL, TRUNCATED, TransitionHistory
 from .tree import Moves, Tree, refined
 
-# : The one cell of all observations that ended an episode: nothing can be done there, wherever it
+#: The one cell of all observations that ended an episode: nothing can be done there, wherever it
 # is, and nothing is gained by : ending episodes in many places.
 TERMINAL_CELL = -1
 #: Steps that an action may be held for.

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..types import Floats, Integers
 
-# : What a moment's action was, where there was none: the episode ended there, was cut there, or
+#: What a moment's action was, where there was none: the episode ended there, was cut there, or
 # goes on now.
 TERMINAL, TRUNCATED, ONGOING = -1, -2, -3
 

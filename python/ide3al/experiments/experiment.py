@@ -271,8 +271,8 @@ def experiment(
         "tie_break": tie_break, "converge": converge, "goal": goal,
         "paper": paper, "prior": prior, "unseen": unseen,
     }  # fmt: skip
-    name = mdp._model.spec or "model"
-    job = _ide3al.Experiment(mdp._model, name, given)
+    name = mdp.native.spec or "model"
+    job = _ide3al.Experiment(mdp.native, name, given)
     result = ExperimentResult(mdp, job, name)
     progress = _Progress(result) if progress_bar else None
     if out is not None:

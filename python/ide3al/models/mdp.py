@@ -33,8 +33,9 @@ class MDP:
     dense.
     """
 
-    __slots__ = ("_model",)
-    _model: _ide3al.Model
+    __slots__ = ("native",)
+    #: The compiled model, for the modules of this package.
+    native: _ide3al.Model
 
     def __init__(
         self,
@@ -61,12 +62,12 @@ class MDP:
                 None if state_names is None else [str(n) for n in state_names],
                 None if action_names is None else [str(n) for n in action_names],
             )
-        self._model = model
+        self.native = model
 
     @classmethod
-    def _of(cls, model: _ide3al.Model) -> MDP:
+    def from_native(cls, model: _ide3al.Model) -> MDP:
         mdp = cls.__new__(cls)
-        mdp._model = model
+        mdp.native = model
         return mdp
 
     @classmethod
@@ -78,16 +79,16 @@ class MDP:
         if parameters:
             given = ",".join(f"{name}={value}" for name, value in parameters.items())
             spec = f"{spec}{',' if ':' in spec else ':'}{given}"
-        return cls._of(_ide3al.Model.domain(spec))
+        return cls.from_native(_ide3al.Model.domain(spec))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MDP:
         """Reads a model file (.json, .npz, .tra or .umb)."""
-        return cls._of(_ide3al.Model.load(path))
+        return cls.from_native(_ide3al.Model.load(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a model file (.json, .npz, .tra or .umb), whole or not at all."""
-        self._model.save(path)
+        self.native.save(path)
 
     @classmethod
     def from_gymnasium(
@@ -126,7 +127,9 @@ class MDP:
         distribution = _start(start, n_states)
         assert distribution is not None
         reset = on_terminal == "reset"
-        return cls._of(_ide3al.Model.from_table(table, n_states, n_actions, distribution, reset))
+        return cls.from_native(
+            _ide3al.Model.from_table(table, n_states, n_actions, distribution, reset)
+        )
 
     @classmethod
     def from_simulator(
@@ -156,44 +159,44 @@ class MDP:
         from .enumeration import enumerate_states
 
         model, keys = enumerate_states(env, key, on_terminal, seeds, max_states, samples)
-        return cls._of(model), keys
+        return cls.from_native(model), keys
 
     @property
     def n_states(self) -> int:
-        return self._model.n_states
+        return self.native.n_states
 
     @property
     def n_actions(self) -> int:
         """Largest number of an action, plus one."""
-        return self._model.n_action_labels
+        return self.native.n_action_labels
 
     @property
     def n_pairs(self) -> int:
         """Number of state-action pairs."""
-        return self._model.n_pairs
+        return self.native.n_pairs
 
     @property
     def nnz(self) -> int:
         """Number of stored transitions."""
-        return self._model.nnz
+        return self.native.nnz
 
     @property
     def start(self) -> Floats:
         """The start distribution."""
-        return self._model.start
+        return self.native.start
 
     @property
     def state_names(self) -> list[str] | None:
-        return self._model.state_names
+        return self.native.state_names
 
     @property
     def action_names(self) -> list[str] | None:
-        return self._model.action_names
+        return self.native.action_names
 
     @property
     def times(self) -> Floats | None:
         """Travel time of each state-action pair, if the model has them."""
-        return self._model.times
+        return self.native.times
 
     def with_times(self, times: npt.ArrayLike) -> MDP:
         """The same model with travel times: one positive number per state-action pair, or (S, A)."""
@@ -201,23 +204,23 @@ class MDP:
         if array.shape == (self.n_states, self.n_actions):
             states, actions = self.pairs
             array = array[states, actions]
-        return MDP._of(self._model.with_times(np.ascontiguousarray(array.ravel())))
+        return MDP.from_native(self.native.with_times(np.ascontiguousarray(array.ravel())))
 
     def by_the_clock(self) -> MDP:
         """The model in which shares are shares of time: what is solved and proven on it holds of
         the time spent instead of the number of visits. :meth:`choices` turns its policies into
         those to choose by."""
-        return MDP._of(self._model.by_the_clock())
+        return MDP.from_native(self.native.by_the_clock())
 
     def choices(self, policy: Any) -> Floats | list[Floats]:
         """The policy to choose by, once per visit, that shares the time of each state as
         ``policy``, one of the model :meth:`by_the_clock`, does."""
-        return shaped(self, self._model.choices(probabilities(self, policy)))
+        return shaped(self, self.native.choices(probabilities(self, policy)))
 
     @property
     def layout(self) -> Integers | None:
         """(S, 2) row and column of each state on the model's map, if it has one."""
-        layout = self._model.layout
+        layout = self.native.layout
         if layout is None:
             return None
         _, columns, cells = layout
@@ -229,15 +232,15 @@ class MDP:
             raise Error(
                 f"state {state} is out of range: there are {self.n_states}, numbered from 0"
             )
-        first = self._model.first_pair
-        return self._model.actions[first[state] : first[state + 1]]
+        first = self.native.first_pair
+        return self.native.actions[first[state] : first[state + 1]]
 
     @property
     def pairs(self) -> tuple[Integers, Integers]:
         """State and action of each pair, in the order of the rows."""
-        first = self._model.first_pair
+        first = self.native.first_pair
         states = np.repeat(np.arange(self.n_states, dtype=np.int64), np.diff(first))
-        return states, self._model.actions
+        return states, self.native.actions
 
     @property
     def is_even(self) -> bool:
@@ -246,7 +249,7 @@ class MDP:
 
     def rows(self) -> Rows:
         """One compressed row per pair: offsets, next states, probabilities."""
-        offsets, indices, values, spread = self._model.rows()
+        offsets, indices, values, spread = self.native.rows()
         if spread.any():
             raise Error(
                 "this model is an estimate with uniform rows for pairs never tried, which "
@@ -264,7 +267,7 @@ class MDP:
 
     def dense(self) -> Floats:
         """The array (S, A, S); actions that a state does not have are rows of zeros."""
-        offsets, indices, values, spread = self._model.rows()
+        offsets, indices, values, spread = self.native.rows()
         states, actions = self.pairs
         dense = np.zeros((self.n_states, self.n_actions, self.n_states))
         if spread.size:
@@ -274,12 +277,12 @@ class MDP:
         return dense
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MDP) and self._model == other._model
+        return isinstance(other, MDP) and self.native == other.native
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> Any:
-        model = self._model
+        model = self.native
         arguments = (
             model.first_pair, model.actions, *model.rows(), self.start,
             self.state_names, self.action_names, model.layout, model.spec, model.times,
@@ -287,7 +290,7 @@ class MDP:
         return _restore, arguments
 
     def __repr__(self) -> str:
-        spec = f" {self._model.spec!r}" if self._model.spec else ""
+        spec = f" {self.native.spec!r}" if self.native.spec else ""
         return (
             f"<MDP{spec}: {self.n_states} states, {self.n_pairs} state-action pairs, "
             f"{self.nnz} transitions>"
@@ -301,8 +304,8 @@ class MDP:
             ("transitions", str(self.nnz)),
             ("starts in", "any state" if starts == states else f"{starts} of the states"),
         ]
-        table = html_table(f"Model {self._model.spec}".strip(), rows)
-        svg = _ide3al.heat_map(self._model, self.start, "Start", "probability of starting here")
+        table = html_table(f"Model {self.native.spec}".strip(), rows)
+        svg = _ide3al.heat_map(self.native, self.start, "Start", "probability of starting here")
         return table + html_picture(svg, "Where walks start")
 
 
@@ -316,13 +319,13 @@ def probabilities(mdp: MDP, policy: Any) -> Floats:
     if isinstance(policy, str):
         if policy != "uniform":
             raise Error(f"policy {policy!r}: give an array (S, A), or 'uniform'")
-        counts = np.diff(mdp._model.first_pair)
+        counts = np.diff(mdp.native.first_pair)
         return np.repeat(1.0 / counts, counts)
     if isinstance(policy, (list, tuple)) and not mdp.is_even:
         if len(policy) != mdp.n_states:
             raise Error(f"policy: expected {mdp.n_states} rows, one per state, found {len(policy)}")
         rows = [_numbers(row, "policy").ravel() for row in policy]
-        lengths = np.diff(mdp._model.first_pair)
+        lengths = np.diff(mdp.native.first_pair)
         for state, (row, length) in enumerate(zip(rows, lengths, strict=True)):
             if row.size != length:
                 raise Error(f"policy, state {state}: {row.size} probabilities for {length} actions")
@@ -336,7 +339,7 @@ def probabilities(mdp: MDP, policy: Any) -> Floats:
         )
     states, actions = mdp.pairs
     flat = array[states, actions]
-    lacking = ~np.isclose(array.sum(axis=1), np.add.reduceat(flat, mdp._model.first_pair[:-1]))
+    lacking = ~np.isclose(array.sum(axis=1), np.add.reduceat(flat, mdp.native.first_pair[:-1]))
     if lacking.any():
         state = int(np.argmax(lacking))
         raise Error(f"policy, state {state}: gives weight to an action that the state lacks")
@@ -347,7 +350,7 @@ def shaped(mdp: MDP, flat: Floats) -> Floats | list[Floats]:
     """(S, A) where every state has every action, else one row per state."""
     if mdp.is_even:
         return flat.reshape(mdp.n_states, mdp.n_actions)
-    return np.split(flat, mdp._model.first_pair[1:-1])
+    return np.split(flat, mdp.native.first_pair[1:-1])
 
 
 def _restore(
@@ -367,7 +370,7 @@ def _restore(
     rows = (offsets, indices, values)
     model = _ide3al.Model.from_rows(first_pair, actions, rows, spread, start)
     model = model.named(state_names, action_names, layout, spec)
-    return MDP._of(model if times is None else model.with_times(times))
+    return MDP.from_native(model if times is None else model.with_times(times))
 
 
 def _is_sparse(matrix: Any) -> bool:

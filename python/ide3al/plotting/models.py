@@ -34,12 +34,12 @@ def plot_visitation(
     probabilities, per state or per state and action.
     """
     if isinstance(mdp, Agent):
-        if mdp._partition is not None:
+        if mdp.partition is not None:
             if visits is not None or shape is not None:
                 raise Error(
                     "visits, shape: a continuous agent is drawn by its own steps; leave them out"
                 )
-            return plot_steps(mdp._partition, ax=ax, **options)
+            return plot_steps(mdp.partition, ax=ax, **options)
         visits = mdp.visits if visits is None else visits
         mdp = mdp.model
     if options:
@@ -146,7 +146,7 @@ def _axes(ax: Any) -> Any:
 def _layout(mdp: MDP, shape: tuple[int, int] | None) -> tuple[int, int, Integers] | None:
     """Rows, columns and the cell of each state."""
     if shape is None:
-        layout = mdp._model.layout
+        layout = mdp.native.layout
         return None if layout is None else (*layout[:2], np.asarray(layout[2], dtype=np.int64))
     rows, columns = shape
     if rows * columns != mdp.n_states:

@@ -50,29 +50,29 @@ class EpisodeSolution(Certified):
     The objective is the entropy of the average distribution over the episode, in nats; no policy, with memory or without, has
     more than the bound."""
 
-    _solved: _ide3al.SolvedEpisode
+    native: _ide3al.SolvedEpisode
 
     formulation = "episode"
     zeta = None
 
     def __init__(self, mdp: MDP, solved: _ide3al.SolvedEpisode) -> None:
         self.mdp = mdp
-        self._solved = solved
+        self.native = solved
 
     @cached_property
     def policy(self) -> Floats | list[Floats | list[Floats]]:
         """Probabilities (T, S, A); for each step one row per state where states have different
         actions."""
-        return timed_shape(self.mdp, self._solved.probabilities())
+        return timed_shape(self.mdp, self.native.probabilities())
 
     @property
     def steps(self) -> int:
         """Steps T of the episode, the start included."""
-        return self._solved.steps
+        return self.native.steps
 
     @cached_property
     def _report(self) -> dict[str, Any]:
-        return self._solved.report()
+        return self.native.report()
 
     def _details(self) -> dict[str, Any]:
         return self._report
@@ -130,5 +130,5 @@ def load_policy(
 ) -> Floats | list[Floats] | list[Floats | list[Floats]]:
     """Reads a policy file (.json, .npz or .npy): an array (S, A), or (T, S, A) for a policy that
     depends on the step; one row per state where states have different actions."""
-    steps, flat = _ide3al.read_policy(path, mdp._model)
+    steps, flat = _ide3al.read_policy(path, mdp.native)
     return shaped(mdp, flat) if steps is None else timed_shape(mdp, flat)

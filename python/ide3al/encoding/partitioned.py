@@ -9,11 +9,8 @@ import numpy as np
 
 from .._extras import need
 from .._ide3al import Error
-from ..agents.base import Agent
-from ..agents.training import needs_cells
-from ..collecting.runners.vector import is_vector
-from ..encoding.adaptive import TERMINAL_CELL, AdaptivePartition
-from ..encoding.grid import Grid
+from .adaptive import TERMINAL_CELL, AdaptivePartition
+from .grid import Grid
 
 #: The key of the one state of all observations that ended an episode.
 TERMINAL_KEY: Hashable = ("over",)
@@ -22,20 +19,20 @@ TERMINAL_KEY: Hashable = ("over",)
 class PartitionEncoder:
     """From an observation to what tells its cell: the middle of it."""
 
-    def __init__(self, cut: AdaptivePartition) -> None:
-        if cut.cells is None:
+    def __init__(self, partition: AdaptivePartition) -> None:
+        if partition.cells is None:
             raise Error("this agent has no cells yet; call fit first")
-        self.cut, self.cells = cut, cut.cells
-        self.actions, self.repeat = cut.actions, cut.repeat
+        self.adaptive, self.cells = partition, partition.cells
+        self.actions, self.repeat = partition.actions, partition.repeat
         self._middles: dict[int, Hashable] = {TERMINAL_CELL: TERMINAL_KEY}
 
     def __call__(self, observation: Any) -> Hashable:
-        vector = self.cut.vector(observation)
-        return self._middle(int(self.cells.keys(vector[None, self.cut.used])[0]))
+        vector = self.adaptive.vector(observation)
+        return self._middle(int(self.cells.keys(vector[None, self.adaptive.used])[0]))
 
     def known(self) -> list[Hashable]:
         """The cells that the agent met, by its numbers."""
-        return [self._middle(int(key)) for key in self.cut.save()["keys"]]
+        return [self._middle(int(key)) for key in self.adaptive.save()["keys"]]
 
     def grid_position(self, key: Hashable) -> tuple[int, int] | None:
         """Row and column of a cell, where cells are a grid of two numbers."""
@@ -53,7 +50,7 @@ class PartitionEncoder:
         """As JSON, for the card."""
         tried = [np.asarray(self.actions.element(k)).tolist() for k in range(self.actions.size)]
         return {
-            "numbers": self.cut.names,
+            "numbers": self.adaptive.names,
             "actions": tried,
             "repeat": self.repeat if repeat is None else repeat,
         }
@@ -71,7 +68,7 @@ class _Middles:
         self._view = view
 
     def __repr__(self) -> str:
-        return f"cells of {', '.join(self._view.cut.names)} ({self._view.cells.kind}), actions held for {self._view.repeat}"
+        return f"cells of {', '.join(self._view.adaptive.names)} ({self._view.cells.kind}), actions held for {self._view.repeat}"
 
 
 class PartitionedEnv:
@@ -105,23 +102,3 @@ class PartitionedEnv:
 
     def close(self) -> None:
         self.env.close()
-
-
-def partition_encoder(policy: Any, env: Any) -> PartitionEncoder | None:
-    """The agent's cells, if it has any; an error where they would be needed and are not there."""
-    if is_vector(env):
-        return None
-    if isinstance(policy, Agent) and policy._agent is not None and policy._is_partitioned(env):
-        assert policy._partition is not None
-        known = policy._partition.actions.space
-        if known != env.action_space:
-            raise Error(
-                f"this agent was fitted with actions {known}; the environment has {env.action_space}"
-            )
-        return PartitionEncoder(policy._partition)
-    if hasattr(env, "observation_space") and needs_cells(env):
-        raise Error(
-            f"{env.observation_space} and {env.action_space} are not finite: give an agent that was fitted here, whose cells and "
-            "actions are then those of the data, or sort observations into bins with ide3al.wrappers.Discretize"
-        )
-    return None
