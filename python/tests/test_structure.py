@@ -10,7 +10,7 @@ ROOT = Path(ide3al.__file__).parent
 #: Sub-packages and modules in the order in which they may import one another: each only what stands
 #: before it. The compiled module stands before all of them.
 LAYERS = [
-    ("_extras", "_display", "types"),
+    ("_archives", "_extras", "_display", "types"),
     ("encoding",),
     ("models",),
     ("solving",),

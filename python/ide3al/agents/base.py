@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import sys
-import zipfile
-import zlib
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -29,6 +25,7 @@ from ..runners.vector import (
 )
 from ..types import Floats, Integers
 from .episodic import fit_on_ray
+from .persistence import SavedAgent, SavedPartition, damaged
 from .training import explore, needs_cells, restore
 from .vectorized import fit_vector
 
@@ -73,7 +70,7 @@ class Agent:
         self.abstraction = abstraction
         self.partition: AdaptivePartition | None = None
         #: What a file said of the cells, until an environment is there to cut.
-        self._saved_partition: tuple[dict[str, Any], bytes, Extractor | None] | None = None
+        self._saved_partition: SavedPartition | None = None
         self._held: tuple[Any, int] | None = None
 
     def fit(
@@ -161,7 +158,8 @@ class Agent:
         """Whether the environment is explored in cells; makes ready to cut them."""
         _check_environment(env)
         if self._saved_partition is not None:
-            self.partition = restore(*self._saved_partition[:2], env, self._saved_partition[2])
+            saved = self._saved_partition
+            self.partition = restore(saved.document, saved.history, env, saved.features)
             self._saved_partition = None
         if self.partition is None:
             if self._agent is not None or (self.abstraction is None and not needs_cells(env)):
@@ -287,8 +285,9 @@ class Agent:
     def states(self) -> list[Any]:
         """What was met, by number, where observations are numbered as they are met; the numbers themselves elsewhere."""
         agent = self._fitted()
-        if self.partition is not None:
-            return list(self.partition.states)
+        cells = self.partition or self._saved_partition
+        if cells is not None:
+            return list(cells.states)
         if isinstance(self.encoder, DiscoveredStates):
             return list(self.encoder.keys)
         return list(range(agent.n_states))
@@ -296,7 +295,8 @@ class Agent:
     @property
     def repeat(self) -> int:
         """Steps that an action is held for: 1 but in continuous environments."""
-        return 1 if self.partition is None else self.partition.repeat
+        cells = self.partition or self._saved_partition
+        return 1 if cells is None else cells.repeat
 
     @property
     def notes(self) -> list[str]:
@@ -311,8 +311,9 @@ class Agent:
     @property
     def num_timesteps(self) -> int:
         """Steps taken so far."""
-        if self.partition is not None:
-            return self.partition.steps
+        cells = self.partition or self._saved_partition
+        if cells is not None:
+            return cells.steps
         return 0 if self._agent is None else self._agent.steps
 
     def account(self, env: Any, steps: int = 10_000, seed: int = 0) -> Account:
@@ -336,22 +337,19 @@ class Agent:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything needed to go on, whole or not at all."""
         text, learner = self._fitted().save()
-        document = {
-            "class": type(self).__name__,
-            "seed": self.seed,
-            "parameters": self.parameters,
-        }
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("ide3al.json", json.dumps(document))
-            archive.writestr("agent.json", text)
-            archive.writestr("learner.bin", learner)
-            if isinstance(self.encoder, DiscoveredStates):
-                archive.writestr("observations.txt", self.encoder.save())
-            if self.partition is not None:
-                archive.writestr("cells.json", json.dumps(self.partition.save()))
-                archive.writestr("steps.npz", self.partition.save_history())
-        _ide3al.write_file(path, buffer.getvalue())
+        cells = self._saved_partition
+        if self.partition is not None:
+            cells = SavedPartition(self.partition.save(), self.partition.save_history())
+        saved = SavedAgent(
+            kind=type(self).__name__,
+            seed=self.seed,
+            parameters=self.parameters,
+            text=text,
+            learner=learner,
+            states=self.encoder if isinstance(self.encoder, DiscoveredStates) else None,
+            partition=cells,
+        )
+        _ide3al.write_file(path, saved.to_bytes())
 
     @classmethod
     def load(
@@ -360,45 +358,19 @@ class Agent:
         """Reads what :meth:`save` wrote. Give ``env`` to predict before fitting again, and the ``features`` of its abstraction,
         if it had any, since no file holds a function."""
         name = os.fspath(path)
+        saved = SavedAgent.read(name, features)
+        agent = cls.__new__(cls)
         try:
-            with zipfile.ZipFile(name) as archive:
-                document = json.loads(archive.read("ide3al.json"))
-                text = archive.read("agent.json").decode()
-                learner = archive.read("learner.bin")
-                met = None
-                if "observations.txt" in archive.namelist():
-                    met = DiscoveredStates.load(archive.read("observations.txt").decode())
-                cells = None
-                if "cells.json" in archive.namelist():
-                    cells = (
-                        json.loads(archive.read("cells.json")),
-                        archive.read("steps.npz"),
-                        features,
-                    )
-            written_by = str(document["class"])
-            agent = cls.__new__(cls)
-            Agent.__init__(agent, seed=int(document["seed"]), **dict(document["parameters"]))
-        except OSError as problem:
-            raise Error(f"{name}: cannot read: {problem}") from None
-        except (
-            zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError,
-            SyntaxError, TypeError, ValueError,
-        ) as problem:  # fmt: skip
-            raise Error(
-                f"{name}: this is no agent saved by ide3al, or it is damaged: {problem}"
-            ) from None
-        if written_by != cls.__name__:
-            raise Error(f"{name}: holds a {written_by}; load it with ide3al.{written_by}.load")
-        agent._agent = _ide3al.Agent.load(text, learner)
-        if (
-            agent._agent.open
-            and cells is None
-            and (met is None or met.size < agent._agent.n_states)
-        ):
-            raise Error(
-                f"{name}: this is no agent saved by ide3al, or it is damaged: observations.txt"
-            )
-        agent.encoder, agent._saved_partition = met, cells
+            Agent.__init__(agent, seed=saved.seed, **saved.parameters)
+        except (TypeError, ValueError) as problem:
+            raise damaged(name, problem) from None
+        if saved.kind != cls.__name__:
+            raise Error(f"{name}: holds a {saved.kind}; load it with ide3al.{saved.kind}.load")
+        learner = agent._agent = _ide3al.Agent.load(saved.text, saved.learner)
+        if learner.open and saved.partition is None:
+            if saved.states is None or saved.states.size < learner.n_states:
+                raise damaged(name, "observations.txt")
+        agent.encoder, agent._saved_partition = saved.states, saved.partition
         if env is not None and not agent.is_partitioned(env):
             agent.attach(env)
         return agent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -103,10 +104,7 @@ class AdaptivePartition:
     @property
     def states(self) -> list[tuple[float, ...]]:
         """The middle of each cell met, by number; not a number where episodes end."""
-        keys = np.array(list(self._numbers), dtype=np.int64)
-        over = keys == TERMINAL_CELL
-        centres = np.where(over[:, None], np.nan, self._laid().centres(np.where(over, 0, keys)))
-        return [tuple(row) for row in centres.tolist()]
+        return cell_centres(self._laid(), list(self._numbers))
 
     @property
     def names(self) -> list[str]:
@@ -397,3 +395,11 @@ def _apart(keys: Integers, actions: Integers, moves: Floats, n_actions: int) -> 
         lowest = np.where(known[compared], mean, np.inf).min(axis=1)
         widest = np.maximum(widest, highest - lowest)
     return widest
+
+
+def cell_centres(cells: Cells, keys: Sequence[int]) -> list[tuple[float, ...]]:
+    """The middle of each of some cells; not a number for the one of all terminal observations."""
+    numbers = np.array(keys, dtype=np.int64)
+    terminal = numbers == TERMINAL_CELL
+    centres = np.where(terminal[:, None], np.nan, cells.centres(np.where(terminal, 0, numbers)))
+    return [tuple(row) for row in centres.tolist()]

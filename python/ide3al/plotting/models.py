@@ -11,7 +11,8 @@ from .._extras import need
 from .._ide3al import Error, look
 from ..agents.base import Agent
 from ..experiments.experiment import ExperimentResult
-from ..models.mdp import MDP, probabilities
+from ..models.mdp import MDP
+from ..models.policies import probabilities
 from ..types import Integers
 from .continuous import plot_steps
 
@@ -75,7 +76,7 @@ def plot_visitation(
 
 def plot_policy(mdp: MDP, policy: Any, *, ax: Any = None) -> Any:
     """Probability of every action in every state; actions that a state lacks stay blank."""
-    flat = probabilities(mdp, policy)
+    flat = probabilities(mdp.native, policy)
     states, actions = mdp.pairs
     picture = np.full((mdp.n_actions, mdp.n_states), np.nan)
     picture[actions, states] = flat

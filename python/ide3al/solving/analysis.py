@@ -9,7 +9,8 @@ import numpy as np
 from .. import _ide3al
 from .._display import html_picture, html_table, nats, text_table
 from .._ide3al import Error
-from ..models.mdp import MDP, probabilities
+from ..models.mdp import MDP
+from ..models.policies import probabilities
 from ..types import Floats, MixingNorm
 from .time_dependent import EpisodeAnalysis, is_timed, timed_probabilities
 from .visits import Visited
@@ -127,6 +128,6 @@ def analyze(
         return EpisodeAnalysis(
             _ide3al.analyze_episode(mdp.native, timed_probabilities(mdp, policy))
         )
-    flat = probabilities(mdp, policy)
+    flat = probabilities(mdp.native, policy)
     figures = _ide3al.analyze(mdp.native, flat, horizon, mixing_threshold, mixing_norm)
     return Analysis(figures, mdp)

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from .. import _ide3al
 from .._ide3al import Error
-from ..models.mdp import MDP, shaped
+from ..models.mdp import MDP
+from ..models.policies import shaped
 from ..types import Compare, Floats, Formulation, Solver, TieBreak
 from .analysis import Analysis
 from .certified import Certified
@@ -47,7 +48,7 @@ class Solution(Certified):
     @cached_property
     def policy(self) -> Floats | list[Floats]:
         """Probabilities (S, A); one row per state where states have different actions."""
-        return shaped(self.mdp, self.native.probabilities())
+        return shaped(self.mdp.native, self.native.probabilities())
 
     @property
     def formulation(self) -> str:

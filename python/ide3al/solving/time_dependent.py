@@ -11,7 +11,8 @@ import numpy as np
 from .. import _ide3al
 from .._display import html_table, text_table
 from .._ide3al import Error
-from ..models.mdp import MDP, probabilities, shaped
+from ..models.mdp import MDP
+from ..models.policies import probabilities, shaped
 from ..types import Floats
 from .certified import Certified
 from .visits import Visited
@@ -98,7 +99,7 @@ def timed_shape(mdp: MDP, flat: Floats) -> Floats | list[Floats | list[Floats]]:
     """(T, S, A) where every state has every action, else one list of rows per step."""
     if mdp.is_even:
         return flat.reshape(-1, mdp.n_states, mdp.n_actions)
-    return [shaped(mdp, table) for table in flat.reshape(-1, mdp.n_pairs)]
+    return [shaped(mdp.native, table) for table in flat.reshape(-1, mdp.n_pairs)]
 
 
 def is_timed(policy: Any) -> bool:
@@ -119,7 +120,7 @@ def timed_probabilities(mdp: MDP, policy: Any) -> Floats:
     tables = []
     for step, table in enumerate(policy):
         try:
-            tables.append(probabilities(mdp, table))
+            tables.append(probabilities(mdp.native, table))
         except Error as problem:
             raise Error(f"step {step + 1}: {problem}") from None
     return np.concatenate(tables)
@@ -131,4 +132,4 @@ def load_policy(
     """Reads a policy file (.json, .npz or .npy): an array (S, A), or (T, S, A) for a policy that
     depends on the step; one row per state where states have different actions."""
     steps, flat = _ide3al.read_policy(path, mdp.native)
-    return shaped(mdp, flat) if steps is None else timed_shape(mdp, flat)
+    return shaped(mdp.native, flat) if steps is None else timed_shape(mdp, flat)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._archives import check_expansion
 from ..._ide3al import Error
 from ...encoding.discrete import literal
 from ..card import Card, card_text
@@ -52,6 +53,8 @@ def npz_bytes(data: Transitions, card: Card) -> bytes:
 def read_npz(name: str) -> dict[str, Any]:
     """All arrays of an archive by name."""
     try:
+        with zipfile.ZipFile(name) as archive:
+            check_expansion(archive)
         with np.load(name, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except OSError as problem:
@@ -63,6 +66,7 @@ def read_npz(name: str) -> dict[str, Any]:
         zipfile.BadZipFile,
         zlib.error,
         NotImplementedError,
+        MemoryError,
     ) as problem:
         raise Error(
             f"{name}: this is no NPZ file of arrays, or it is cut or damaged: {problem}"
