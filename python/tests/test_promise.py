@@ -170,7 +170,7 @@ def test_places_known_only_from_starting_there_wait_for_the_roads_to_them(monkey
         and data.card["promise"]["ratio"] < 2
     )
     # planned for everything at once, a good many more steps are needed
-    monkeypatch.setattr("ide3al.collecting.coverage._RARE", -1.0)
+    monkeypatch.setattr("ide3al.collecting.strategies.coverage._RARE", -1.0)
     other = ide3al.collect(
         Rooms(), ide3al.IDE3AL(), until=until, seed=0, steps=int(1.2 * len(data))
     )
