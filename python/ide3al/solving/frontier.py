@@ -67,5 +67,5 @@ def frontier(
     unless given. ``vary`` defaults to zeta where the formulation takes it. Of ``"reach"`` also
     along within (1 to 100 steps for each state) or evenness (up to the largest)."""
     how = settings(solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit)
-    title = mdp._model.spec or name
-    return Frontier(_ide3al.frontier(mdp._model, formulation, vary, points, xi, zeta, title, how))
+    title = mdp.native.spec or name
+    return Frontier(_ide3al.frontier(mdp.native, formulation, vary, points, xi, zeta, title, how))
