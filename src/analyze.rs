@@ -169,7 +169,11 @@ pub(crate) fn table(mdp: &Mdp, analysis: &Analysis) -> Table {
         None => format!("{:.1}", 100.0 * seen.share),
     };
     let shares: Vec<String> = analysis.seen.iter().map(percent).collect();
-    let steps: Vec<String> = analysis.seen.iter().map(|seen| seen.steps.to_string()).collect();
+    let steps: Vec<String> = analysis
+        .seen
+        .iter()
+        .map(|seen| seen.steps.to_string())
+        .collect();
     table.row([
         "states seen".into(),
         format!("{} %", shares.join(", ")),
@@ -197,9 +201,11 @@ pub(crate) fn table(mdp: &Mdp, analysis: &Analysis) -> Table {
         if let Some(mean) = mean {
             let meaning = match largest {
                 Some(largest) if name == "hitting times" => {
-                    let sampled = analysis.hitting_time_mean_error.map_or_else(String::new, |error| {
-                        format!("±{} (to 64 states drawn), ", number(error, 2))
-                    });
+                    let sampled = analysis
+                        .hitting_time_mean_error
+                        .map_or_else(String::new, |error| {
+                            format!("±{} (to 64 states drawn), ", number(error, 2))
+                        });
                     format!("{sampled}mean, largest {}, {unit}", number(largest, 5))
                 }
                 Some(largest) => format!("mean, largest {}, {unit}", number(largest, 5)),

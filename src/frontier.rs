@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use ide3al::frontier::{Sweep, Vary, sweep};
 use ide3al::formulation::{Formulation, Problem};
+use ide3al::frontier::{Sweep, Vary, sweep};
 use ide3al::model::Mdp;
 use ide3al::model::io::atomic;
 use ide3al::solve::Options;
@@ -95,7 +95,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let mut picture = Frontier::of_sweep(&found, spec, &problem, vary);
     if vary == Vary::Evenness && !found.interrupted {
-        picture.beside = beside(&mdp, &problem, spec, arguments.points, &options, &watch)?.map(Box::new);
+        picture.beside =
+            beside(&mdp, &problem, spec, arguments.points, &options, &watch)?.map(Box::new);
     }
     let svg = picture.panels().svg();
     let picture = png(&svg, 2.0)?;

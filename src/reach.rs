@@ -55,7 +55,10 @@ impl ReachArguments {
     pub(crate) fn reach(&self, xi: f64, weights: Vec<f64>, restart: f64) -> anyhow::Result<Reach> {
         Ok(Reach {
             within: self.within,
-            origin: self.from.as_deref().map_or(Ok(Origin::Start), Origin::from_name)?,
+            origin: self
+                .from
+                .as_deref()
+                .map_or(Ok(Origin::Start), Origin::from_name)?,
             xi,
             evenness: self.evenness.unwrap_or(0.0),
             weights,
@@ -66,7 +69,9 @@ impl ReachArguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(zeta) = arguments.problem.zeta {
-        bail!("zeta = {zeta}: reach takes no zeta; leave --zeta out, or choose frobenius or infinity");
+        bail!(
+            "zeta = {zeta}: reach takes no zeta; leave --zeta out, or choose frobenius or infinity"
+        );
     }
     if let Some(horizon) = arguments.horizon {
         bail!("--horizon {horizon}: reach is about its own --within; leave --horizon out");
@@ -88,7 +93,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let analyze_options = AnalyzeOptions::default();
     let compare: Compare = arguments.compare.into();
-    let judged = report(&mdp, &reach, &solution, &analyze_options, compare, &mut watch)?;
+    let judged = report(
+        &mdp,
+        &reach,
+        &solution,
+        &analyze_options,
+        compare,
+        &mut watch,
+    )?;
     watch.finish();
     if arguments.json {
         return output::print_json(&(serde_json::to_string(&judged)? + "\n"));
@@ -102,7 +114,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         writeln!(text, "Note: {}.", plain(&output::with_flags(note)))?;
     }
     if let Some(path) = &arguments.out {
-        writeln!(text, "Policy written to {}.", plain(&path.display().to_string()))?;
+        writeln!(
+            text,
+            "Policy written to {}.",
+            plain(&path.display().to_string())
+        )?;
     }
     output::print(&text)
 }
@@ -127,7 +143,11 @@ fn certificate_table(report: &ReachReport, solution: &Solution) -> Table {
 
 /// One plain sentence.
 fn in_words(mdp: &Mdp, report: &ReachReport) -> String {
-    let unit = if mdp.times().is_some() { "units of time" } else { "steps" };
+    let unit = if mdp.times().is_some() {
+        "units of time"
+    } else {
+        "steps"
+    };
     let from = match report.origin {
         "anywhere" => "a state drawn at random",
         _ => "the start",
@@ -136,15 +156,16 @@ fn in_words(mdp: &Mdp, report: &ReachReport) -> String {
     let of_bound = 100.0 * report.share_of_bound;
     match report.within {
         Some(time) => format!(
-            "Within a random time of {} {unit} on average this policy sees {:.1} % of the states from {from}; no \
-             policy, with memory or without, sees more than {:.1} % ({of_bound:.1} % of the bound).",
+            "Within a random time of {} {unit} on average this policy sees {:.1} % of the states \
+             from {from}; no policy, with memory or without, sees more than {:.1} % \
+             ({of_bound:.1} % of the bound).",
             number(time, 6),
             100.0 * value,
             100.0 * bound
         ),
         None => format!(
-            "From {from} a state is first seen after {} {unit} on average; no policy, with memory or without, \
-             needs less than {} (the bound is {of_bound:.1} % of it).",
+            "From {from} a state is first seen after {} {unit} on average; no policy, with memory \
+             or without, needs less than {} (the bound is {of_bound:.1} % of it).",
             number(value, 5),
             number(bound, 5)
         ),

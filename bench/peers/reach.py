@@ -372,9 +372,9 @@ def main():
                     bad |= abs(abs(ours) - said["objective"]) > 1e-6 * abs(ours)
                     good &= not bad
                     title = f"{name} ({n}), xi {xi:g}, within {within.removesuffix('.0')}"
-                    numbers = [abs(ours), abs(best), abs(rest), said["bound"], ratio]
+                    numbers = [abs(ours), abs(best), abs(rest), said["bound"] or np.nan]
                     seconds = sum(clock for _, clock in tries)
-                    print(f"{title:52} " + " ".join(f"{x:9.4f}" for x in numbers[:4])
+                    print(f"{title:52} " + " ".join(f"{x:9.4f}" for x in numbers)
                           + f" {ratio:7.4f} {said['seconds']:6.2f} {seconds:7.1f}"
                           + (" WORSE" if bad else ""), flush=True)
     if ratios:

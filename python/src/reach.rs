@@ -53,5 +53,10 @@ pub(crate) fn solve_reach(
         xi: reach.xi,
         ..Problem::new(Formulation::Reach)
     };
-    Ok(Solved::of_reach(mdp, problem, solved.map_err(exception)?, reach))
+    Ok(Solved::of_reach(
+        mdp,
+        problem,
+        solved.map_err(exception)?,
+        reach,
+    ))
 }

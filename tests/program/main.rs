@@ -10,6 +10,7 @@ mod interrupts;
 mod learn_cli;
 mod manual;
 mod process;
+mod reach;
 mod reproduce;
 mod resume;
 mod snapshots;

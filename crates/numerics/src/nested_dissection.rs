@@ -299,7 +299,9 @@ mod tests {
         assert_eq!(blocks.last().unwrap().pivots, [n as u32]);
         assert!(blocks.iter().all(|b| b.pivots.len() <= LEAF));
         // everybody knows everybody
-        let all: Vec<u32> = (0..50).flat_map(|v| (0..50).filter(move |t| *t != v)).collect();
+        let all: Vec<u32> = (0..50)
+            .flat_map(|v| (0..50).filter(move |t| *t != v))
+            .collect();
         let offsets: Vec<usize> = (0..=50).map(|v| 49 * v).collect();
         assert_eq!(check(&offsets, &all).len(), 1);
     }

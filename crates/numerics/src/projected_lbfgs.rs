@@ -1,11 +1,11 @@
 //! Minimises a smooth function within bounds: two-metric projection with limited-memory BFGS.
 //!
 //! Variables at a bound that the gradient pushes further out stay there; along the others the step
-//! is that of L-BFGS (Nocedal and Wright, *Numerical Optimization*, 2006, section 7.2) with pairs of
-//! steps and gradients cut down to them, projected onto the bounds and shortened until Armijo's
-//! condition holds (Bertsekas, *SIAM Journal on Control and Optimization* 20, 1982, 221-246; Schmidt,
-//! Kim and Sra, *Optimization for Machine Learning*, 2011, section 11.4). It may be stopped after
-//! any evaluation and goes on where it was.
+//! is that of L-BFGS (Nocedal and Wright, *Numerical Optimization*, 2006, section 7.2) with pairs
+//! of steps and gradients cut down to them, projected onto the bounds and shortened until Armijo's
+//! condition holds (Bertsekas, *SIAM Journal on Control and Optimization* 20, 1982, 221-246;
+//! Schmidt, Kim and Sra, *Optimization for Machine Learning*, 2011, section 11.4). It may be
+//! stopped after any evaluation and goes on where it was.
 
 use super::parallel::{add, dot, largest};
 
@@ -196,7 +196,9 @@ impl Minimiser {
         };
         let change = &self.pairs[latest].change;
         let scale = curvature / masked(change, change);
-        q.iter_mut().zip(free).for_each(|(q, free)| *q *= scale * free);
+        q.iter_mut()
+            .zip(free)
+            .for_each(|(q, free)| *q *= scale * free);
         for &(k, along, curvature) in used[..count].iter().rev() {
             let pair = &self.pairs[k];
             let back = masked(&pair.change, q) / curvature;

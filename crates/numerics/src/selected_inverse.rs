@@ -8,8 +8,8 @@
 //! $$F = \begin{pmatrix} F_{JJ} & F_{JB} \\\\ F_{BJ} & F_{BB} \end{pmatrix}, \qquad
 //! D = F_{JJ}^{-1}, \; X = F_{BJ} D, \; Y = D F_{JB}, \; F_{BB} - X F_{JB} \to \text{parent} .$$
 //!
-//! From the last block to the first, the entries of $G = A^{-1}$ within each front follow from those
-//! of its parent (Takahashi, Fagan and Chin, 1973):
+//! From the last block to the first, the entries of $G = A^{-1}$ within each front follow from
+//! those of its parent (Takahashi, Fagan and Chin, 1973):
 //!
 //! $$G_{BJ} = -G_{BB} X, \qquad G_{JB} = -Y G_{BB}, \qquad G_{JJ} = D - Y G_{BJ} .$$
 //!
@@ -76,53 +76,65 @@ impl Factor {
     /// and this diagonal. Returns whether it could be: a pivot that is not positive ends it.
     pub fn eliminate(&mut self, symbolic: &Symbolic, entries: &[f64], diagonal: &[f64]) -> bool {
         let values = Values { entries, diagonal };
-        forest(&symbolic.nodes, &mut self.fronts, &|nodes, base, fronts| {
-            let (node, front) = last(nodes, fronts);
-            front.0.assemble(node, values);
-            for child in node.children.iter().map(|c| c - base) {
-                let below = &front.1[child];
-                let (p, m) = (nodes[child].pivots.len(), nodes[child].size());
-                scatter_add(
-                    (&mut front.0.factor, node.size()),
-                    (&below.factor, m, p),
-                    &nodes[child].place,
-                );
-            }
-            front.0.eliminate(node)
-        })
+        forest(
+            symbolic.forest(),
+            &mut self.fronts,
+            &|nodes, base, fronts| {
+                let (node, front) = last(nodes, fronts);
+                front.0.assemble(node, values);
+                for child in node.ends.iter().map(|end| end - 1 - base) {
+                    let below = &front.1[child];
+                    let (p, m) = (nodes[child].pivots.len(), nodes[child].size());
+                    scatter_add(
+                        (&mut front.0.factor, node.size()),
+                        (&below.factor, m, p),
+                        &nodes[child].place,
+                    );
+                }
+                front.0.eliminate(node)
+            },
+        )
     }
 
     /// The selected inverse of the matrix that was eliminated last; its diagonal.
     pub fn invert(&mut self, symbolic: &Symbolic, diagonal: &mut [f64]) {
-        descend(&symbolic.nodes, &mut self.fronts, &|node, front, above| {
-            front.invert(node, above)
-        });
+        descend(
+            symbolic.forest(),
+            &mut self.fronts,
+            &|node, front, above| front.invert(node, above),
+        );
         for (v, (node, place)) in symbolic.diagonal.iter().enumerate() {
             diagonal[v] = self.fronts[*node as usize].inverse[*place as usize];
         }
     }
 
-    /// $(G \operatorname{diag}(v)\, G)_{ts}$ for every entry $(s, t)$ of the pattern: note the order.
-    /// After [`invert`](Self::invert).
+    /// $(G \operatorname{diag}(v)\, G)_{ts}$ for every entry $(s, t)$ of the pattern: note the
+    /// order. After [`invert`](Self::invert).
     pub fn derivative(&mut self, symbolic: &Symbolic, v: &[f64], out: &mut [f64]) {
-        forest(&symbolic.nodes, &mut self.fronts, &|nodes, base, fronts| {
-            let (node, front) = last(nodes, fronts);
-            front.0.begin_derivative(node, v);
-            for child in node.children.iter().map(|c| c - base) {
-                let below = &front.1[child];
-                let (p, m) = (nodes[child].pivots.len(), nodes[child].size());
-                scatter_add(
-                    (&mut front.0.factor_dot, node.size()),
-                    (&below.factor_dot, m, p),
-                    &nodes[child].place,
-                );
-            }
-            front.0.eliminate_derivative(node);
-            true
-        });
-        descend(&symbolic.nodes, &mut self.fronts, &|node, front, above| {
-            front.invert_derivative(node, above)
-        });
+        forest(
+            symbolic.forest(),
+            &mut self.fronts,
+            &|nodes, base, fronts| {
+                let (node, front) = last(nodes, fronts);
+                front.0.begin_derivative(node, v);
+                for child in node.ends.iter().map(|end| end - 1 - base) {
+                    let below = &front.1[child];
+                    let (p, m) = (nodes[child].pivots.len(), nodes[child].size());
+                    scatter_add(
+                        (&mut front.0.factor_dot, node.size()),
+                        (&below.factor_dot, m, p),
+                        &nodes[child].place,
+                    );
+                }
+                front.0.eliminate_derivative(node);
+                true
+            },
+        );
+        descend(
+            symbolic.forest(),
+            &mut self.fronts,
+            &|node, front, above| front.invert_derivative(node, above),
+        );
         for (node, front) in symbolic.nodes.iter().zip(&self.fronts) {
             let m = node.size();
             for &(entry, place) in &node.entries {
@@ -234,7 +246,14 @@ impl Front {
             for j in 0..b {
                 top[j * p..(j + 1) * p].copy_from_slice(&right[j * m..j * m + p]);
             }
-            product((&mut right[p..], m), (x, b), (top, p), (b, p, b), -1.0, true);
+            product(
+                (&mut right[p..], m),
+                (x, b),
+                (top, p),
+                (b, p, b),
+                -1.0,
+                true,
+            );
             for j in 0..p {
                 left[j * m + p..(j + 1) * m].copy_from_slice(&x[j * b..(j + 1) * b]);
             }
@@ -264,7 +283,14 @@ impl Front {
             border[j * b..(j + 1) * b].copy_from_slice(&right[j * m + p..(j + 1) * m]);
         }
         let (x, y) = (&f[p..], &f[p * m..]);
-        product((&mut left[p..], m), (border, b), (x, m), (b, b, p), -1.0, false);
+        product(
+            (&mut left[p..], m),
+            (border, b),
+            (x, m),
+            (b, b, p),
+            -1.0,
+            false,
+        );
         product((right, m), (y, m), (border, b), (p, b, b), -1.0, false);
         let below = &mut self.room[..b * p];
         for j in 0..p {
@@ -299,8 +325,22 @@ impl Front {
                 upper[j * p..(j + 1) * p].copy_from_slice(&right[j * m..j * m + p]);
             }
             product((upper, p), (left, m), (y, m), (p, p, b), -1.0, true);
-            product((&mut right[p..], m), (&left[p..], m), (y, m), (b, p, b), -1.0, true);
-            product((&mut right[p..], m), (x, m), (upper, p), (b, p, b), -1.0, true);
+            product(
+                (&mut right[p..], m),
+                (&left[p..], m),
+                (y, m),
+                (b, p, b),
+                -1.0,
+                true,
+            );
+            product(
+                (&mut right[p..], m),
+                (x, m),
+                (upper, p),
+                (b, p, b),
+                -1.0,
+                true,
+            );
             product((right, m), (d, m), (upper, p), (p, p, b), 1.0, false);
             // lower: the derivative of F_BJ less X times that of F_JJ
             let lower = &mut lower[..b * p];
@@ -308,14 +348,30 @@ impl Front {
                 lower[j * b..(j + 1) * b].copy_from_slice(&left[j * m + p..(j + 1) * m]);
             }
             product((lower, b), (x, m), (left, m), (b, p, p), -1.0, true);
-            product((&mut left[p..], m), (lower, b), (d, m), (b, p, p), 1.0, false);
+            product(
+                (&mut left[p..], m),
+                (lower, b),
+                (d, m),
+                (b, p, p),
+                1.0,
+                false,
+            );
         }
-        product((first, p), (left, m), (d, m), (p, p, p), 1.0, false);
+        if node.ends.is_empty() {
+            // the derivative of F_JJ is diagonal where nothing was eliminated before
+            for j in 0..p {
+                for i in 0..p {
+                    first[j * p + i] = left[i * m + i] * d[j * m + i];
+                }
+            }
+        } else {
+            product((first, p), (left, m), (d, m), (p, p, p), 1.0, false);
+        }
         product((left, m), (d, m), (first, p), (p, p, p), -1.0, false);
     }
 
-    /// $\dot G_{BJ} = -\dot G_{BB} X - G_{BB} \dot X$, $\dot G_{JB} = -\dot Y G_{BB} - Y \dot G_{BB}$,
-    /// $\dot G_{JJ} = \dot D - \dot Y G_{BJ} - Y \dot G_{BJ}$.
+    /// $\dot G_{BJ} = -\dot G_{BB} X - G_{BB} \dot X$, $\dot G_{JB} = -\dot Y G_{BB} - Y \dot
+    /// G_{BB}$, $\dot G_{JJ} = \dot D - \dot Y G_{BJ} - Y \dot G_{BJ}$.
     fn invert_derivative(&mut self, node: &Node, above: Option<(&Front, usize)>) {
         let (p, b, m) = (node.pivots.len(), node.border.len(), node.size());
         let (f, f_dot) = (&self.factor, &self.factor_dot);
@@ -337,8 +393,22 @@ impl Front {
         for j in 0..b {
             border_dot[j * b..(j + 1) * b].copy_from_slice(&right[j * m + p..(j + 1) * m]);
         }
-        product((&mut left[p..], m), (border_dot, b), (x, m), (b, b, p), -1.0, false);
-        product((&mut left[p..], m), (border, m), (x_dot, m), (b, b, p), -1.0, true);
+        product(
+            (&mut left[p..], m),
+            (border_dot, b),
+            (x, m),
+            (b, b, p),
+            -1.0,
+            false,
+        );
+        product(
+            (&mut left[p..], m),
+            (border, m),
+            (x_dot, m),
+            (b, b, p),
+            -1.0,
+            true,
+        );
         product((right, m), (y_dot, m), (border, m), (p, b, b), -1.0, false);
         product((right, m), (y, m), (border_dot, b), (p, b, b), -1.0, true);
         let below_dot = &mut self.room[..b * p];
@@ -352,7 +422,10 @@ impl Front {
 }
 
 /// The root of a subtree with its front, and the fronts below.
-fn last<'a>(nodes: &'a [Node], fronts: &'a mut [Front]) -> (&'a Node, (&'a mut Front, &'a [Front])) {
+fn last<'a>(
+    nodes: &'a [Node],
+    fronts: &'a mut [Front],
+) -> (&'a Node, (&'a mut Front, &'a [Front])) {
     let at = nodes.len() - 1;
     let (below, root) = fronts.split_at_mut(at);
     (&nodes[at], (&mut root[0], below))
@@ -361,13 +434,11 @@ fn last<'a>(nodes: &'a [Node], fronts: &'a mut [Front]) -> (&'a Node, (&'a mut F
 /// Calls `run(nodes of a subtree, number of its first node, their fronts)` for every subtree, those
 /// within it first. Returns whether all calls did.
 fn forest(
-    nodes: &[Node],
+    (nodes, ends): (&[Node], &[usize]),
     fronts: &mut [Front],
     run: &(impl Fn(&[Node], usize, &mut [Front]) -> bool + Sync),
 ) -> bool {
-    let roots = (0..nodes.len()).filter(|k| nodes[*k].parent.is_none());
-    let ends: Vec<usize> = roots.map(|k| k + 1).collect();
-    parts(nodes, 0, &ends, fronts, run)
+    parts(nodes, 0, ends, fronts, run)
 }
 
 /// The same for consecutive subtrees that end at `ends`, numbers in the whole tree.
@@ -385,11 +456,13 @@ fn parts(
             let half = ends.len() / 2;
             let cut = ends[half - 1] - base;
             let (first, second) = fronts.split_at_mut(cut);
-            let work: u64 = ends.iter().map(|end| nodes[end - base - 1].work_below).sum();
+            let work: u64 = ends
+                .iter()
+                .map(|end| nodes[end - base - 1].work_below)
+                .sum();
             let one = |fronts: &mut [Front]| parts(&nodes[..cut], base, &ends[..half], fronts, run);
-            let two = |fronts: &mut [Front]| {
-                parts(&nodes[cut..], base + cut, &ends[half..], fronts, run)
-            };
+            let two =
+                |fronts: &mut [Front]| parts(&nodes[cut..], base + cut, &ends[half..], fronts, run);
             if work > SHARED {
                 let (one, two) = rayon::join(|| one(first), || two(second));
                 one && two
@@ -407,19 +480,23 @@ fn subtree(
     run: &(impl Fn(&[Node], usize, &mut [Front]) -> bool + Sync),
 ) -> bool {
     let end = nodes.len() - 1;
-    let ends: Vec<usize> = nodes[end].children.iter().map(|c| c + 1).collect();
-    parts(&nodes[..end], base, &ends, &mut fronts[..end], run) && run(nodes, base, fronts)
+    let below = parts(
+        &nodes[..end],
+        base,
+        &nodes[end].ends,
+        &mut fronts[..end],
+        run,
+    );
+    below && run(nodes, base, fronts)
 }
 
 /// Calls `run(node, its front, the parent's front and size)` for every node, parents first.
 fn descend(
-    nodes: &[Node],
+    (nodes, ends): (&[Node], &[usize]),
     fronts: &mut [Front],
     run: &(impl Fn(&Node, &mut Front, Option<(&Front, usize)>) + Sync),
 ) {
-    let roots = (0..nodes.len()).filter(|k| nodes[*k].parent.is_none());
-    let ends: Vec<usize> = roots.map(|k| k + 1).collect();
-    descend_parts(nodes, 0, &ends, fronts, None, run);
+    descend_parts(nodes, 0, ends, fronts, None, run);
 }
 
 fn descend_parts(
@@ -436,15 +513,18 @@ fn descend_parts(
             let (below, root) = fronts[..end - base].split_at_mut(end - base - 1);
             let node = &nodes[end - base - 1];
             run(node, &mut root[0], above);
-            let ends: Vec<usize> = node.children.iter().map(|c| c + 1).collect();
             let here = Some((&root[0], node.size()));
-            descend_parts(&nodes[..end - base - 1], base, &ends, below, here, run);
+            let nodes = &nodes[..end - base - 1];
+            descend_parts(nodes, base, &node.ends, below, here, run);
         }
         _ => {
             let half = ends.len() / 2;
             let cut = ends[half - 1] - base;
             let (first, second) = fronts.split_at_mut(cut);
-            let work: u64 = ends.iter().map(|end| nodes[end - base - 1].work_below).sum();
+            let work: u64 = ends
+                .iter()
+                .map(|end| nodes[end - base - 1].work_below)
+                .sum();
             let one = |fronts: &mut [Front]| {
                 descend_parts(&nodes[..cut], base, &ends[..half], fronts, above, run);
             };

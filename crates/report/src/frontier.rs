@@ -168,7 +168,9 @@ impl Frontier {
             .count();
         let other = match (self.vary, self.fixed) {
             (_, None) => String::new(),
-            (Vary::Zeta | Vary::Within | Vary::Evenness, Some(xi)) => format!(", ξ = {}", number(xi)),
+            (Vary::Zeta | Vary::Within | Vary::Evenness, Some(xi)) => {
+                format!(", ξ = {}", number(xi))
+            }
             (Vary::Xi, Some(zeta)) => format!(", ζ = {}", number(zeta)),
         };
         let gaps = match infinite {

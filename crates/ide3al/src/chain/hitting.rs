@@ -17,8 +17,8 @@
 use faer::Mat;
 use faer::linalg::solvers::DenseSolveCore;
 use ide3al_numerics::selected_inverse::{Factor, Symbolic};
-use rand::seq::index;
 use rand::SeedableRng;
+use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 
 use super::Chain;
@@ -315,7 +315,10 @@ mod tests {
         let states: Vec<u32> = (0..n as u32).collect();
         let some = to_some(&chain, &found, &states, &step).unwrap();
         let error = some.mean_error.unwrap();
-        assert!((some.mean - all.mean).abs() < 4.5 * error, "{some:?} {all:?}");
+        assert!(
+            (some.mean - all.mean).abs() < 4.5 * error,
+            "{some:?} {all:?}"
+        );
         assert!(some.largest <= all.largest * (1.0 + 1e-9));
     }
 

@@ -35,15 +35,21 @@ pub struct Seen {
 
 /// The shares seen within once, twice and four times as many steps as states can be reached.
 pub fn seen(mdp: &Mdp, chain: &Chain) -> Vec<Seen> {
+    let n = reachable(mdp).iter().filter(|here| **here).count();
+    curve(mdp, chain, &LENGTHS.map(|length| length * n))
+}
+
+/// The shares seen within these numbers of steps, ascending from 1 or more.
+pub fn curve(mdp: &Mdp, chain: &Chain, steps: &[usize]) -> Vec<Seen> {
     let counted = reachable(mdp);
     let n = counted.iter().filter(|here| **here).count();
-    let longest = LENGTHS[LENGTHS.len() - 1] * n;
+    let longest = steps.last().copied().unwrap_or(0);
     let kernel = chain.kernel();
     let each = kernel.nnz() + kernel.n_rows();
     if n.saturating_mul(longest).saturating_mul(each) <= EXACT {
-        return exact(chain, &counted, n);
+        return exact(chain, &counted, n, steps);
     }
-    sampled(chain, &counted, n)
+    sampled(chain, &counted, n, steps)
 }
 
 /// States that some policy reaches from the start.
@@ -67,9 +73,9 @@ fn reachable(mdp: &Mdp) -> Vec<bool> {
     met
 }
 
-fn exact(chain: &Chain, counted: &[bool], n: usize) -> Vec<Seen> {
+fn exact(chain: &Chain, counted: &[bool], n: usize, steps: &[usize]) -> Vec<Seen> {
     let size = counted.len();
-    let mut missed = vec![[0.0; LENGTHS.len()]; size];
+    let mut missed = vec![Vec::new(); size];
     share(missed.iter_mut().enumerate(), |(target, missed)| {
         if !counted[target] {
             return;
@@ -78,26 +84,31 @@ fn exact(chain: &Chain, counted: &[bool], n: usize) -> Vec<Seen> {
         let mut now = chain.start().to_vec();
         now[target] = 0.0;
         let mut next = vec![0.0; size];
-        for step in 1..=LENGTHS[LENGTHS.len() - 1] * n {
-            if let Some(k) = LENGTHS.iter().position(|length| length * n == step) {
-                missed[k] = now.iter().sum();
+        let mut step = 1;
+        for &end in steps {
+            while step < end {
+                chain.kernel().transpose_times(&now, &mut next);
+                next[target] = 0.0;
+                std::mem::swap(&mut now, &mut next);
+                step += 1;
             }
-            chain.kernel().transpose_times(&now, &mut next);
-            next[target] = 0.0;
-            std::mem::swap(&mut now, &mut next);
+            missed.push(now.iter().sum::<f64>());
         }
     });
-    let of = |k: usize| Seen {
-        steps: LENGTHS[k] * n,
-        share: 1.0 - missed.iter().map(|missed| missed[k]).sum::<f64>() / n as f64,
-        standard_error: None,
+    let of = |(k, &steps): (usize, &usize)| {
+        let counted = missed.iter().filter(|missed| !missed.is_empty());
+        Seen {
+            steps,
+            share: 1.0 - counted.map(|missed| missed[k]).sum::<f64>() / n as f64,
+            standard_error: None,
+        }
     };
-    (0..LENGTHS.len()).map(of).collect()
+    steps.iter().enumerate().map(of).collect()
 }
 
-fn sampled(chain: &Chain, counted: &[bool], n: usize) -> Vec<Seen> {
-    let longest = LENGTHS[LENGTHS.len() - 1] * n;
-    let walks = (STEPS / longest).clamp(WALKS.0, WALKS.1);
+fn sampled(chain: &Chain, counted: &[bool], n: usize, steps: &[usize]) -> Vec<Seen> {
+    let longest = steps.last().copied().unwrap_or(0);
+    let walks = (STEPS / longest.max(1)).clamp(WALKS.0, WALKS.1);
     let size = counted.len();
     // running sums of the rows, so that a step is a search
     let kernel = chain.kernel();
@@ -109,35 +120,36 @@ fn sampled(chain: &Chain, counted: &[bool], n: usize) -> Vec<Seen> {
             *x = sum;
         }
     }
-    let mut found = vec![[0usize; LENGTHS.len()]; walks];
+    let mut found = vec![Vec::new(); walks];
     share(found.iter_mut().enumerate(), |(walk, found)| {
         let mut rng = ChaCha8Rng::seed_from_u64(SEED);
         rng.set_stream(walk as u64);
         let mut seen = vec![false; size];
-        let mut count = 0;
+        let (mut count, mut step) = (0usize, 0);
         let mut at = begin(chain.start(), rng.random());
-        for step in 1..=longest {
-            if !std::mem::replace(&mut seen[at], true) {
-                count += usize::from(counted[at]);
+        for &end in steps {
+            while step < end {
+                if !std::mem::replace(&mut seen[at], true) {
+                    count += usize::from(counted[at]);
+                }
+                let range = kernel.offsets()[at]..kernel.offsets()[at + 1];
+                at = after(kernel.row(at), &sums[range], size, &mut rng);
+                step += 1;
             }
-            if let Some(k) = LENGTHS.iter().position(|length| length * n == step) {
-                found[k] = count;
-            }
-            let range = kernel.offsets()[at]..kernel.offsets()[at + 1];
-            at = after(kernel.row(at), &sums[range], size, &mut rng);
+            found.push(count);
         }
     });
-    let of = |k: usize| {
+    let of = |(k, &steps): (usize, &usize)| {
         let shares = found.iter().map(|found| found[k] as f64 / n as f64);
         let mean = shares.clone().sum::<f64>() / walks as f64;
         let squares = shares.map(|x| (x - mean) * (x - mean)).sum::<f64>();
         Seen {
-            steps: LENGTHS[k] * n,
+            steps,
             share: mean,
             standard_error: Some((squares / ((walks - 1) * walks) as f64).sqrt()),
         }
     };
-    (0..LENGTHS.len()).map(of).collect()
+    steps.iter().enumerate().map(of).collect()
 }
 
 fn begin(start: &[f64], mut left: f64) -> usize {
@@ -178,7 +190,9 @@ mod tests {
             let chain = mdp.chain(&Policy::uniform(&mdp));
             let counted = reachable(&mdp);
             let n = counted.iter().filter(|here| **here).count();
-            let pairs = exact(&chain, &counted, n).into_iter().zip(sampled(&chain, &counted, n));
+            let steps = LENGTHS.map(|length| length * n);
+            let exact = exact(&chain, &counted, n, &steps);
+            let pairs = exact.into_iter().zip(sampled(&chain, &counted, n, &steps));
             for (exact, sampled) in pairs {
                 let error = sampled.standard_error.unwrap();
                 assert!(
@@ -197,7 +211,10 @@ mod tests {
         });
         let ring = ring.unwrap().with_start_state(3).unwrap();
         let chain = ring.chain(&Policy::uniform(&ring));
-        for found in [seen(&ring, &chain), sampled(&chain, &[true; 7], 7)] {
+        for found in [
+            seen(&ring, &chain),
+            sampled(&chain, &[true; 7], 7, &[7, 14, 28]),
+        ] {
             assert_eq!(found[0].steps, 7);
             assert!(found.iter().all(|seen| (seen.share - 1.0).abs() < 1e-15));
         }

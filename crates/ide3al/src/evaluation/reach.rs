@@ -10,8 +10,8 @@ use crate::formulation::{Formulation, Problem};
 use crate::model::Mdp;
 use crate::solve::{Observer, Solution};
 
-/// Everything `ide3al solve --formulation reach` reports. Serialises with these names as keys, those
-/// of [`SolveReport`] beside them.
+/// Everything `ide3al solve --formulation reach` reports. Serialises with these names as keys,
+/// those of [`SolveReport`] beside them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReachReport {
     /// Mean time of the walk; `None` for the mean hitting time.

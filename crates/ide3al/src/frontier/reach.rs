@@ -33,7 +33,11 @@ pub fn sweep(
     reach.validate(mdp)?;
     let values = match vary {
         Vary::Within => {
-            let unit = Reach { within: None, ..reach.clone() }.time(mdp);
+            let unit = Reach {
+                within: None,
+                ..reach.clone()
+            }
+            .time(mdp);
             let ratio = (LONGEST / SHORTEST).powf(1.0 / (points - 1) as f64);
             let times = (0..points).map(|k| (unit * SHORTEST * ratio.powi(k as i32)).max(1.0));
             times.collect()
@@ -94,7 +98,10 @@ fn evennesses(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Option<Vec<f64>>> {
-    let free = Reach { evenness: 0.0, ..reach.clone() };
+    let free = Reach {
+        evenness: 0.0,
+        ..reach.clone()
+    };
     let solution = solve::reach::solve(mdp, &free, options, None, observer)?;
     if solution.certificate.status == Status::Interrupted {
         return Ok(None);
@@ -120,7 +127,11 @@ fn evennesses(
     let high = share(&even.policy) - NEARLY;
     let low = low.min(high).max(0.0);
     let step = (high - low) / (points - 1) as f64;
-    Ok(Some((0..points).map(|k| (low + step * k as f64).max(0.0)).collect()))
+    Ok(Some(
+        (0..points)
+            .map(|k| (low + step * k as f64).max(0.0))
+            .collect(),
+    ))
 }
 
 #[cfg(test)]

@@ -3,9 +3,14 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
+use super::super::parallel::share;
+
 /// Products with fewer multiplications than this are done by plain loops: calling a kernel would
 /// take as long.
 const SMALL: usize = 512;
+/// Products with more multiplications than this are shared among threads, by so many columns.
+const LARGE: usize = 1 << 23;
+const COLUMNS: usize = 96;
 /// Matrices of at most this many rows are inverted pivot by pivot.
 const FEW: usize = 24;
 
@@ -40,11 +45,25 @@ pub(super) fn product(
         }
         return;
     }
-    let out = MatMut::from_column_major_slice_with_stride_mut(out.0, rows, columns, out.1);
+    let mut out = MatMut::from_column_major_slice_with_stride_mut(out.0, rows, columns, out.1);
     let left = MatRef::from_column_major_slice_with_stride(left.0, rows, inner, left.1);
     let right = MatRef::from_column_major_slice_with_stride(right.0, inner, columns, right.1);
     let add = if add { Accum::Add } else { Accum::Replace };
-    matmul(out, add, left, right, sign, Par::Seq);
+    if rows * inner * columns <= LARGE {
+        return matmul(out, add, left, right, sign, Par::Seq);
+    }
+    // parts of a fixed size, so that the bits do not depend on the number of threads
+    let mut parts = Vec::with_capacity(columns.div_ceil(COLUMNS));
+    let mut first = 0;
+    while first < columns {
+        let width = COLUMNS.min(columns - first);
+        let (part, rest) = out.split_at_col_mut(width);
+        parts.push((part, right.subcols(first, width)));
+        (out, first) = (rest, first + width);
+    }
+    share(parts.into_iter(), |(part, right)| {
+        matmul(part, add, left, right, sign, Par::Seq);
+    });
 }
 
 /// Inverts an `n` by `n` matrix in place, without pivoting, by halves; `room` takes as many numbers
@@ -66,28 +85,64 @@ fn invert_block(a: &mut [f64], n: usize, stride: usize, room: &mut [f64]) -> boo
     let (x, rest) = room.split_at_mut(r * h);
     let (y, rest) = rest.split_at_mut(h * r);
     let (left, right) = a.split_at_mut(h * stride);
-    product((x, r), (&left[h..], stride), (left, stride), (r, h, h), 1.0, false);
-    product((y, h), (left, stride), (right, stride), (h, h, r), 1.0, false);
-    product((&mut right[h..], stride), (&left[h..], stride), (y, h), (r, h, r), -1.0, true);
+    product(
+        (x, r),
+        (&left[h..], stride),
+        (left, stride),
+        (r, h, h),
+        1.0,
+        false,
+    );
+    product(
+        (y, h),
+        (left, stride),
+        (right, stride),
+        (h, h, r),
+        1.0,
+        false,
+    );
+    product(
+        (&mut right[h..], stride),
+        (&left[h..], stride),
+        (y, h),
+        (r, h, r),
+        -1.0,
+        true,
+    );
     if !invert_block(&mut right[h..], r, stride, rest) {
         return false;
     }
     let inverse = copied(right, h, r, stride, rest);
-    product((right, stride), (y, h), (inverse, r), (h, r, r), -1.0, false);
-    product((&mut left[h..], stride), (&right[h..], stride), (x, r), (r, r, h), -1.0, false);
+    product(
+        (right, stride),
+        (y, h),
+        (inverse, r),
+        (h, r, r),
+        -1.0,
+        false,
+    );
+    product(
+        (&mut left[h..], stride),
+        (&right[h..], stride),
+        (x, r),
+        (r, r, h),
+        -1.0,
+        false,
+    );
     // A^-1 + Y S^-1 X, Y S^-1 being what stands above S^-1 with the other sign
-    product((left, stride), (right, stride), (x, r), (h, r, h), -1.0, true);
+    product(
+        (left, stride),
+        (right, stride),
+        (x, r),
+        (h, r, h),
+        -1.0,
+        true,
+    );
     true
 }
 
 /// The lower right block in packed columns, for products into the columns that it stands in.
-fn copied<'a>(
-    right: &[f64],
-    h: usize,
-    r: usize,
-    stride: usize,
-    room: &'a mut [f64],
-) -> &'a [f64] {
+fn copied<'a>(right: &[f64], h: usize, r: usize, stride: usize, room: &'a mut [f64]) -> &'a [f64] {
     for j in 0..r {
         room[j * r..(j + 1) * r].copy_from_slice(&right[j * stride + h..j * stride + h + r]);
     }

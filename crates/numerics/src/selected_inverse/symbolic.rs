@@ -10,7 +10,8 @@ pub(super) struct Node {
     /// are eliminated later.
     pub(super) border: Vec<u32>,
     pub(super) parent: Option<usize>,
-    pub(super) children: Vec<usize>,
+    /// One more than the numbers of its children, where their subtrees end.
+    pub(super) ends: Vec<usize>,
     /// Where the border lies in the parent's front.
     pub(super) place: Vec<u32>,
     /// Entries of the pattern that are assembled here: number, and place in the front.
@@ -30,6 +31,8 @@ impl Node {
 #[derive(Debug, Clone)]
 pub struct Symbolic {
     pub(super) nodes: Vec<Node>,
+    /// Where the trees end.
+    roots: Vec<usize>,
     /// Node of each vertex, and the place of its diagonal entry in the front.
     pub(super) diagonal: Vec<(u32, u32)>,
 }
@@ -76,7 +79,7 @@ impl Symbolic {
                 pivots: block.pivots,
                 border,
                 parent: block.parent,
-                children,
+                ends: children.iter().map(|c| c + 1).collect(),
                 place: Vec::new(),
                 entries: Vec::new(),
                 work_below: below + p * (p + q) * (p + q),
@@ -88,12 +91,14 @@ impl Symbolic {
             for (i, &v) in here.pivots.iter().chain(&here.border).enumerate() {
                 index[v as usize] = i as u32;
             }
-            for c in here.children.clone() {
+            for c in here.ends.clone().into_iter().map(|end| end - 1) {
                 let place = nodes[c].border.iter().map(|v| index[*v as usize]).collect();
                 nodes[c].place = place;
             }
         }
+        let roots = (0..nodes.len()).filter(|k| nodes[*k].parent.is_none());
         let mut symbolic = Symbolic {
+            roots: roots.map(|k| k + 1).collect(),
             nodes,
             diagonal: vec![(0, 0); n],
         };
@@ -126,9 +131,17 @@ impl Symbolic {
         }
     }
 
+    /// The nodes, and where their trees end.
+    pub(super) fn forest(&self) -> (&[Node], &[usize]) {
+        (&self.nodes, &self.roots)
+    }
+
     /// Numbers in all fronts: each is held some four times.
     pub fn size(&self) -> usize {
-        self.nodes.iter().map(|node| node.size() * node.size()).sum()
+        self.nodes
+            .iter()
+            .map(|node| node.size() * node.size())
+            .sum()
     }
 
     /// Multiplications of one elimination, about.

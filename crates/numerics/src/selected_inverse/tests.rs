@@ -109,7 +109,9 @@ fn grids_paths_dense_and_directed_patterns_match_the_dense_inverse() {
 fn the_bits_do_not_depend_on_the_number_of_threads() {
     let of = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        pool.build().unwrap().install(|| Case::new(900, grid(30, 30)).check())
+        pool.build()
+            .unwrap()
+            .install(|| Case::new(900, grid(30, 30)).check())
     };
     assert_eq!(of(1), of(3));
 }

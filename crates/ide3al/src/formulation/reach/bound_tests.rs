@@ -42,7 +42,11 @@ fn best_with_memory(world: &World) -> f64 {
                     for &(e, p) in entries {
                         let t = world.columns[e as usize] as usize;
                         let fresh = set & (1 << t) == 0;
-                        let gain = if fresh && !hitting { world.weights[t] } else { 0.0 };
+                        let gain = if fresh && !hitting {
+                            world.weights[t]
+                        } else {
+                            0.0
+                        };
                         next += p * (gain + value[(set | 1 << t) * n + t]);
                     }
                     let worth = if hitting {
@@ -93,7 +97,9 @@ fn no_policy_with_memory_exceeds_any_bound() {
         };
         let weights = match case % 4 {
             0 => Vec::new(),
-            _ => (0..mdp.n_states()).map(|_| rng.random_range(0..4) as f64 + 0.1).collect(),
+            _ => (0..mdp.n_states())
+                .map(|_| rng.random_range(0..4) as f64 + 0.1)
+                .collect(),
         };
         let within = [1.0, 4.0, 9.0, 30.0, f64::INFINITY][case as usize % 5];
         let reach = Reach {
@@ -110,7 +116,10 @@ fn no_policy_with_memory_exceeds_any_bound() {
         let single = single(&world);
         let counted = counting::bound(&world, &single);
         let slack = 1e-9 * (1.0 + best.abs());
-        assert!(sign * counted >= sign * best - slack, "{case}: {counted} {best}");
+        assert!(
+            sign * counted >= sign * best - slack,
+            "{case}: {counted} {best}"
+        );
         close += usize::from((counted - best).abs() < 0.05 * best);
         let Some(mut arrivals) = Arrivals::new(&world, 40) else {
             continue;
@@ -132,11 +141,17 @@ fn no_policy_with_memory_exceeds_any_bound() {
                 .collect();
             for temperature in [0.0, 0.01] {
                 let found = arrivals.value((&lambda, &nu), &single, temperature, None);
-                assert!(sign * found >= sign * best - slack, "{case}: {found} {best}");
+                assert!(
+                    sign * found >= sign * best - slack,
+                    "{case}: {found} {best}"
+                );
             }
         }
     }
-    assert!(close > 5, "the bounds are close to the truth in {close} cases only");
+    assert!(
+        close > 5,
+        "the bounds are close to the truth in {close} cases only"
+    );
 }
 
 #[test]
@@ -177,7 +192,9 @@ fn the_bound_by_arrivals_has_this_gradient() {
     let single = single(&world);
     let mut arrivals = Arrivals::new(&world, 30).unwrap();
     let n = world.n_states();
-    let mut x: Vec<f64> = (0..2 * n).map(|k| 0.06 + 0.004 * (k as f64).sin()).collect();
+    let mut x: Vec<f64> = (0..2 * n)
+        .map(|k| 0.06 + 0.004 * (k as f64).sin())
+        .collect();
     let (mut by_lambda, mut by_nu) = (vec![0.0; n], vec![0.0; n]);
     let gradients = Some((&mut by_lambda[..], &mut by_nu[..]));
     arrivals.value((&x[..n], &x[n..]), &single, 0.02, gradients);
@@ -190,6 +207,9 @@ fn the_bound_by_arrivals_has_this_gradient() {
         };
         let differences = (at(1e-6) - at(-1e-6)) / 2e-6;
         let slope = if k < n { by_lambda[k] } else { by_nu[k - n] };
-        assert!((slope - differences).abs() < 1e-5, "{k}: {slope} {differences}");
+        assert!(
+            (slope - differences).abs() < 1e-5,
+            "{k}: {slope} {differences}"
+        );
     }
 }

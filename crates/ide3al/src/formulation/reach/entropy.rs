@@ -1,9 +1,9 @@
 //! The entropy of the steady state, and its gradient, for problems that ask for evenness.
 //!
-//! With $d$ the steady state up to a factor, $p = d / \sum d$ over the states, $\dot d = d \dot M X$
-//! as for the [mean hitting time](super::hitting) and $H = -\sum p \ln p$:
-//! $\partial H / \partial d_j = -(\ln p_j + H) / \sum d$, so that $H$ changes by
-//! $d_s (X\, \partial H / \partial d)_t$ with $M_{st}$.
+//! With $d$ the steady state up to a factor, $p = d / \sum d$ over the states, $\dot d = d \dot M
+//! X$ as for the [mean hitting time](super::hitting) and $H = -\sum p \ln p$: $\partial H /
+//! \partial d_j = -(\ln p_j + H) / \sum d$, so that $H$ changes by $d_s (X\, \partial H / \partial
+//! d)_t$ with $M_{st}$.
 
 use ide3al_numerics::selected_inverse::Factor;
 
@@ -74,7 +74,13 @@ impl<'a> Evenness<'a> {
         let total: f64 = self.visits[..n].iter().sum();
         let entropy = -self.visits[..n]
             .iter()
-            .map(|d| if *d > 0.0 { d / total * (d / total).ln() } else { 0.0 })
+            .map(|d| {
+                if *d > 0.0 {
+                    d / total * (d / total).ln()
+                } else {
+                    0.0
+                }
+            })
             .sum::<f64>();
         if let Some((gradient, scale)) = gradient {
             for s in 0..world.size() {

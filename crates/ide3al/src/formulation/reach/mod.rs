@@ -4,7 +4,8 @@
 //! $\tau_j$ the time at which state $j$ is first visited. A walk that ends after every step with
 //! probability $1/T$ lasts $T$ steps on average, and
 //!
-//! $$\operatorname{seen}_T(\pi) = \sum_j w_j\, E\, g^{\tau_j} = \sum_j w_j \frac{(\mu G)_j}{G_{jj}},
+//! $$\operatorname{seen}_T(\pi) = \sum_j w_j\, E\, g^{\tau_j}
+//! = \sum_j w_j \frac{(\mu G)_j}{G_{jj}},
 //! \qquad g = 1 - \tfrac1T, \quad G = (I - g M)^{-1},$$
 //!
 //! is the share of the states, by weight, that it can expect to see. As $T$ grows,

@@ -1,4 +1,5 @@
-//! Values against the definition by dense inverses and by simulation, gradients against differences.
+//! Values against the definition by dense inverses and by simulation, gradients against
+//! differences.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -14,10 +15,12 @@ pub(super) fn random_policy(world: &World, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut policy = vec![0.0; world.pair.len()];
     for s in 0..world.n_states() {
         let row = &mut policy[world.pairs(s)];
-        row.iter_mut().for_each(|p| *p = -rng.random::<f64>().max(1e-9).ln());
+        row.iter_mut()
+            .for_each(|p| *p = -rng.random::<f64>().max(1e-9).ln());
         let sum: f64 = row.iter().sum();
         let n = row.len() as f64;
-        row.iter_mut().for_each(|p| *p = world.xi + (1.0 - n * world.xi) * *p / sum);
+        row.iter_mut()
+            .for_each(|p| *p = world.xi + (1.0 - n * world.xi) * *p / sum);
     }
     policy
 }
@@ -194,7 +197,9 @@ fn walk(world: &World, policy: &[f64], rng: &mut ChaCha8Rng) -> f64 {
             world.columns[entries[chosen].0 as usize] as usize
         } else {
             let own = world.fixed.iter();
-            let own: Vec<_> = own.filter(|(e, _)| world.rows[*e as usize] as usize == at).collect();
+            let own: Vec<_> = own
+                .filter(|(e, _)| world.rows[*e as usize] as usize == at)
+                .collect();
             let chosen = draw(&mut own.iter().map(|(_, p)| *p), rng);
             world.columns[own[chosen].0 as usize] as usize
         };

@@ -268,7 +268,10 @@ impl World {
 
     /// The part of a policy of the whole model that matters.
     pub fn part(&self, policy: &[f64]) -> Vec<f64> {
-        self.pair.iter().map(|pair| policy[*pair as usize]).collect()
+        self.pair
+            .iter()
+            .map(|pair| policy[*pair as usize])
+            .collect()
     }
 
     /// The nearest policy that plays every action with probability `xi`, of the part that matters.

@@ -180,7 +180,11 @@ fn mend(world: &World, floor: &Floor, evenness: &mut Evenness, policy: &[f64]) -
             low = middle;
         }
     }
-    Some(if high < 1.0 { mixed(high) } else { floor.even.clone() })
+    Some(if high < 1.0 {
+        mixed(high)
+    } else {
+        floor.even.clone()
+    })
 }
 
 /// The loss with what the entropy falls short of, $\frac{\rho}{2} (h + \mu/\rho)_+^2$.
@@ -208,7 +212,9 @@ impl Objective for Limited<'_> {
         let loss = self.slope.evaluate(x, gradient);
         normalise(self.world, x, &mut self.policy);
         self.entropy.fill(0.0);
-        let entropy = self.evenness.value(&self.policy, Some((&mut self.entropy, 1.0)));
+        let entropy = self
+            .evenness
+            .value(&self.policy, Some((&mut self.entropy, 1.0)));
         let force = (self.multiplier + self.penalty * (self.least - entropy)).max(0.0);
         by_rows(self.world, x, &mut self.entropy);
         for (g, h) in gradient.iter_mut().zip(&self.entropy) {

@@ -2,8 +2,8 @@
 //!
 //! The problem has local optima, which differ by some per cent. `search` begins in several places,
 //! goes on with the better half, and changes the best policy at random in some neighbourhood to
-//! improve it again; `climb` is one ascent; `evenness` adds the limit on the steady state's entropy;
-//! `sharpen` looks for good multipliers of the bound by first arrivals.
+//! improve it again; `climb` is one ascent; `evenness` adds the limit on the steady state's
+//! entropy; `sharpen` looks for good multipliers of the bound by first arrivals.
 
 mod climb;
 mod evenness;
@@ -103,8 +103,8 @@ pub fn solve(
     }
     let best = driver.best().clone();
     if !best.objective.is_finite() {
-        let problem = "no policy was found under which every state is seen in the end; give a finite \
-                       number of steps";
+        let problem = "no policy was found under which every state is seen in the end; give a \
+                       finite number of steps";
         return Err(Error::Unsupported(format!("within = inf: {problem}")));
     }
     let mut certificate = driver.certificate(best.objective);

@@ -1,10 +1,10 @@
 //! Which local optimum: several starts, and random changes of the best.
 //!
-//! Half of the starts first solve for a longer time, where the objective is smoother, and go over to
-//! the time asked for in two steps; the other half do not, because in one-way worlds a longer time
-//! can settle an order that the shorter one regrets. After each part the worse half is given up.
-//! Then the best is *kicked*: its rows around a random state are drawn anew, and what comes of it
-//! after some steps is kept if it is better.
+//! Half of the starts first solve for a longer time, where the objective is smoother, and go over
+//! to the time asked for in two steps; the other half do not, because in one-way worlds a longer
+//! time can settle an order that the shorter one regrets. After each part the worse half is given
+//! up. Then the best is *kicked*: its rows around a random state are drawn anew, and what comes of
+//! it after some steps is kept if it is better. An earlier solution takes the place of all starts.
 
 use std::sync::Mutex;
 
@@ -35,28 +35,36 @@ const RADII: [usize; 4] = [1, 2, 4, 8];
 const AT_ONCE: usize = 4;
 /// Kicks without a relative gain of `WORTHWHILE` after which the search ends.
 const PATIENCE: usize = 32;
+/// The same after a start from an earlier solution, which has had its own.
+const PATIENCE_WARM: usize = 8;
 const WORTHWHILE: f64 = 1e-4;
-/// Share of a row that is spread evenly before it is improved again, so that no action is ruled out.
+/// Share of a row that is spread evenly before it is improved again, so that no action is ruled
+/// out.
 const LOOSEN: f64 = 1e-2;
 const LOOSEN_KICK: f64 = 1e-3;
 /// Work of the whole search and between two looks at the clock, in multiplications of an
 /// elimination; an evaluation of few states counts for so many.
-const WORK: u64 = 60_000_000;
+const WORK: u64 = 20_000_000_000;
 const PORTION: u64 = 1_000_000;
 const LEAST: u64 = 5_000;
-/// Evaluations that even the largest model is given.
+/// Evaluations after which no more changes are tried, and those that even the largest model is
+/// given. Models with less than `FEW` of them begin once.
+const MOST: usize = 4_000;
 const FEWEST: usize = 160;
+const FEW: usize = 1_200;
 
 /// Leaves the best policy found with the driver.
 pub(super) fn run(world: &World, warm: Option<&[f64]>, driver: &mut Driver<'_>) {
     let unit = world.symbolic.work().max(LEAST);
+    let budget = ((WORK / unit) as usize).clamp(FEWEST, MOST);
     let mut search = Search {
         world,
         driver,
         slopes: Mutex::new(Vec::new()),
         rng: ChaCha8Rng::seed_from_u64(SEED),
         portion: (PORTION / unit).max(1) as usize,
-        left: ((WORK / unit) as usize).max(FEWEST),
+        budget,
+        left: budget,
     };
     search.all(warm);
 }
@@ -69,7 +77,8 @@ struct Search<'a, 'w, 'd> {
     rng: ChaCha8Rng,
     /// Evaluations between two looks at the clock.
     portion: usize,
-    /// Evaluations that are left.
+    /// Evaluations that there is time for, and those that are left.
+    budget: usize,
     left: usize,
 }
 
@@ -80,7 +89,12 @@ impl Search<'_, '_, '_> {
             let rows = rows_of(self.world, policy, LOOSEN);
             last.push(climb(rows, LAST_STEPS, ROUGH));
         }
-        for lengths in self.kinds() {
+        let kinds = if warm.is_some() {
+            Vec::new()
+        } else {
+            self.kinds()
+        };
+        for lengths in kinds {
             let Some(rows) = self.best_start(lengths) else {
                 return;
             };
@@ -93,7 +107,14 @@ impl Search<'_, '_, '_> {
         let Some(best) = best.map(|m| m.x().to_vec()) else {
             return;
         };
-        if let Some(best) = self.kick(best) {
+        if let Some(best) = self.kick(
+            best,
+            if warm.is_some() {
+                PATIENCE_WARM
+            } else {
+                PATIENCE
+            },
+        ) {
             self.finish(&mut [climb(best, LAST_STEPS, FINE)], 1.0);
         }
     }
@@ -109,7 +130,7 @@ impl Search<'_, '_, '_> {
 
     /// Whether there is no time for many starts.
     fn few(&self) -> bool {
-        self.left < 4 * FEWEST
+        self.budget < FEW
     }
 
     /// The best of several starts after all parts; `None` where the solve is to stop.
@@ -128,7 +149,13 @@ impl Search<'_, '_, '_> {
             let moved = part > 0 && length != lengths[part - 1];
             let mut climbs: Vec<Minimiser> = rows
                 .iter()
-                .map(|x| climb(self.loosened(x, if moved { LOOSEN } else { 0.0 }), steps, ROUGH))
+                .map(|x| {
+                    climb(
+                        self.loosened(x, if moved { LOOSEN } else { 0.0 }),
+                        steps,
+                        ROUGH,
+                    )
+                })
                 .collect();
             if !self.finish(&mut climbs, length) {
                 return None;
@@ -180,7 +207,11 @@ impl Search<'_, '_, '_> {
 
     fn offer(&mut self, climb: &Minimiser, length: f64) {
         let hitting = self.world.is_hitting();
-        let mut value = if hitting { climb.value() } else { -climb.value() };
+        let mut value = if hitting {
+            climb.value()
+        } else {
+            -climb.value()
+        };
         if length != 1.0
             && let Some(slope) = self.slopes.lock().ok().and_then(|mut kept| kept.pop())
         {
@@ -204,11 +235,11 @@ impl Search<'_, '_, '_> {
     }
 
     /// Changes a policy at random as long as that pays; `None` where the solve is to stop.
-    fn kick(&mut self, mut best: Vec<f64>) -> Option<Vec<f64>> {
+    fn kick(&mut self, mut best: Vec<f64>, patience: usize) -> Option<Vec<f64>> {
         let neighbours = Neighbours::new(self.world);
         let mut value = f64::INFINITY;
         let (mut idle, mut turn) = (0, 0);
-        while idle < PATIENCE && self.left > 0 {
+        while idle < patience && self.left > 0 {
             let mut climbs: Vec<Minimiser> = (0..AT_ONCE)
                 .map(|_| {
                     let mut x = self.loosened(&best, LOOSEN_KICK);

@@ -13,6 +13,8 @@ use crate::formulation::reach::world::World;
 
 /// Temperatures, in mean weights of a state.
 const TEMPERATURES: [f64; 3] = [1e-1, 3e-2, 1e-2];
+/// A temperature that closes less than this share of the gap ends the search.
+const WORTHWHILE: f64 = 0.02;
 /// Work of all evaluations, in transitions looked at, and evaluations at most; with fewer than
 /// `FEWEST` it is not worth beginning.
 const WORK: usize = 60_000_000;
@@ -51,7 +53,8 @@ pub(super) fn run(world: &World, single: &[f64], driver: &mut Driver<'_>) -> f64
     let mut best = bound.hard(&x);
     let mut x = x;
     for temperature in TEMPERATURES {
-        bound.temperature = temperature / n as f64 * if world.is_hitting() { n as f64 } else { 1.0 };
+        bound.temperature =
+            temperature / n as f64 * if world.is_hitting() { n as f64 } else { 1.0 };
         let stop = Stop {
             steps: evaluations,
             decrease: 1e-6,
@@ -68,10 +71,16 @@ pub(super) fn run(world: &World, single: &[f64], driver: &mut Driver<'_>) -> f64
         }
         x = minimiser.x().to_vec();
         let found = bound.hard(&x);
+        let known = if sign * best < sign * driver.best().bound {
+            best
+        } else {
+            driver.best().bound
+        };
         if sign * found < sign * best {
             best = found;
         }
-        if !driver.alive() {
+        let gap = (known - driver.best().objective).abs();
+        if sign * (known - found) < WORTHWHILE * gap || !driver.alive() {
             break;
         }
     }
@@ -97,7 +106,11 @@ impl Bound<'_> {
         if world.is_hitting() {
             // times in units of the number of states
             let high = (0..n).map(|j| self.unit(j) * self.arrivals.limit(j));
-            return (vec![1.2; n], vec![0.0; n], high.map(|x| x.max(1.2)).collect());
+            return (
+                vec![1.2; n],
+                vec![0.0; n],
+                high.map(|x| x.max(1.2)).collect(),
+            );
         }
         let mut sorted = self.single.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -117,7 +130,11 @@ impl Bound<'_> {
         for j in 0..n {
             let limit = self.unit(j) * self.arrivals.limit(j);
             low.push(limit);
-            x.push(if self.single[j] <= cut { limit } else { rest.max(limit) });
+            x.push(if self.single[j] <= cut {
+                limit
+            } else {
+                rest.max(limit)
+            });
         }
         for j in 0..n {
             low.push(0.0);
@@ -133,7 +150,11 @@ impl Bound<'_> {
         if w == 0.0 {
             return 0.0;
         }
-        1.0 / (w * if self.world.is_hitting() { self.scale } else { 1.0 })
+        1.0 / (w * if self.world.is_hitting() {
+            self.scale
+        } else {
+            1.0
+        })
     }
 
     fn unpack(&mut self, x: &[f64]) {
@@ -150,7 +171,8 @@ impl Bound<'_> {
 
     fn hard(&mut self, x: &[f64]) -> f64 {
         self.unpack(x);
-        self.arrivals.value((&self.lambda, &self.nu), self.single, 0.0, None)
+        self.arrivals
+            .value((&self.lambda, &self.nu), self.single, 0.0, None)
     }
 }
 
@@ -161,10 +183,16 @@ impl Objective for Bound<'_> {
         let (by_lambda, by_nu) = gradient.split_at_mut(n);
         let point = (&self.lambda[..], &self.nu[..]);
         let gradients = Some((&mut *by_lambda, &mut *by_nu));
-        let value = self.arrivals.value(point, self.single, self.temperature, gradients);
+        let value = self
+            .arrivals
+            .value(point, self.single, self.temperature, gradients);
         for (k, slope) in gradient.iter_mut().enumerate() {
             let unit = self.unit(k % n);
-            *slope = if unit > 0.0 { self.sign * *slope / unit } else { 0.0 };
+            *slope = if unit > 0.0 {
+                self.sign * *slope / unit
+            } else {
+                0.0
+            };
         }
         self.sign * value
     }

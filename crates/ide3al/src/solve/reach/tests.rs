@@ -46,7 +46,10 @@ fn tours_that_see_a_new_state_with_every_step_are_optimal() {
                 (0..9).map(|i| g.powi(i)).sum::<f64>() / 9.0
             };
             let certificate = solution.certificate;
-            assert!((certificate.objective - expected).abs() < 1e-7, "{certificate:?}");
+            assert!(
+                (certificate.objective - expected).abs() < 1e-7,
+                "{certificate:?}"
+            );
             assert_eq!(certificate.status, Status::Optimal);
         }
     }
@@ -60,17 +63,31 @@ fn four_rooms_are_seen_soon() {
     assert!(found.objective > 0.87, "{found:?}");
     assert!(found.bound >= found.objective && found.bound < 0.886);
     assert_eq!(found.status, Status::LocalOptimum);
+    let found = solved(&mdp, &asked(f64::INFINITY, 0.0)).certificate;
+    assert!(
+        found.objective < 59.0 && found.objective > found.bound,
+        "{found:?}"
+    );
+    assert!(found.bound >= 51.49);
 }
 
 #[test]
 fn the_bits_do_not_depend_on_the_number_of_threads() {
-    let mdp = Garnet { states: 30, ..Garnet::default() }.build().unwrap();
+    let mdp = Garnet {
+        states: 30,
+        ..Garnet::default()
+    }
+    .build()
+    .unwrap();
     let of = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build().unwrap().install(|| {
             let solution = solved(&mdp, &asked(60.0, 0.01));
             let bits = solution.policy.probabilities().iter().map(|p| p.to_bits());
-            (bits.collect::<Vec<u64>>(), solution.certificate.bound.to_bits())
+            (
+                bits.collect::<Vec<u64>>(),
+                solution.certificate.bound.to_bits(),
+            )
         })
     };
     assert_eq!(of(1), of(3));
@@ -80,7 +97,13 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
 fn limits_and_warm_starts_are_kept() {
     let mdp = domains::load("double-chain").unwrap();
     let best = solved(&mdp, &Reach::with_xi(0.02));
-    let again = solve(&mdp, &Reach::with_xi(0.02), &Options::default(), Some(&best), &mut ());
+    let again = solve(
+        &mdp,
+        &Reach::with_xi(0.02),
+        &Options::default(),
+        Some(&best),
+        &mut (),
+    );
     let again = again.unwrap().certificate.objective;
     assert!(again >= best.certificate.objective * (1.0 - 1e-9));
     let rows = best.policy.probabilities();
@@ -91,7 +114,13 @@ fn limits_and_warm_starts_are_kept() {
             ControlFlow::Break(())
         }
     }
-    let stopped = solve(&mdp, &Reach::with_xi(0.02), &Options::default(), None, &mut Hasty);
+    let stopped = solve(
+        &mdp,
+        &Reach::with_xi(0.02),
+        &Options::default(),
+        None,
+        &mut Hasty,
+    );
     let stopped = stopped.unwrap().certificate;
     assert_eq!(stopped.status, Status::Interrupted);
     assert!(stopped.objective > 0.0 && stopped.bound >= stopped.objective);
@@ -147,10 +176,16 @@ fn what_makes_no_sense_is_refused() {
     }
     assert!(told(asked(9.0, 0.7)).contains("xi can be at most 0.5"));
     for evenness in [-0.1, 1.5, f64::NAN] {
-        let reach = Reach { evenness, ..Reach::default() };
+        let reach = Reach {
+            evenness,
+            ..Reach::default()
+        };
         assert!(told(reach).contains("from 0 to 1"));
     }
-    let weighted = |weights: Vec<f64>| Reach { weights, ..Reach::default() };
+    let weighted = |weights: Vec<f64>| Reach {
+        weights,
+        ..Reach::default()
+    };
     assert!(told(weighted(vec![0.0; 5])).contains("some state must have a weight"));
     assert!(told(weighted(vec![1.0; 4])).contains("5 numbers"));
     assert!(told(weighted(vec![-1.0; 5])).contains("0 or more"));
@@ -171,7 +206,12 @@ fn what_makes_no_sense_is_refused() {
     .with_start_state(0)
     .unwrap();
     let found = solved(&mdp, &asked(8.0, 0.0));
-    assert!(found.notes.iter().any(|note| note.contains("1 of 4 states") && note.ends_with(": 3")));
+    assert!(
+        found
+            .notes
+            .iter()
+            .any(|note| note.contains("1 of 4 states") && note.ends_with(": 3"))
+    );
     // the start is seen at once, the others in steps 1 and 2
     let found = solved(&mdp, &asked(f64::INFINITY, 0.0)).certificate;
     assert!((found.objective - 1.0).abs() < 1e-9 && found.status == Status::Optimal);
@@ -180,5 +220,8 @@ fn what_makes_no_sense_is_refused() {
         ..asked(f64::INFINITY, 0.0)
     };
     let told = solve(&mdp, &reach, &Options::default(), None, &mut ()).unwrap_err();
-    assert!(told.to_string().contains("there is no way from 0 to 1, 2"), "{told}");
+    assert!(
+        told.to_string().contains("there is no way from 0 to 1, 2"),
+        "{told}"
+    );
 }
