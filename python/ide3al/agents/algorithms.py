@@ -43,7 +43,7 @@ class IDE3AL(Agent):
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         if paper:
             for name, given in (("prior", prior), ("unseen", unseen), ("catch_up", catch_up)):
@@ -81,7 +81,7 @@ class MaxEnt(Agent):
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         super().__init__(
             batch_size=batch_size,
@@ -107,7 +107,7 @@ class CountBased(Agent):
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         super().__init__(
             batch_size=batch_size,
@@ -130,6 +130,6 @@ class Random(Agent):
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, paper=paper)

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import sys
-import zipfile
-import zlib
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
+from .. import _check as check
 from .. import _ide3al
+from .._display import Progress
 from .._ide3al import Error
-from ..collecting.runners.vector import (
-    batch_size,
-    decode_batch,
-    encode_batch,
-    fit_vector,
-    is_vector,
-)
+from ..collecting.runners.vector import fit_vector, is_vector
 from ..encoding.abstraction import Abstraction
 from ..encoding.adaptive import AdaptivePartition
-from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
+from ..encoding.changes import NOTE as CHANGES
+from ..encoding.changes import EpisodeChanges
+from ..encoding.discrete import (
+    DiscoveredStates,
+    GrowingIndex,
+    SpaceIndex,
+    from_key,
+    state_encoder,
+)
 from ..encoding.features import Extractor
+from ..encoding.masks import MaskedStates, MaskReader, spread
 from ..evaluation.account import Account, account
 from ..models.mdp import MDP
 from ..types import Floats, Integers
-from .training import explore, needs_cells, restore
+from .acting import Actor, find
+from .persistence import checked, from_bytes, read_bounded, restored, snapshot, to_bytes
+from .stepping import FiniteSteps
+from .training import explore, needs_cells, restore, spaces_of
+from .vector_training import fit_vector_partitioned
 
 Callback = Callable[["Agent"], Any]
 
@@ -56,16 +61,18 @@ class Agent:
         self,
         *,
         batch_size: int | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
         abstraction: Abstraction | None = None,
         **parameters: Any,
     ) -> None:
-        if batch_size is not None and batch_size < 1:
-            raise Error(f"batch_size = {batch_size}: at least 1 is needed")
-        if seed < 0:
-            raise Error(f"seed = {seed}: must not be negative")
-        self.seed = int(seed)
-        self._parameters = {**parameters, "batch_size": batch_size}
+        self.seed = check.seed_of(seed)
+        if batch_size is not None:
+            batch_size = check.whole("batch_size", batch_size)
+        if abstraction is not None and not isinstance(abstraction, Abstraction):
+            raise Error(
+                f"abstraction = {abstraction!r}: an ide3al.Abstraction(...) is needed, or nothing"
+            )
+        self._parameters = {**checked(self._algorithm, parameters), "batch_size": batch_size}
         self._agent: _ide3al.Agent | None = None
         self._observations: SpaceIndex | DiscoveredStates | None = None
         self._actions: SpaceIndex | None = None
@@ -73,7 +80,11 @@ class Agent:
         self._partition: AdaptivePartition | None = None
         #: What a file said of the cells, until an environment is there to cut.
         self._saved_partition: tuple[dict[str, Any], bytes, Extractor | None] | None = None
-        self._held: tuple[Any, int] | None = None
+        self._actor = Actor(self)
+        self._changes = EpisodeChanges()
+        self._noted: dict[str, str] = {}
+        #: Keys of observations beyond their space, from a file.
+        self._beyond: tuple[Any, ...] = ()
 
     def fit(
         self,
@@ -92,39 +103,30 @@ class Agent:
         ``env`` may be many environments (``gymnasium.make_vec``): they share one policy and one batched draw, and learn the same for a
         seed and a number of environments. With ``engine="ray"`` it is a function that makes an environment, and
         ``workers`` runners on a Ray cluster live whole episodes of it; one that dies is replaced, and nothing changes."""
-        if total_timesteps < 1:
-            raise Error(f"total_timesteps = {total_timesteps}: at least 1 is needed")
+        total_timesteps = check.whole("total_timesteps", total_timesteps)
+        check.callback(callback)
         if engine is not None or workers is not None or is_vector(env):
             return self._fit_elsewhere(
                 env, total_timesteps, progress_bar, callback, engine, workers
             )
         if self._is_partitioned(env):
             return self._fit_partitioned(env, total_timesteps, progress_bar, callback)
-        agent, observations, actions = self._attach(env)
-        agent.interrupt_trajectory()
+        check.actions_can_be_numbered(env.action_space)
         # the environment is seeded once: the first reset of the first fit
-        first_seed: list[int] = [self.seed] if agent.steps == 0 else []
-
-        def reset() -> int:
-            observation, _ = env.reset(seed=first_seed.pop()) if first_seed else env.reset()
-            return observations.number(observation)
-
-        def step(action: int) -> tuple[int, int]:
-            observation, _, terminated, truncated, _ = env.step(actions.element(action))
-            return observations.number(observation), 1 if terminated else 2 if truncated else 0
-
-        done = 0
-        while done < total_timesteps:
-            steps = min(agent.batch_size(total_timesteps), total_timesteps - done)
-            last = done + steps == total_timesteps
-            agent.iterate(reset, step, steps, last)
-            done += steps
-            if progress_bar:
-                _show_progress(done, total_timesteps, self)
-            if callback is not None and callback(self) is False:
-                break
-        if progress_bar:
-            sys.stderr.write("\n")
+        fresh = self._agent is None or self._agent.steps == 0
+        first = env.reset(seed=self.seed) if fresh else env.reset()
+        agent, observations, actions = self._attach(env, first=first)
+        agent.interrupt_trajectory()
+        loop = FiniteSteps(agent, env, observations, actions, self._changes, first)
+        with Progress(total_timesteps, progress_bar) as show:
+            done = 0
+            while done < total_timesteps:
+                steps = min(agent.batch_size(total_timesteps), total_timesteps - done)
+                agent.iterate(loop.reset, loop.step, steps, done + steps == total_timesteps)
+                done += steps
+                show(done, total_timesteps, self)
+                if callback is not None and callback(self) is False:
+                    break
         return self
 
     def _fit_elsewhere(
@@ -137,39 +139,41 @@ class Agent:
         workers: int | None,
     ) -> Self:
         """In many environments at once, or on a cluster."""
-        show = _show_progress if progress_bar else None
-        if engine is None:
-            if workers is not None:
-                raise Error(
-                    'workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)'
-                )
-            fit_vector(self, env, total, show=show, callback=callback)
-        elif engine == "ray":
-            from ..collecting.strategies import fit_on_ray
-
-            fit_on_ray(
-                self, env, total, 2 if workers is None else workers, show=show, callback=callback
-            )
-        else:
+        if engine not in (None, "ray"):
             raise Error(
                 f"engine = {engine!r}: known is 'ray'; leave it out to learn in this process"
             )
-        if progress_bar:
-            sys.stderr.write("\n")
+        if engine is None and workers is not None:
+            raise Error(
+                'workers: only with engine="ray"; for many environments here give '
+                "gymnasium.make_vec(...)"
+            )
+        with Progress(total, progress_bar) as show:
+            if engine == "ray":
+                from ..collecting.strategies import fit_on_ray
+
+                workers = 2 if workers is None else check.whole("workers", workers)
+                fit_on_ray(self, env, total, workers, show=show, callback=callback)
+            elif self._is_partitioned(env):
+                assert self._partition is not None
+                fit_vector_partitioned(
+                    self, self._partition, env, total, show=show, callback=callback
+                )
+            else:
+                fit_vector(self, env, total, show=show, callback=callback)
         return self
 
     def _is_partitioned(self, env: Any) -> bool:
         """Whether the environment is explored in cells; makes ready to cut them."""
-        _check_environment(env)
+        check.environment(env)
         if self._saved_partition is not None:
             self._partition = restore(*self._saved_partition[:2], env, self._saved_partition[2])
             self._saved_partition = None
         if self._partition is None:
             if self._agent is not None or (self.abstraction is None and not needs_cells(env)):
                 return False
-            self._partition = AdaptivePartition(
-                self.abstraction or Abstraction(), env.observation_space, env.action_space
-            )
+            check.actions_can_be_numbered(spaces_of(env)[1])
+            self._partition = AdaptivePartition(self.abstraction or Abstraction(), *spaces_of(env))
         else:
             self._partition.check(env)
         return True
@@ -179,88 +183,65 @@ class Agent:
     ) -> Self:
         cut = self._partition
         assert cut is not None
-        self._held = None
+        self.reset()
+        with Progress(total_timesteps, progress_bar) as show:
 
-        def make() -> _ide3al.Agent:
-            self._agent = _ide3al.Agent(
-                self._algorithm, 1, cut.actions.size, self.seed, self._parameters, True
-            )
-            return self._agent
+            def after(done: int, _: _ide3al.Agent) -> bool:
+                show(done, total_timesteps, self)
+                return callback is None or callback(self) is not False
 
-        def after(done: int, _: _ide3al.Agent) -> bool:
-            if progress_bar:
-                _show_progress(done, total_timesteps, self)
-            return callback is None or callback(self) is not False
-
-        explore(make, self._agent, cut, env, total_timesteps, self.seed, after)
-        if progress_bar:
-            sys.stderr.write("\n")
+            explore(self._learner_of_cells, self._agent, cut, env, total_timesteps, self.seed, after)
         return self
 
-    def _predict_partitioned(
-        self, cut: AdaptivePartition, observation: Any, deterministic: bool
-    ) -> Any:
-        agent = self._fitted()
-        vector = cut.vector(observation)
-        if self._held is not None and self._held[1] > 0:
-            action, left = self._held
-        else:
-            state = cut.find(vector, agent.n_states)
-            best = int(np.argmax(self.policy[state])) if deterministic else agent.draw(state)
-            action, left = cut.actions.element(best), cut.repeat
-        self._held = action, left - 1
-        return action.copy() if isinstance(action, np.ndarray) else action
+    def _learner_of_cells(self) -> _ide3al.Agent:
+        assert self._partition is not None
+        self._agent = _ide3al.Agent(
+            self._algorithm, 1, self._partition.actions.size, self.seed, self._parameters, True
+        )
+        return self._agent
 
-    def predict(self, observation: Any, deterministic: bool = False) -> Any:
-        """An action for an observation, drawn from the policy learned, or its likeliest; for a batch of observations, as
-        vector environments return them, a batch of actions. In a continuous environment an action is held for ``agent.repeat``
-        calls before another is drawn."""
+    def predict(
+        self, observation: Any, deterministic: bool = False, *, action_masks: Any = None
+    ) -> Any:
+        """An action for an observation, drawn from the policy learned, or its likeliest; for a
+        batch of observations, as vector environments return them, a batch of actions. In a
+        continuous environment an action is held for ``agent.repeat`` calls before another is
+        drawn; :meth:`reset` says that an episode begins. ``action_masks`` says which actions are
+        allowed, one truth value each; without it those are taken that were allowed when the state
+        was met."""
+        return self._actor.act(observation, deterministic, action_masks)
+
+    def reset(self) -> None:
+        """Says that an episode begins: an action that is held is let go.
+
+        :class:`ide3al.wrappers.Follow` says so whenever its environment is reset."""
+        self._actor.reset()
+
+    def state_of(self, observation: Any) -> int | None:
+        """The number of an observation's state: its row in ``policy`` and ``visits``; None if it
+        was never met."""
         agent = self._fitted()
         if self._partition is not None:
-            return self._predict_partitioned(self._partition, observation, deterministic)
-        if self._observations is None or self._actions is None:
-            raise Error("give env=... to load, or fit, before predicting")
-        many = batch_size(self._observations.space, observation)
-        if many is not None:
-            return self._predict_batch(observation, many, deterministic)
-        if isinstance(self._observations, SpaceIndex):
-            state = self._observations.number(observation)
-        else:
-            found = self._observations.find(observation)
-            if found is None or found >= agent.n_states:
-                # never met: every action is as good as any other
-                return self._actions.element(agent.draw_any())
-            state = found
-        if deterministic:
-            return self._actions.element(int(np.argmax(self.policy[state])))
-        return self._actions.element(agent.draw(state))
+            return self._partition.find(self._partition.vector(observation), agent.n_states)
+        if self._observations is None:
+            raise Error("give env=... to load, or fit, to number observations")
+        state = find(self._observations, observation)
+        return None if state is None or state >= agent.n_states else state
 
-    def _predict_batch(self, observations: Any, many: int, deterministic: bool) -> Any:
-        agent, index, actions = self._fitted(), self._observations, self._actions
-        assert index is not None and actions is not None
-        states = encode_batch(
-            index.copy() if isinstance(index, DiscoveredStates) else index,
-            index.space,
-            observations,
-            many,
-        )
-        known = states < agent.n_states
-        chosen = np.zeros(many, dtype=np.int64)
-        if deterministic:
-            chosen[known] = np.argmax(self.policy, axis=1)[states[known]]
-        for k in range(many):
-            if not known[k]:
-                chosen[k] = agent.draw_any()
-            elif not deterministic:
-                chosen[k] = agent.draw(int(states[k]))
-        return decode_batch(actions, chosen)
+    @property
+    def actions(self) -> list[Any]:
+        """The actions by number, as the environment takes them: the columns of ``policy``."""
+        known = self._actions if self._partition is None else self._partition.actions
+        if known is None:
+            raise Error("give env=... to load, or fit, to know the actions")
+        return [known.element(k) for k in range(known.size)]
 
     @property
     def policy(self) -> Floats:
         """The policy learned, (S, A). For MaxEnt, whose result is a mixture of policies, the
         one policy with the same state-action visits in the estimated model."""
         agent = self._fitted()
-        return agent.policy().reshape(agent.n_states, agent.n_actions)
+        return self._table(agent.policy(), agent)
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -277,21 +258,39 @@ class Agent:
     def visits(self) -> Integers:
         """How often each action was tried in each state, (S, A)."""
         agent = self._fitted()
-        return agent.visits().reshape(agent.n_states, agent.n_actions)
+        return self._table(agent.visits(), agent)
+
+    @property
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """Which actions are allowed in each state, (S, A): all of them where the environment
+        masks none."""
+        agent = self._fitted()
+        if isinstance(self._observations, MaskedStates):
+            return self._observations.masks(agent.n_states)
+        return np.ones((agent.n_states, agent.n_actions), dtype=np.bool_)
+
+    def _table(self, of_pairs: Any, agent: _ide3al.Agent) -> Any:
+        """One value per pair as (S, A)."""
+        if isinstance(self._observations, MaskedStates):
+            return spread(of_pairs, self._observations.masks(agent.n_states))
+        return of_pairs.reshape(agent.n_states, agent.n_actions)
 
     @property
     def coverage(self) -> float:
-        """Share of state-action pairs tried at least once, of those declared or met."""
-        return float((self.visits > 0).mean())
+        """Share of state-action pairs tried at least once, of those declared or met and allowed."""
+        return float((self._fitted().visits() > 0).mean())
 
     @property
     def states(self) -> list[Any]:
-        """What was met, by number, where observations are numbered as they are met; the numbers themselves elsewhere."""
+        """The observations met, by number, as the environment gave them; the middles of the cells
+        in a continuous environment; the numbers themselves where the space is finite."""
         agent = self._fitted()
         if self._partition is not None:
             return list(self._partition.states)
         if isinstance(self._observations, DiscoveredStates):
-            return list(self._observations.keys)
+            space = self._observations.space
+            keys = self._observations.keys[: agent.n_states]
+            return [from_key(space, key) for key in keys]
         return list(range(agent.n_states))
 
     @property
@@ -301,8 +300,14 @@ class Agent:
 
     @property
     def notes(self) -> list[str]:
-        """What should be known of what was learned: states that look absorbing, parts that cannot be reached."""
-        return self._fitted().notes()
+        """What should be known of what was learned: states that look absorbing, parts that cannot
+        be reached, layouts that change with every episode, what cells and actions leave out."""
+        notes = self._fitted().notes()
+        if self._changes.found:
+            self._noted.setdefault("changes", CHANGES)
+        if self._partition is not None:
+            notes = notes + self._partition.notes
+        return notes + list(self._noted.values())
 
     @property
     def num_timesteps(self) -> int:
@@ -318,23 +323,8 @@ class Agent:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything needed to go on, whole or not at all."""
-        text, learner = self._fitted().save()
-        document = {
-            "class": type(self).__name__,
-            "seed": self.seed,
-            "parameters": self._parameters,
-        }
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("ide3al.json", json.dumps(document))
-            archive.writestr("agent.json", text)
-            archive.writestr("learner.bin", learner)
-            if isinstance(self._observations, DiscoveredStates):
-                archive.writestr("observations.txt", self._observations.save())
-            if self._partition is not None:
-                archive.writestr("cells.json", json.dumps(self._partition.save()))
-                archive.writestr("steps.npz", self._partition.save_history())
-        _ide3al.write_file(path, buffer.getvalue())
+        self._fitted()
+        _ide3al.write_file(path, to_bytes(self))
 
     @classmethod
     def load(
@@ -344,67 +334,52 @@ class Agent:
         if it had any, since no file holds a function."""
         name = os.fspath(path)
         try:
-            with zipfile.ZipFile(name) as archive:
-                document = json.loads(archive.read("ide3al.json"))
-                text = archive.read("agent.json").decode()
-                learner = archive.read("learner.bin")
-                met = None
-                if "observations.txt" in archive.namelist():
-                    met = DiscoveredStates.load(archive.read("observations.txt").decode())
-                cells = None
-                if "cells.json" in archive.namelist():
-                    cells = (
-                        json.loads(archive.read("cells.json")),
-                        archive.read("steps.npz"),
-                        features,
-                    )
-            written_by = str(document["class"])
-            agent = cls.__new__(cls)
-            Agent.__init__(agent, seed=int(document["seed"]), **dict(document["parameters"]))
+            content = read_bounded(name)
         except OSError as problem:
             raise Error(f"{name}: cannot read: {problem}") from None
-        except (
-            zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError,
-            SyntaxError, TypeError, ValueError,
-        ) as problem:  # fmt: skip
-            raise Error(
-                f"{name}: this is no agent saved by ide3al, or it is damaged: {problem}"
-            ) from None
-        if written_by != cls.__name__:
-            raise Error(f"{name}: holds a {written_by}; load it with ide3al.{written_by}.load")
-        agent._agent = _ide3al.Agent.load(text, learner)
-        if (
-            agent._agent.open
-            and cells is None
-            and (met is None or met.size < agent._agent.n_states)
-        ):
-            raise Error(
-                f"{name}: this is no agent saved by ide3al, or it is damaged: observations.txt"
-            )
-        agent._observations, agent._saved_partition = met, cells
+        agent = from_bytes(cls, content, name, features)
         if env is not None and not agent._is_partitioned(env):
             agent._attach(env)
         return agent
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restored, (type(self), *snapshot(self))
+
     def _attach(
-        self, env: Any, numbered: SpaceIndex | DiscoveredStates | None = None
+        self,
+        env: Any,
+        numbered: SpaceIndex | DiscoveredStates | None = None,
+        first: tuple[Any, Any] | None = None,
     ) -> tuple[_ide3al.Agent, SpaceIndex | DiscoveredStates, SpaceIndex]:
-        _check_environment(env)
-        single = "single_" if is_vector(env) else ""
-        space = getattr(env, f"{single}observation_space")
+        """Makes ready to learn in an environment; ``first`` is what its first reset returned."""
+        check.environment(env)
+        space, action_space = spaces_of(env)
+        actions = SpaceIndex(action_space)
+        mask = None
+        if first is not None:
+            mask = MaskReader(env, action_space, actions.size).read(*first)
         observations = state_encoder(space) if numbered is None else numbered
-        actions = SpaceIndex(getattr(env, f"{single}action_space"))
+        if mask is not None or isinstance(self._observations, MaskedStates):
+            observations = MaskedStates(space, actions.size)
         found = isinstance(observations, DiscoveredStates)
         if self._agent is None:
             states = 1 if found else observations.size
+            widths = None if mask is None else [int(mask.sum())]
             self._agent = _ide3al.Agent(
-                self._algorithm, states, actions.size, self.seed, self._parameters, found
+                self._algorithm, states, actions.size, self.seed, self._parameters, found, widths
             )
-        elif found and isinstance(self._observations, DiscoveredStates) and numbered is None:
+        elif numbered is None and _continues(self._observations, observations):
             # goes on with what was met before
-            observations = self._observations
+            assert self._observations is not None
+            observations, self._observations.space = self._observations, space
         known = self._agent.n_states, self._agent.n_actions
-        same = found == self._agent.open and (found or observations.size == known[0])
+        if isinstance(observations, GrowingIndex):
+            if self._beyond and not observations.beyond:
+                observations.admit(self._beyond)
+            observations.on_beyond = self._admit
+            same = observations.declared <= known[0] <= observations.size
+        else:
+            same = found == self._agent.open and (found or observations.size == known[0])
         if not same or actions.size != known[1]:
             size = "any number of" if found else observations.size
             raise Error(
@@ -413,6 +388,16 @@ class Agent:
             )
         self._observations, self._actions = observations, actions
         return self._agent, observations, actions
+
+    def _admit(self, observation: Any) -> None:
+        """An observation lies beyond its declared space: from now on such are states, too."""
+        self._fitted().admit_states()
+        assert self._observations is not None
+        self._noted["beyond"] = (
+            f"observations lie beyond their declared space {self._observations.space}, first "
+            f"{observation!r}; they are numbered after the declared ones, as they are met. Correct "
+            "the environment's observation_space"
+        )
 
     def _fitted(self) -> _ide3al.Agent:
         if self._agent is None:
@@ -425,16 +410,8 @@ class Agent:
         return f"<{type(self).__name__}({listed}seed={self.seed}): {self.num_timesteps} steps>"
 
 
-def _check_environment(env: Any) -> None:
-    for kind in ("observation_space", "action_space"):
-        if not hasattr(env, kind):
-            raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
-
-
-def _show_progress(done: int, total: int, agent: Agent) -> None:
-    filled = 30 * done // total
-    sys.stderr.write(
-        f"\r[{'#' * filled}{'.' * (30 - filled)}] {done}/{total} steps, "
-        f"{100 * agent.coverage:.1f} % of pairs tried"
-    )
-    sys.stderr.flush()
+def _continues(known: Any, observations: Any) -> bool:
+    """Whether numbers given before can be gone on with."""
+    if isinstance(known, GrowingIndex) and isinstance(observations, GrowingIndex):
+        return known.declared == observations.declared
+    return type(known) is type(observations) and isinstance(known, DiscoveredStates)

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from .. import _check as check
+from .._display import bar
 from .._ide3al import Error
 from ..agents.base import Agent
 from ..datasets.audit import read, states_match
 from ..datasets.dataset import Data, joined
-from ..datasets.formats import minari_folder, unfinished
+from ..datasets.minari import minari_can_hold, minari_folder, unfinished
 from ..datasets.grid_layout import environment_name, grid_cells
-from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
+from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex
 from .coverage import Coverage, CoverageStrategy
 from .episode import DEFAULT_MAX_STEPS, CollectionError, Episode, Plan
 from .journal import EpisodeJournal, collection_folder
-from .partitioned import PartitionedEnv, PartitionEncoder, partition_encoder
+from .partitioned import CellSpace, PartitionedEnv, PartitionEncoder
+from .policies import policy_name
 from .recording import recorded
+from .runners.raw_vector_runner import RawVectorRunner
 from .runners.single import EpisodeRunner, SingleRunner
 from .runners.vector import VectorRunner, is_vector
+from .setting import Setting
 from .strategies import CollectionStrategy, EntropyStrategy, FixedStrategy, LearningStrategy
+from .unlabelled import UnlabelledStates
 
 #: Called with a dictionary after every episode: steps, episodes, and what the plan at hand says.
 Progress = Callable[[dict[str, Any]], Any]
@@ -34,11 +42,13 @@ def collect(
     steps: int | None = None,
     *,
     until: Coverage | None = None,
-    seed: int = 0,
+    seed: int | None = 0,
     learn: bool = False,
+    states: Agent | None = None,
     dataset_id: str | None = None,
     out: str | Path | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     complete: Any = None,
     engine: str | None = None,
     workers: int | None = None,
@@ -73,13 +83,21 @@ def collect(
     """
     if steps is None and until is None:
         raise Error("steps: say how many, or give a promise with until=ide3al.Coverage(...)")
-    for name, number in (("steps", steps), ("episode_steps", episode_steps)):
-        if number is not None and number < 1:
-            raise Error(f"{name} = {number}: at least 1 is needed")
-    if time_limit is not None and not time_limit > 0:
+    if steps is not None:
+        steps = check.whole("steps", steps)
+    if episode_steps is not None:
+        episode_steps = check.whole("episode_steps", episode_steps)
+    if workers is not None:
+        workers = check.whole("workers", workers)
+    if time_limit is not None and not check.real("time_limit", time_limit) > 0:
         raise Error(f"time_limit = {time_limit}: seconds above 0 are needed")
-    if seed < 0:
-        raise Error(f"seed = {seed}: must not be negative")
+    if until is not None and not isinstance(until, Coverage):
+        raise Error(f"until = {until!r}: a promise is needed, such as ide3al.Coverage(each_pair=50)")
+    if states is not None and not isinstance(states, Agent):
+        raise Error(f"states = {states!r}: the agent is needed whose states the data are to have")
+    if resume and overwrite:
+        raise Error("resume, overwrite: one goes on, the other begins anew; give one of them")
+    seed = check.seed_of(seed)
     if learn and not isinstance(policy, Agent):
         raise Error("learn: only an agent can; give one, such as ide3al.IDE3AL()")
     if learn and (resume or until is not None or complete is not None):
@@ -94,19 +112,20 @@ def collect(
         raise Error(
             'workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)'
         )
-    journal_path = _journal_path(dataset_id, out)
+    journal_path = _journal_path(dataset_id, out, overwrite, resume)
     own = engine is None and callable(env) and not hasattr(env, "observation_space")
     if own:
         env = env()
-    view = None if engine is not None else partition_encoder(None if learn else policy, env)
-    if view is not None:
-        if dataset_id is not None:
-            raise Error(
-                "dataset_id: these data are of cells, which Minari has no space for; keep them with out=..."
-            )
-        env = PartitionedEnv(env, view)
+    if engine is None:
+        check.environment(env)
+    setting = None if engine is not None else Setting.of(env, policy, states, learn, until)
+    if dataset_id is not None and setting is not None:
+        minari_can_hold(*setting.spaces, dataset_id)
+    if setting is not None:
+        env = setting.env
+    view = None if setting is None else setting.view
     initial = None if complete is None else _initial(complete, env, view, until, policy)
-    runner, spec = _runner(env, engine, workers, time_limit, initial, policy, own)
+    runner, spec = _runner(env, engine, workers, time_limit, initial, policy, own, setting)
     try:
         if learn and engine is None and episode_steps is None and time_limit is None:
             data = recorded(spec, policy, steps or 0)
@@ -123,28 +142,39 @@ def collect(
                 initial,
                 workers or 1,
             )
-            data = collection.run(journal_path, resume, _shown(progress, until))
-        if view is not None:
+            data = collection.run(journal_path, resume, _shown(progress, until, steps))
+        if setting is not None and not learn:
+            data, view = setting.labelled(data)
+        if view is not None and "abstraction" not in data.about:
             data = data.replace(about={**data.about, "abstraction": view.to_dict()})
-            cell = view.grid_position if cell is None and view.flat else cell
+        if view is not None and cell is None and view.flat:
+            cell = view.grid_position
         data = data.replace(about={**data.about, "cells": grid_cells(spec, data, cell)})
-        return _kept(data, spec, dataset_id, out, journal_path)
+        return _kept(data, spec, dataset_id, out, journal_path, overwrite)
     finally:
         runner.close()
 
 
-def _journal_path(dataset_id: str | None, out: str | Path | None) -> Path | None:
+def _journal_path(
+    dataset_id: str | None, out: str | Path | None, overwrite: bool, resume: bool
+) -> Path | None:
     """Where episodes are saved as they end; an error if something is there already."""
     if dataset_id is not None:
-        minari_folder(dataset_id)
+        minari_folder(dataset_id, overwrite)
+    path = None
     if out is not None:
         folder = collection_folder(out)
-        if (folder / "data.npz").exists():
+        if (folder / "data.npz").exists() and not overwrite:
             raise Error(
-                f"out = {str(folder)!r}: a data set is there already; choose another folder"
+                f"out = {str(folder)!r}: a data set is there already; choose another folder, or "
+                "replace it with overwrite=True"
             )
-        return folder / "episodes.log"
-    return None if dataset_id is None else unfinished(dataset_id) / "episodes.log"
+        path = folder / "episodes.log"
+    elif dataset_id is not None:
+        path = unfinished(dataset_id) / "episodes.log"
+    if path is not None and overwrite:
+        path.unlink(missing_ok=True)
+    return path
 
 
 def _initial(
@@ -174,6 +204,7 @@ def _runner(
     initial: Data | None,
     policy: Any,
     own: bool,
+    setting: Setting | None,
 ) -> tuple[EpisodeRunner, Any]:
     """Who gives the episodes, and an environment that says what is observed and done."""
     if engine == "ray":
@@ -182,11 +213,20 @@ def _runner(
         remote = RayRunner(env, None, workers or 2, time_limit)
         _known(remote.states, policy, initial, remote.env)
         return remote, remote.env
+    assert setting is not None
+    if is_vector(env) and setting.looks_at_observations:
+        if time_limit is not None:
+            raise Error("time_limit: not for many environments that are looked at one by one")
+        many = RawVectorRunner(
+            env, setting.states, setting.actions, setting.policy, setting.view, setting.raw
+        )
+        _known(many.states, policy, initial, env)
+        return many, env
     if is_vector(env):
-        vector = VectorRunner(env, state_encoder(env.single_observation_space), time_limit)
+        vector = VectorRunner(env, setting.states, time_limit)
         _known(vector.states, policy, initial, env)
         return vector, env
-    single = SingleRunner(env, None, time_limit, own)
+    single = SingleRunner(env, setting.states, time_limit, own, setting.policy, setting.actions)
     _known(single.states, policy, initial, env)
     return single, env
 
@@ -195,22 +235,27 @@ def _known(
     states: SpaceIndex | DiscoveredStates, policy: Any, initial: Data | None, env: Any
 ) -> None:
     """States that were met before have numbers already."""
+    if isinstance(states, GrowingIndex) and isinstance(policy, Agent):
+        if isinstance(policy._observations, GrowingIndex):
+            states.admit(policy._observations.beyond)
     if initial is not None:
         spaces = (
             getattr(env, "single_observation_space", env.observation_space),
             getattr(env, "single_action_space", env.action_space),
         )
-        if not states_match(spaces, initial.n_states, initial.n_actions, initial.states):
+        if not states_match(spaces, initial.n_states, initial.n_actions, initial.keys):
             raise Error(
                 f"complete: {initial.n_states} states and {initial.n_actions} actions; the environment has {spaces[0]} and {spaces[1]}: "
                 "these data are of another environment"
             )
         if isinstance(states, DiscoveredStates):
-            states.restart(initial.states or ())
-    if isinstance(states, DiscoveredStates) and isinstance(env, PartitionedEnv):
-        if initial is None:
+            states.restart(initial.keys or ())
+    if isinstance(states, UnlabelledStates) or isinstance(states.space, CellSpace):
+        # without cells there is nothing to number yet; cells are numbered as the agent's
+        if initial is None and isinstance(env, PartitionedEnv):
             states.restart(env.view.known())
-    elif (
+        return
+    if (
         isinstance(states, DiscoveredStates)
         and isinstance(policy, Agent)
         and isinstance(policy._observations, DiscoveredStates)
@@ -257,7 +302,6 @@ class _Collection:
             self._strategy = CoverageStrategy(until, policy, runner)
         else:
             self._strategy = FixedStrategy(policy, runner, until)
-        named = type(policy).__name__ if isinstance(policy, Agent) else "policy"
         parameters = (
             {k: v for k, v in policy._parameters.items() if v is not None}
             if isinstance(policy, Agent)
@@ -265,7 +309,7 @@ class _Collection:
         )
         self._about: dict[str, Any] = {
             "environment": environment_name(env),
-            "policy": {"name": named, "parameters": parameters},
+            "policy": {"name": policy_name(policy), "parameters": parameters},
             "seed": seed,
             "episode_steps": self._longest,
         }
@@ -402,6 +446,11 @@ class _Collection:
 
     def _data(self) -> Data:
         states = self._runner.states
+        if isinstance(states, GrowingIndex) and states.beyond:
+            self._about["notes"] = [
+                f"{len(states.beyond)} states lie beyond the declared space {states.space}"
+            ]
+            states = states.as_discovered()
         keys = tuple(states.keys) if isinstance(states, DiscoveredStates) else None
         everything = [*self._initial, *self._episodes]
         about = {**self._about, "plans": self._strategy.plan_info()}
@@ -415,7 +464,8 @@ class _Collection:
 
 
 def _kept(
-    data: Data, env: Any, dataset_id: str | None, out: str | Path | None, journal_path: Path | None
+    data: Data, env: Any, dataset_id: str | None, out: str | Path | None, journal_path: Path | None,
+    overwrite: bool,
 ) -> Data:
     """Written where it was asked for; what was saved on the way is not needed any more."""
     if out is not None:
@@ -424,7 +474,7 @@ def _kept(
         data.save_card(folder)
         data.save(folder / "data.npz")
     if dataset_id is not None:
-        data = data.replace(dataset=data.to_minari(dataset_id, env))
+        data = data.replace(dataset=data.to_minari(dataset_id, env, overwrite=overwrite))
     if journal_path is not None:
         journal_path.unlink(missing_ok=True)
         if out is None and journal_path.parent.is_dir() and not any(journal_path.parent.iterdir()):
@@ -432,14 +482,23 @@ def _kept(
     return data
 
 
-def _shown(progress: bool | Progress, until: Coverage | None) -> Progress:
+def _shown(progress: bool | Progress, until: Coverage | None, steps: int | None) -> Progress:
     if callable(progress):
         return progress
     if not progress:
         return lambda _: None
 
+    begun, drawn = time.monotonic(), -math.inf
+
     def show(now: dict[str, Any]) -> None:
+        nonlocal drawn
+        seconds = time.monotonic() - begun
+        if seconds - drawn < 0.1 and not now.get("done"):
+            return
+        drawn = seconds
         parts = [f"{now['episodes']} episodes, {now['steps']} steps"]
+        if until is None and steps is not None:
+            parts = [bar(now["steps"], steps, seconds).lstrip("\r\x1b[K"), parts[0]]
         if "short" in now:
             parts.append(f"{now['short']} {now['unit']} short")
         if now.get("least") is not None:

@@ -100,6 +100,8 @@ class CoverageTracker:
         size = self.states.size if isinstance(self.states, SpaceIndex) else max(self.states.size, 1)
         self.counts: Integers = np.zeros((size, self.n_actions), dtype=np.int64)
         self._met = np.zeros(size, dtype=np.bool_)
+        #: Actions that were allowed in each state at some time, where any are masked.
+        self._allowed: npt.NDArray[np.bool_] | None = None
         self._ended = np.zeros(size, dtype=np.bool_)
         self.steps = 0
         self.experience = _ide3al.Experience(size, self.n_actions)
@@ -116,6 +118,11 @@ class CoverageTracker:
             self._met = np.concatenate([self._met, np.zeros(more, dtype=np.bool_)])
             self._ended = np.concatenate([self._ended, np.zeros(more, dtype=np.bool_)])
         np.add.at(self.counts, (episode.states[:-1], episode.actions), 1)
+        if episode.allowed is not None:
+            before, self._allowed = self._allowed, np.zeros(self.counts.shape, dtype=np.bool_)
+            if before is not None:
+                self._allowed[: len(before)] = before
+            np.logical_or.at(self._allowed, episode.states, episode.allowed)
         self._met[episode.states] = True
         if episode.terminated:
             self._ended[episode.states[-1]] = True
@@ -132,12 +139,21 @@ class CoverageTracker:
         """Samples still missing, per pair or per state; none of what was never met."""
         actionable = self.actionable
         if self.until.each_pair is not None:
-            missing = np.maximum(self.until.each_pair - self.counts, 0) * actionable[:, None]
+            wanted = actionable[:, None] & self.possible()
+            missing = np.maximum(self.until.each_pair - self.counts, 0) * wanted
         else:
             missing = (
                 np.maximum((self.until.each_state or 0) - self.counts.sum(axis=1), 0) * actionable
             )
         return missing.astype(np.float64)
+
+    def possible(self) -> npt.NDArray[np.bool_]:
+        """Pairs that can be tried at all, (S, A)."""
+        if self._allowed is None:
+            return np.ones(self.counts.shape, dtype=np.bool_)
+        possible = np.ones(self.counts.shape, dtype=np.bool_)
+        possible[: len(self._allowed)] = self._allowed
+        return possible
 
     def effective(self) -> float:
         visits = self.counts.sum(axis=1)
@@ -176,7 +192,7 @@ class CoverageTracker:
         actionable = self.actionable
         n = float(self.until.each_pair or self.until.each_state or 0)
         whole = (
-            np.repeat(actionable[:, None], self.n_actions, axis=1)
+            actionable[:, None] & self.possible()
             if self.until.each_pair
             else actionable
         )
@@ -219,7 +235,8 @@ class CoverageTracker:
             return []
         if isinstance(self.states, DiscoveredStates):
             return [self.states.find(state) for state in self.until.states]
-        return [self.states.number(state) for state in self.until.states]
+        # a promise names declared states only
+        return [SpaceIndex.number(self.states, state) for state in self.until.states]
 
 
 class CoverageStrategy:
@@ -291,7 +308,7 @@ class CoverageStrategy:
         of steps for the rest is one for all."""
         tracker = self._tracker
         shares = self._graph.reachable_shares(len(short))
-        untried = (tracker.counts == 0).any(axis=1) & tracker.actionable
+        untried = ((tracker.counts == 0) & tracker.possible()).any(axis=1) & tracker.actionable
         missing = short.reshape(len(short), -1)
         rare = shares <= _RARE * shares[tracker.actionable].max()
         if (
@@ -353,7 +370,7 @@ class CoverageStrategy:
 def coverage_report(data: Data, until: Coverage) -> dict[str, Any]:
     """How a promise stands in a data set."""
     states = DiscoveredStates()
-    states.restart(range(data.n_states) if data.states is None else data.states)
+    states.restart(range(data.n_states) if data.keys is None else data.keys)
     tracker = CoverageTracker(until, states, data.n_actions)
     for episode in data.episodes():
         tracker.observe(episode)

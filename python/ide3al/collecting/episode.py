@@ -14,8 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .. import _check as check
 from .._ide3al import Error
+from ..datasets.raw import RawEpisode, RawRecorder, kept
+from ..encoding.abstraction import ActionGrid
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
+from ..encoding.masks import Mask, MaskReader
 from ..types import Floats, Integers
 
 #: Actions are drawn from numbers made this many at a time.
@@ -39,6 +43,10 @@ class Episode:
     # : What was met for the first time in this episode, where states are numbered as they are met,
     # in order.
     found: tuple[Hashable, ...] = ()
+    #: What the environment really gave and was given, where states are cells.
+    raw: RawEpisode | None = None
+    #: Which actions were allowed in each of the states, where the environment masks any.
+    allowed: Mask | None = None
 
     def __len__(self) -> int:
         return int(self.actions.size)
@@ -55,6 +63,8 @@ class Episode:
             True,
             self.plan,
             self.found,
+            None if self.raw is None else self.raw.truncate(steps),
+            None if self.allowed is None else self.allowed[: steps + 1],
         )
 
 
@@ -128,55 +138,65 @@ def seeds(seed: int, number: int) -> tuple[int, np.random.Generator]:
 class EpisodeSampler:
     """Lives episodes in one environment."""
 
-    def __init__(self, env: Any, states: SpaceIndex | DiscoveredStates | None = None) -> None:
-        for kind in ("observation_space", "action_space"):
-            if not hasattr(env, kind):
-                raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
+    def __init__(
+        self,
+        env: Any,
+        states: SpaceIndex | DiscoveredStates | None = None,
+        policy: Any = None,
+        actions: SpaceIndex | ActionGrid | None = None,
+    ) -> None:
+        check.environment(env)
+        check.actions_can_be_numbered(env.action_space)
         self.env = env
         self.states = state_encoder(env.observation_space) if states is None else states
-        self.actions = SpaceIndex(env.action_space)
+        self.actions = SpaceIndex(env.action_space) if actions is None else actions
+        #: A policy that looks at observations, in place of the plan's table.
+        self.policy = policy
+        self._reader = MaskReader(env, env.action_space, self.actions.size)
         #: Steps taken, for whoever watches over a step that never ends.
         self.taken = 0
 
     def sample(self, plan: Plan, seed: int, number: int, max_steps: int | None) -> Episode:
         """Episode ``number``, cut after ``max_steps`` steps."""
-        states, actions, env = self.states, self.actions, self.env
+        states, env = self.states, self.env
         before = states.size
         first, rng = seeds(seed, number)
-        timed, n_actions = plan.length is not None, actions.size
-        sums, max_steps = plan.sums, plan.max_steps(max_steps)
+        max_steps = plan.max_steps(max_steps)
+        draw = _Draw(plan, self.actions.size, rng)
+        if self.policy is not None:
+            self.policy.begin(rng)
         visited: list[int] = []
         tried: list[int] = []
-        rewards: list[float] = []
+        rewards: list[Any] = []
+        allowed: list[Mask] = []
         terminated = truncated = False
-        observation, _ = env.reset(seed=first)
+        observation, info = env.reset(seed=first)
         self.taken += 1
         state = states.number(observation)
         visited.append(state)
-        draws: list[float] = []
-        sample_quota = (
+        mask = self._mask(observation, info, allowed)
+        quota = (
             None if plan.sample_quota is None else _SampleQuota(plan.sample_quota, plan.patience)
         )
         while not (terminated or truncated):
-            if not draws:
-                draws = rng.random(_CHUNK).tolist()
-            x = draws.pop()
-            here = sums[len(tried)] if timed else sums
-            if state < len(here):
-                row = here[state]
-                action = min(int(row.searchsorted(x * row[-1], "right")), n_actions - 1)
+            if self.policy is None:
+                action = draw.action(state, len(tried), mask)
+                element = self.actions.element(action)
             else:
-                action = int(x * n_actions)
-            observation, reward, terminated, truncated, _ = env.step(actions.element(action))
+                element = self._chosen(observation, mask)
+                action = self.actions.number(element)
+            observation, reward, terminated, truncated, info = env.step(element)
             self.taken += 1
-            if sample_quota is not None and sample_quota.done(state, action) and not terminated:
+            if quota is not None and quota.done(state, action) and not terminated:
                 truncated = True
             state = states.number(observation)
             visited.append(state)
             tried.append(action)
-            rewards.append(float(reward))
+            rewards.append(kept(reward))
+            mask = self._mask(observation, info, allowed)
             if max_steps is not None and len(tried) >= max_steps and not terminated:
                 truncated = True
+        recorder = getattr(env, "recorder", None)
         return Episode(
             states=np.array(visited, dtype=np.int64),
             actions=np.array(tried, dtype=np.int64),
@@ -187,7 +207,78 @@ class EpisodeSampler:
             found=tuple(states.keys[before:])
             if isinstance(states, DiscoveredStates) and states.size > before
             else (),
+            raw=recorder.episode() if isinstance(recorder, RawRecorder) else None,
+            allowed=np.array(allowed) if allowed else None,
         )
+
+    def _mask(self, observation: Any, info: Any, allowed: list[Mask]) -> Mask | None:
+        if isinstance(self.actions, ActionGrid):
+            return None
+        mask = self._reader.read(observation, info)
+        if mask is not None or allowed:
+            allowed.append(np.ones(self.actions.size, dtype=np.bool_) if mask is None else mask)
+        return mask
+
+    def _chosen(self, observation: Any, mask: Mask | None) -> Any:
+        """What the policy chose, as the environment takes it."""
+        element = element_of(
+            self.policy.choose(observation, mask), self.env.action_space, self.actions
+        )
+        if mask is not None and not mask[self.actions.number(element)]:
+            raise Error(
+                f"policy: chose {element!r}, which is not allowed here; give a function that takes "
+                "action_masks, too"
+            )
+        return element
+
+
+def element_of(choice: Any, space: Any, actions: SpaceIndex | ActionGrid) -> Any:
+    """What a policy chose, as the environment takes it."""
+    if isinstance(actions, ActionGrid):
+        chosen = np.asarray(choice, dtype=space.dtype)
+        if chosen.shape != space.shape or not np.isfinite(chosen).all():
+            raise Error(f"policy: chose {choice!r}, which is no element of {space}")
+        return chosen
+    if isinstance(choice, np.ndarray) and type(space).__name__ == "Discrete":
+        if choice.size != 1:
+            raise Error(f"policy: chose {choice!r}; {space} takes one number")
+        choice = choice.reshape(())[()]
+    actions.number(choice)
+    return choice
+
+
+def drawn(plan: Plan, state: int, rng: np.random.Generator, n_actions: int) -> int:
+    """An action from a plan's table; uniform where it knows nothing."""
+    if state >= len(plan.sums):
+        return int(rng.integers(n_actions))
+    row = plan.sums[state]
+    return min(int(row.searchsorted(rng.random() * row[-1], "right")), n_actions - 1)
+
+
+class _Draw:
+    """Actions drawn from a plan's table; states that it does not know of are played uniformly."""
+
+    def __init__(self, plan: Plan, n_actions: int, rng: np.random.Generator) -> None:
+        self._sums, self._timed = plan.sums, plan.length is not None
+        self._n_actions, self._rng = n_actions, rng
+        self._draws: list[float] = []
+
+    def action(self, state: int, step: int, mask: Mask | None) -> int:
+        """An action among those allowed."""
+        if not self._draws:
+            self._draws = self._rng.random(_CHUNK).tolist()
+        x = self._draws.pop()
+        here = self._sums[step] if self._timed else self._sums
+        known = state < len(here)
+        if mask is not None:
+            shares = np.diff(here[state], prepend=0.0) * mask if known else mask
+            # a plan that knows of nothing that is allowed is no help
+            row = np.cumsum(shares if np.sum(shares) > 0 else mask, dtype=np.float64)
+        elif known:
+            row = here[state]
+        else:
+            return int(x * self._n_actions)
+        return min(int(row.searchsorted(x * row[-1], "right")), self._n_actions - 1)
 
 
 class _SampleQuota:

@@ -10,10 +10,13 @@ import numpy as np
 from .._extras import need
 from .._ide3al import Error
 from ..agents.base import Agent
-from ..agents.training import needs_cells
-from ..collecting.runners.vector import is_vector
+from ..agents.training import spaces_of
+from ..datasets.raw import RawRecorder
 from ..encoding.adaptive import TERMINAL_CELL, AdaptivePartition
+from ..encoding.abstraction import ActionGrid
 from ..encoding.grid import Grid
+from ..encoding.masks import MaskReader
+from ..types import Floats
 
 #: The key of the one state of all observations that ended an episode.
 TERMINAL_KEY: Hashable = ("over",)
@@ -33,9 +36,14 @@ class PartitionEncoder:
         vector = self.cut.vector(observation)
         return self._middle(int(self.cells.keys(vector[None, self.cut.used])[0]))
 
+    def keys(self, vectors: Floats) -> list[Hashable]:
+        """What tells the cells of vectors, one after the other."""
+        cells = self.cells.keys(vectors[:, self.cut.used])
+        return [self._middle(key) for key in cells.tolist()]
+
     def known(self) -> list[Hashable]:
         """The cells that the agent met, by its numbers."""
-        return [self._middle(int(key)) for key in self.cut.save()["keys"]]
+        return [self._middle(key) for key in self.cut.keys]
 
     def grid_position(self, key: Hashable) -> tuple[int, int] | None:
         """Row and column of a cell, where cells are a grid of two numbers."""
@@ -64,7 +72,7 @@ class PartitionEncoder:
         return self._middles[key]
 
 
-class _Middles:
+class CellSpace:
     """The space of cells: not finite beforehand, met one by one."""
 
     def __init__(self, view: PartitionEncoder) -> None:
@@ -81,19 +89,24 @@ class PartitionedEnv:
     def __init__(self, env: Any, view: PartitionEncoder) -> None:
         self.env, self.view = env, view
         self.spec, self.unwrapped = getattr(env, "spec", None), getattr(env, "unwrapped", env)
-        self.observation_space = _Middles(view)
+        self.observation_space = CellSpace(view)
+        #: Every step as it was taken and given.
+        self.recorder = RawRecorder()
+        self._reader = MaskReader(env, env.action_space, view.actions.size)
         self.action_space = need("gymnasium.spaces", "gymnasium").Discrete(view.actions.size)
 
     def reset(self, **given: Any) -> tuple[Hashable, dict[str, Any]]:
         observation, info = self.env.reset(**given)
+        self.recorder.begin(observation)
         return self.view(observation), info
 
     def step(self, action: Any) -> tuple[Hashable, float, bool, bool, dict[str, Any]]:
         element, total = self.view.actions.element(int(action)), 0.0
-        for _ in range(self.view.repeat):
+        for k in range(self.view.repeat):
             observation, reward, terminated, truncated, info = self.env.step(element)
-            total += float(reward)
-            if terminated or truncated:
+            self.recorder.step(element, reward, observation, decided=k == 0)
+            total = total + np.asarray(reward, dtype=np.float64)
+            if terminated or truncated or not self._allowed(int(action), observation, info):
                 break
         return (
             TERMINAL_KEY if terminated else self.view(observation),
@@ -103,25 +116,25 @@ class PartitionedEnv:
             info,
         )
 
+    def _allowed(self, action: int, observation: Any, info: Any) -> bool:
+        """Whether an action may be held for another step."""
+        if isinstance(self.view.actions, ActionGrid):
+            return True
+        mask = self._reader.read(observation, info)
+        return mask is None or bool(mask[action])
+
     def close(self) -> None:
         self.env.close()
 
 
 def partition_encoder(policy: Any, env: Any) -> PartitionEncoder | None:
-    """The agent's cells, if it has any; an error where they would be needed and are not there."""
-    if is_vector(env):
-        return None
+    """The agent's cells, if it has any."""
     if isinstance(policy, Agent) and policy._agent is not None and policy._is_partitioned(env):
         assert policy._partition is not None
         known = policy._partition.actions.space
-        if known != env.action_space:
+        if known != spaces_of(env)[1]:
             raise Error(
-                f"this agent was fitted with actions {known}; the environment has {env.action_space}"
+                f"this agent was fitted with actions {known}; the environment has {spaces_of(env)[1]}"
             )
         return PartitionEncoder(policy._partition)
-    if hasattr(env, "observation_space") and needs_cells(env):
-        raise Error(
-            f"{env.observation_space} and {env.action_space} are not finite: give an agent that was fitted here, whose cells and "
-            "actions are then those of the data, or sort observations into bins with ide3al.wrappers.Discretize"
-        )
     return None

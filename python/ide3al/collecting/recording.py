@@ -6,17 +6,32 @@ from typing import Any
 
 import numpy as np
 
+from .. import _check as check
 from ..agents.base import Agent
 from ..datasets.dataset import Data, joined
+from ..datasets.raw import kept
 from ..datasets.grid_layout import environment_name
-from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
+from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex, state_encoder
 from ..types import Integers
 from .episode import Episode
+from .raw_recording import recorded_raw
 from .runners.vector import VectorStep, fit_vector, is_vector
 
 
 def recorded(env: Any, agent: Agent, steps: int) -> Data:
     """Fits the agent for ``steps`` steps of the environment and returns them."""
+    about = {
+        "environment": environment_name(env),
+        "policy": {
+            "name": type(agent).__name__,
+            "parameters": {k: v for k, v in agent._parameters.items() if v is not None},
+        },
+        "seed": agent.seed,
+        "learned": True,
+    }
+    check.environment(env)
+    if agent._is_partitioned(env):
+        return recorded_raw(env, agent, steps, about)
     recorder: Any = _VectorRecorder(env) if is_vector(env) else _Recorder(env)
     # the step that leaves a terminal state is one of the model, not of the environment
     while recorder.taken < steps:
@@ -36,16 +51,9 @@ def recorded(env: Any, agent: Agent, steps: int) -> Data:
         if is_vector(env) and agent._observations is not None
         else recorder.states
     )
+    if isinstance(states, GrowingIndex) and states.beyond:
+        states = states.as_discovered()
     keys = tuple(states.keys) if isinstance(states, DiscoveredStates) else None
-    about = {
-        "environment": environment_name(env),
-        "policy": {
-            "name": type(agent).__name__,
-            "parameters": {k: v for k, v in agent._parameters.items() if v is not None},
-        },
-        "seed": agent.seed,
-        "learned": True,
-    }
     spaces = recorder.spaces
     return joined(kept, states.size, recorder.actions.size, keys, about, spaces)
 
@@ -57,13 +65,13 @@ class _EpisodeRecorder:
         self.done: list[Episode] = []
         self._visited: list[int] = []
         self._tried: list[int] = []
-        self._rewards: list[float] = []
+        self._rewards: list[Any] = []
 
     def begin(self, state: int) -> None:
         self.end(False)
         self._visited = [state]
 
-    def step(self, action: int, reward: float, state: int) -> None:
+    def step(self, action: int, reward: Any, state: int) -> None:
         self._visited.append(state)
         self._tried.append(action)
         self._rewards.append(reward)
@@ -76,7 +84,7 @@ class _EpisodeRecorder:
                 np.array(self._tried, dtype=np.int64),
             )
             self.done.append(
-                Episode(states, tried, np.array(self._rewards), terminated, not terminated)
+                Episode(states, tried, np.array(self._rewards, dtype=np.float64), terminated, not terminated)
             )
         self._visited, self._tried, self._rewards = [], [], []
 
@@ -102,6 +110,9 @@ class _Recorder:
         self.taken = 0
         self._steps = _EpisodeRecorder()
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
     def reset(self, **options: Any) -> Any:
         observation, info = self.env.reset(**options)
         self._steps.begin(self.states.number(observation))
@@ -111,7 +122,7 @@ class _Recorder:
         outcome = self.env.step(action)
         observation, reward, terminated, truncated, _ = outcome
         self._steps.step(
-            self.actions.number(action), float(reward), self.states.number(observation)
+            self.actions.number(action), kept(reward), self.states.number(observation)
         )
         self.taken += 1
         if terminated or truncated:
@@ -140,7 +151,7 @@ class _VectorRecorder:
     def step(self, actions: Integers, moved: VectorStep) -> None:
         for k, stream in enumerate(self._streams):
             if moved.stepped[k]:
-                stream.step(int(actions[k]), float(moved.rewards[k]), int(moved.reached[k]))
+                stream.step(int(actions[k]), kept(moved.rewards[k]), int(moved.reached[k]))
                 self.taken += 1
                 if moved.terminated[k] or moved.truncated[k]:
                     stream.end(bool(moved.terminated[k]))

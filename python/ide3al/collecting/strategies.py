@@ -59,6 +59,11 @@ class FixedStrategy:
     def __init__(self, policy: Any, runner: EpisodeRunner, until: Coverage | None) -> None:
         states, n_actions = runner.states, runner.actions.size
         declared = states.size if isinstance(states, SpaceIndex) else None
+        if isinstance(policy, str) or callable(policy) or hasattr(policy, "predict"):
+            # what looks at observations is asked in every step; "random" is uniform
+            if not isinstance(policy, Agent):
+                policy = np.zeros((0, n_actions))
+                declared = None
         if isinstance(policy, Agent):
             untaught = policy.num_timesteps == 0
             policy = np.full((states.size, n_actions), 1 / n_actions) if untaught else policy.policy

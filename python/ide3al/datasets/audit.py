@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder, to_key
 from .card import about_of
 from .dataset import Data, joined
-from .formats import CARD, read_card, read_keys, read_npz, read_parquet
+from .formats import CARD, RAW, read_card, read_keys, read_npz, read_parquet
+from .raw import RawSteps
 
 #: Names under which others keep the same arrays.
 _NAMES = {
@@ -252,10 +255,12 @@ def _from_arrays(
             raise Error(f"{source}: {name}: expected one truth value per step")
         ends[name] = values.astype(np.bool_)
     try:
-        rewards = given["rewards"].reshape(n).astype(np.float64)
+        rewards = given["rewards"].reshape(n, -1).astype(np.float64)
+        rewards = rewards[:, 0] if rewards.shape[1] == 1 else rewards
     except ValueError as problem:
         raise Error(f"{source}: rewards: expected one number per step: {problem}") from None
     ours = "n_states" in arrays and "card" in arrays
+    raw = allowed = None
     spaces = _spaces(env)
     if given["actions"].ndim == 2 and given["actions"].shape[1] == 1:
         given["actions"] = given["actions"][:, 0]
@@ -317,6 +322,11 @@ def _from_arrays(
                 f"{source}: states: {len(keys)} listed, {n_states} counted: the file is damaged"
             )
         about = about_of(read_card(str(arrays["card"]), source))
+        raw, allowed = _kept_raw(arrays, source, n, spaces), arrays.get("allowed")
+        if allowed is not None and (
+            allowed.shape != (n_states, n_actions) or allowed.dtype != np.bool_
+        ):
+            raise Error(f"{source}: allowed: shape {allowed.shape}: the file is damaged")
         known = (
             spaces
             if None not in spaces and states_match(spaces, n_states, n_actions, keys)
@@ -368,10 +378,28 @@ def _from_arrays(
         truncations=ends["truncations"],
         n_states=n_states,
         n_actions=n_actions,
-        states=keys,
+        keys=keys,
         about=about,
         spaces=known,
+        raw=raw,
+        allowed=allowed,
     )
+
+
+def _kept_raw(
+    arrays: dict[str, Any], source: str, steps: int, spaces: tuple[Any, Any]
+) -> RawSteps | None:
+    """The steps as the environment took and gave them, where they were kept."""
+    if RAW not in arrays:
+        return None
+    try:
+        shape = json.loads(str(arrays[RAW]))
+    except ValueError as problem:
+        raise Error(f"{source}: raw steps: damaged: {problem}") from None
+    raw = RawSteps.from_arrays(arrays, shape, source)
+    if len(raw.durations) != steps:
+        raise Error(f"{source}: raw steps: {len(raw.durations)} decisions, {steps} steps: damaged")
+    return raw if None in spaces else replace(raw, spaces=(spaces[0], spaces[1]))
 
 
 def states_match(

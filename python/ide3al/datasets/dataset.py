@@ -17,7 +17,9 @@ from .. import _ide3al
 from .._display import html_table, text_table
 from .._ide3al import Error
 from ..collecting.episode import Episode
+from ..encoding.discrete import from_key
 from ..types import Floats, Integers
+from .raw import RawSteps
 from .card import card_of, card_page, card_rows, card_text
 
 
@@ -35,12 +37,16 @@ class Data:
     n_actions: int
     #: The Minari data set, where one was asked for.
     dataset: Any = None
-    #: What was met, by number, where states are numbered as they are met.
-    states: tuple[Hashable, ...] | None = None
+    #: Keys of what was met, by number, where states are numbered as they are met.
+    keys: tuple[Hashable, ...] | None = None
     #: Where the data come from: environment, policy, parameters, promise; part of the card.
     about: dict[str, Any] = field(default_factory=dict)
     #: The spaces that the numbers stand for, where they are known.
     spaces: tuple[Any, Any] | None = None
+    #: Steps as the environment took and gave them, where states are cells.
+    raw: RawSteps | None = None
+    #: Which actions were allowed, (S, A), where the environment masks any.
+    allowed: npt.NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return int(self.observations.size)
@@ -52,10 +58,26 @@ class Data:
         counts = np.bincount(pairs, minlength=self.n_states * self.n_actions)
         return counts.reshape(self.n_states, self.n_actions).astype(np.int64)
 
+    @cached_property
+    def states(self) -> list[Any] | None:
+        """The observations met, by number, as the environment gave them (the middles of cells
+        where states are cells); None where the space is finite and numbered by place."""
+        if self.keys is None:
+            return None
+        space = None if self.spaces is None else self.spaces[0]
+        return [from_key(space, key) for key in self.keys]
+
+    @property
+    def possible(self) -> npt.NDArray[np.bool_]:
+        """Pairs that can be tried, (S, A): all but those that the environment masks."""
+        if self.allowed is None:
+            return np.ones((self.n_states, self.n_actions), dtype=np.bool_)
+        return self.allowed
+
     @property
     def coverage(self) -> float:
-        """Share of state-action pairs seen at least once."""
-        return float((self.counts > 0).mean())
+        """Share of state-action pairs seen at least once, of those that can be tried."""
+        return float((self.counts > 0)[self.possible].mean())
 
     @property
     def entropy(self) -> float:
@@ -99,8 +121,9 @@ class Data:
     def episodes(self) -> list[Episode]:
         """One by one."""
         bounds = self.bounds.tolist()
-        found = [()] * (len(bounds) - 1) if self.states is None else self._found(bounds)
+        found = [()] * (len(bounds) - 1) if self.keys is None else self._found(bounds)
         episodes = []
+        raw = None if self.raw is None else list(self.raw.episodes())
         for k in range(len(bounds) - 1):
             first, after = bounds[k], bounds[k + 1]
             terminated = bool(self.terminations[after - 1])
@@ -120,13 +143,15 @@ class Data:
                     not terminated,
                     0,
                     found[k],
+                    None if raw is None else raw[k],
+                    None if self.allowed is None else self.allowed[visited],
                 )
             )
         return episodes
 
     def _found(self, bounds: Sequence[int]) -> list[tuple[Hashable, ...]]:
         """The states that each episode met first."""
-        assert self.states is not None
+        assert self.keys is not None
         met = np.concatenate([self.observations, self.next_observations])
         when = np.tile(np.arange(len(self)), 2)
         first = np.full(self.n_states, len(self), dtype=np.int64)
@@ -134,7 +159,7 @@ class Data:
         episode = np.searchsorted(np.asarray(bounds), first, side="right") - 1
         found: list[list[Hashable]] = [[] for _ in range(len(bounds) - 1)]
         for state, k in enumerate(np.minimum(episode, len(found) - 1).tolist()):
-            found[k].append(self.states[state])
+            found[k].append(self.keys[state])
         return [tuple(keys) for keys in found]
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -154,15 +179,19 @@ class Data:
             raise Error(f"{name}: the ending says the format: {', '.join(writers)}")
         _ide3al.write_file(name, writers[ending](self))
 
-    def to_minari(self, dataset_id: str, env: Any = None) -> Any:
-        """Writes a Minari data set with the card in its metadata, whole or not at all, and returns it."""
-        from .formats import write_minari
+    def to_minari(self, dataset_id: str, env: Any = None, *, overwrite: bool = False) -> Any:
+        """Writes a Minari data set with the card in its metadata, whole or not at all, and returns it.
 
-        return write_minari(self, dataset_id, env)
+        Data of a continuous environment are written as it gave them, one row per step of it.
+        ``overwrite`` replaces a data set that exists."""
+        from .minari import write_minari
+
+        return write_minari(self, dataset_id, env, overwrite)
 
     def to_d3rlpy(self) -> Any:
-        """The same as ``d3rlpy.dataset.MDPDataset``; observations are numbers as 32-bit floats."""
-        from .formats import d3rlpy_dataset
+        """The same as ``d3rlpy.dataset.MDPDataset``; data of a continuous environment as it gave
+        them, others with the numbers of states as 32-bit floats."""
+        from .d3rlpy import d3rlpy_dataset
 
         return d3rlpy_dataset(self)
 
@@ -200,7 +229,7 @@ def joined(
     episodes: Sequence[Episode],
     n_states: int,
     n_actions: int,
-    states: tuple[Hashable, ...] | None,
+    keys: tuple[Hashable, ...] | None,
     about: dict[str, Any],
     spaces: tuple[Any, Any] | None,
 ) -> Data:
@@ -215,13 +244,36 @@ def joined(
     return Data(
         observations=np.concatenate(empty_states + [episode.states[:-1] for episode in whole]),
         actions=np.concatenate(empty_states + [episode.actions for episode in whole]),
-        rewards=np.concatenate([np.zeros(0)] + [episode.rewards for episode in whole]),
+        rewards=np.concatenate([episode.rewards for episode in whole]) if whole else np.zeros(0),
         next_observations=np.concatenate(empty_states + [episode.states[1:] for episode in whole]),
         terminations=terminations,
         truncations=truncations,
         n_states=n_states,
         n_actions=n_actions,
-        states=states,
+        keys=keys,
         about=about,
         spaces=spaces,
+        raw=_raw(whole),
+        allowed=_allowed(whole, n_states, n_actions),
     )
+
+
+def _raw(episodes: Sequence[Episode]) -> RawSteps | None:
+    raw = [episode.raw for episode in episodes if episode.raw is not None]
+    return RawSteps.of(raw, None) if raw and len(raw) == len(episodes) else None
+
+
+def _allowed(
+    episodes: Sequence[Episode], n_states: int, n_actions: int
+) -> npt.NDArray[np.bool_] | None:
+    """Actions allowed in each state at some time."""
+    if all(episode.allowed is None for episode in episodes):
+        return None
+    allowed = np.zeros((n_states, n_actions), dtype=np.bool_)
+    for episode in episodes:
+        if episode.allowed is None:
+            allowed[episode.states] = True
+        else:
+            np.logical_or.at(allowed, episode.states, episode.allowed)
+    # of what was never met nothing is known
+    return allowed | ~allowed.any(axis=1, keepdims=True)

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import json
 import os
-import shutil
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._archive import FREE, PER_BYTE, Archive
 from .._extras import need
 from .._ide3al import Error
-from ..encoding.discrete import SpaceIndex, from_key, literal
+from ..encoding.discrete import SpaceIndex, from_key, literal, read_literal
+from .raw_table import described, with_raw, without_table
 from .card import card_text
 
 if TYPE_CHECKING:
     from .dataset import Data
 
-#: Metadata key of the card.
-CARD = "ide3al_card"
+#: Metadata key of the card, and name of what says how raw steps are made of arrays.
+CARD, RAW = "ide3al_card", "raw_steps"
 
 
 def npz_bytes(data: Data) -> bytes:
@@ -43,8 +40,13 @@ def npz_bytes(data: Data) -> bytes:
         "n_actions": np.int64(data.n_actions),
         "card": np.array(card_text(data.card)),
     }
-    if data.states is not None:
-        arrays["states"] = np.array(literal(data.states))
+    if data.keys is not None:
+        arrays["states"] = np.array(literal(data.keys))
+    if data.allowed is not None:
+        arrays["allowed"] = data.allowed
+    if data.raw is not None:
+        raw, shape = data.raw.to_arrays()
+        arrays |= raw | {RAW: np.array(json.dumps(shape))}
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()
 
@@ -55,18 +57,17 @@ def frame(data: Data) -> Any:
     bounds = data.bounds
     lengths = np.diff(bounds)
     episode = np.repeat(np.arange(lengths.size), lengths)
-    return polars.DataFrame(
-        {
-            "episode": episode,
-            "step": np.arange(len(data)) - bounds[:-1][episode],
-            "observation": data.observations,
-            "action": data.actions,
-            "reward": data.rewards,
-            "next_observation": data.next_observations,
-            "terminated": data.terminations,
-            "truncated": data.truncations,
-        }
-    )
+    columns = {
+        "episode": episode,
+        "step": np.arange(len(data)) - bounds[:-1][episode],
+        "observation": data.observations,
+        "action": data.actions,
+        "reward": data.rewards,
+        "next_observation": data.next_observations,
+        "terminated": data.terminations,
+        "truncated": data.truncations,
+    }
+    return polars.DataFrame(columns)
 
 
 def parquet_bytes(data: Data) -> bytes:
@@ -76,36 +77,21 @@ def parquet_bytes(data: Data) -> bytes:
         "n_states": str(data.n_states),
         "n_actions": str(data.n_actions),
     }
-    if data.states is not None:
-        about["states"] = literal(data.states)
+    if data.keys is not None:
+        about["states"] = literal(data.keys)
+    if data.allowed is not None:
+        about["allowed"] = "".join("1" if x else "0" for x in data.allowed.ravel())
+    table = frame(data)
+    if data.raw is not None:
+        raw, shape = data.raw.to_arrays()
+        table = with_raw(table, raw)
+        about[RAW] = json.dumps({"shape": shape, "arrays": described(raw)})
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         # Polars calls the metadata experimental
         warnings.simplefilter("ignore")
-        frame(data).write_parquet(buffer, metadata=about)
+        table.write_parquet(buffer, metadata=about)
     return buffer.getvalue()
-
-
-def d3rlpy_dataset(data: Data) -> Any:
-    """``MDPDataset`` of d3rlpy: observations as one number (or as the arrays they were), actions by number."""
-    dataset = need("d3rlpy.dataset", "d3rlpy")
-    constants = need("d3rlpy.constants", "d3rlpy")
-    observations = data.observations[:, None].astype(np.float32)
-    elements = observed(data)
-    if elements is not None and isinstance(elements[0], np.ndarray) and elements[0].ndim:
-        table = np.stack([np.ravel(element) for element in elements]).astype(np.float32)
-        observations = table[data.observations]
-    ends = np.zeros(len(data), dtype=np.bool_)
-    ends[data.bounds[1:] - 1] = True
-    return dataset.MDPDataset(
-        observations=observations,
-        actions=data.actions[:, None],
-        rewards=data.rewards[:, None].astype(np.float32),
-        terminals=data.terminations.astype(np.float32),
-        timeouts=(ends & ~data.terminations).astype(np.float32),
-        action_space=constants.ActionSpace.DISCRETE,
-        action_size=data.n_actions,
-    )
 
 
 def observed(data: Data) -> list[Any] | None:
@@ -113,141 +99,24 @@ def observed(data: Data) -> list[Any] | None:
     if data.spaces is None:
         return None
     space = data.spaces[0]
-    if data.states is not None:
-        return [from_key(space, key) for key in data.states]
+    if data.keys is not None:
+        return [from_key(space, key) for key in data.keys]
     index = SpaceIndex(space)
     return [index.element(s) for s in range(index.size)]
-
-
-def minari_folder(dataset_id: str) -> tuple[Any, Path]:
-    """Minari's module, and where the data set will lie; an error if there is one already."""
-    minari = need("minari", "minari")
-    folder = Path(need("minari.storage.local", "minari").get_dataset_path(dataset_id))
-    if folder.exists():
-        raise Error(
-            f"dataset_id = {dataset_id!r}: exists already; choose another name or version, or "
-            "delete it with minari.delete_dataset"
-        )
-    return minari, folder
-
-
-def unfinished(dataset_id: str) -> Path:
-    """The folder in which a data set is collected until it is whole; Minari passes over it."""
-    folder = minari_folder(dataset_id)[1]
-    root = folder.parents[dataset_id.count("/")]
-    return root / ".ide3al" / dataset_id.replace("/", "+")
-
-
-def write_minari(data: Data, dataset_id: str, env: Any) -> Any:
-    """Built out of sight and moved into place at once."""
-    minari, folder = minari_folder(dataset_id)
-    if len(data) == 0:
-        raise Error("a Minari data set needs at least one step")
-    spec = getattr(env, "spec", None)
-    spaces = data.spaces or (
-        getattr(env, "observation_space", None),
-        getattr(env, "action_space", None),
-    )
-    buffers = _minari_episodes(data, spaces, minari.data_collector.EpisodeBuffer)
-    root = folder.parents[dataset_id.count("/")]
-    hidden = unfinished(dataset_id) / f"building-{os.getpid()}"
-    try:
-        with _minari_root(hidden), warnings.catch_warnings():
-            # asks for the author's address and the like, which are not ours to know
-            warnings.simplefilter("ignore")
-            dataset = minari.create_dataset_from_buffers(
-                dataset_id,
-                buffers,
-                env=spec,
-                observation_space=spaces[0],
-                action_space=spaces[1],
-                algorithm_name=str(data.about.get("policy", {}).get("name", "policy")),
-                description=f"{len(data)} steps; {100 * data.coverage:.1f} % of state-action pairs seen",
-                requirements=["ide3al"],
-            )
-            dataset.storage.update_metadata({CARD: card_text(data.card)})
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        for part in Path(dataset_id).parents:
-            inside = hidden / part / "namespace_metadata.json"
-            if inside.exists() and not (root / part / inside.name).exists():
-                shutil.copyfile(inside, root / part / inside.name)
-        os.rename(hidden / dataset_id, folder)
-    finally:
-        shutil.rmtree(hidden, ignore_errors=True)
-        _remove_empty(hidden.parent, root)
-    return minari.load_dataset(dataset_id)
-
-
-@contextmanager
-def _minari_root(root: Path) -> Iterator[None]:
-    """Minari looks for its folder in the environment."""
-    root.mkdir(parents=True, exist_ok=True)
-    before = os.environ.get("MINARI_DATASETS_PATH")
-    os.environ["MINARI_DATASETS_PATH"] = str(root)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["MINARI_DATASETS_PATH"]
-        else:
-            os.environ["MINARI_DATASETS_PATH"] = before
-
-
-def _remove_empty(folder: Path, root: Path) -> None:
-    while folder != root and folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
-        folder = folder.parent
-
-
-def _minari_episodes(data: Data, spaces: tuple[Any, Any], buffer: Any) -> list[Any]:
-    elements = observed(data.replace(spaces=spaces))
-    if elements is None:
-        raise Error("the observation space of these data is not known; give env=...")
-    actions = SpaceIndex(spaces[1])
-    tried = [actions.element(a) for a in range(actions.size)]
-    episodes = []
-    for k, episode in enumerate(data.episodes()):
-        going = [False] * (len(episode) - 1)
-        episodes.append(
-            buffer(
-                id=k,
-                observations=_stack([elements[s] for s in episode.states.tolist()]),
-                actions=_stack([tried[a] for a in episode.actions.tolist()]),
-                rewards=episode.rewards.tolist(),
-                terminations=[*going, episode.terminated],
-                truncations=[*going, not episode.terminated],
-            )
-        )
-    return episodes
-
-
-def _stack(elements: list[Any]) -> Any:
-    """One array of many elements, part by part for tuples and dictionaries."""
-    first = elements[0]
-    if isinstance(first, dict):
-        return {name: _stack([element[name] for element in elements]) for name in first}
-    if isinstance(first, tuple):
-        return tuple(_stack(list(part)) for part in zip(*elements, strict=True))
-    if isinstance(first, str):
-        return elements
-    return np.stack(elements)
 
 
 def read_npz(name: str) -> dict[str, Any]:
     """All arrays of an archive by name."""
     try:
-        with np.load(name, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
+        return Archive(name, name).arrays()
     except OSError as problem:
         raise Error(f"{name}: cannot read: {problem}") from None
+    except Error:
+        raise
     except (
-        ValueError,
-        EOFError,
-        KeyError,
-        zipfile.BadZipFile,
-        zlib.error,
-        NotImplementedError,
-    ) as problem:
+        ValueError, EOFError, KeyError, TypeError, MemoryError, zipfile.BadZipFile, zlib.error,
+        NotImplementedError, RuntimeError, SyntaxError, OverflowError,
+    ) as problem:  # fmt: skip
         raise Error(
             f"{name}: this is no NPZ file of arrays, or it is cut or damaged: {problem}"
         ) from None
@@ -257,18 +126,40 @@ def read_parquet(name: str) -> dict[str, Any]:
     """Columns and metadata of a Parquet file under the names of the arrays in an NPZ."""
     polars = need("polars", "polars")
     try:
-        table = polars.read_parquet(name)
         about = dict(polars.read_parquet_metadata(name))
+        rows = int(polars.scan_parquet(name).select(polars.len()).collect().item())
+        columns = len(polars.read_parquet_schema(name))
+        size = os.stat(name).st_size
+        if 8 * rows * columns > FREE + PER_BYTE * size:
+            raise Error(
+                f"{name}: {size} bytes that expand to {rows} rows of {columns} columns: no data "
+                "set is packed so tightly; the file is not read"
+            )
+        table = polars.read_parquet(name)
     except OSError as problem:
         raise Error(f"{name}: cannot read: {problem}") from None
     except polars.exceptions.PolarsError as problem:
         raise Error(
             f"{name}: this is no Parquet file, or it is cut or damaged: {problem}"
         ) from None
-    arrays: dict[str, Any] = {column: table[column].to_numpy() for column in table.columns}
-    for key in ("n_states", "n_actions"):
-        if key in about:
-            arrays[key] = np.int64(about[key])
+    arrays: dict[str, Any] = {}
+    for column in table.columns:
+        if not column.startswith("raw/"):
+            values = table[column].to_numpy()
+            arrays[column] = np.stack(values) if values.dtype == object and len(values) else values
+    try:
+        for key in ("n_states", "n_actions"):
+            if key in about:
+                arrays[key] = np.int64(about[key])
+        if "allowed" in about:
+            flags = np.frombuffer(about["allowed"].encode(), dtype=np.uint8) == ord("1")
+            arrays["allowed"] = flags.reshape(-1, int(about["n_actions"]))
+        if RAW in about:
+            document = json.loads(about[RAW])
+            arrays |= without_table(table, document["arrays"])
+            arrays[RAW] = np.array(json.dumps(document["shape"]))
+    except (KeyError, TypeError, ValueError, OverflowError) as problem:
+        raise Error(f"{name}: damaged: {problem!r}") from None
     for key, inside in (("states", "states"), (CARD, "card")):
         if key in about:
             arrays[inside] = np.array(about[key])
@@ -278,7 +169,7 @@ def read_parquet(name: str) -> dict[str, Any]:
 def read_keys(text: str, source: str) -> tuple[Any, ...]:
     """What was met, as :func:`literal` wrote it."""
     try:
-        return tuple(ast.literal_eval(text))
+        return tuple(read_literal(text))
     except (ValueError, SyntaxError) as problem:
         raise Error(f"{source}: states: damaged: {problem}") from None
 

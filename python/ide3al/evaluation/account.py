@@ -149,10 +149,10 @@ def account(agent: Agent, env: Any, steps: int, seed: int) -> Account:
     predicted: Floats = np.asarray(agent.metrics["stationary"], dtype=np.float64)
     visits: Integers = np.zeros(len(predicted), dtype=np.int64)
     vectors = np.empty((steps, len(cut.used)))
-    agent._held = None
+    agent.reset()
     observation, _ = env.reset(seed=seed)
     for k in range(steps):
-        if agent._held is None or agent._held[1] == 0:
+        if agent._actor.decides:
             visits[cut.find(cut.vector(observation), len(visits))] += 1
         observation, _, terminated, truncated, _ = env.step(agent.predict(observation))
         vectors[k] = cut.vector(observation)[cut.used]
@@ -160,7 +160,7 @@ def account(agent: Agent, env: Any, steps: int, seed: int) -> Account:
             visits[cut.find(cut.vector(observation), len(visits), ended=True)] += 1
         if terminated or truncated:
             observation, _ = env.reset()
-            agent._held = None
+            agent.reset()
     low, high = cut.box
     return Account(
         predicted=predicted / predicted.sum(),

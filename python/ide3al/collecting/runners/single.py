@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from ..._ide3al import Error
+from ...encoding.abstraction import ActionGrid
 from ...encoding.discrete import DiscoveredStates, SpaceIndex
 from ..episode import CollectionError, Episode, EpisodeSampler, Plan
 
@@ -20,7 +21,7 @@ class EpisodeRunner(Protocol):
     """Gives episodes by number, in order. What it gives beyond what is taken is lost, and will be given again."""
 
     states: SpaceIndex | DiscoveredStates
-    actions: SpaceIndex
+    actions: SpaceIndex | ActionGrid
 
     def episodes(
         self,
@@ -53,8 +54,10 @@ class SingleRunner:
         states: SpaceIndex | DiscoveredStates | None,
         time_limit: float | None,
         own: bool = False,
+        policy: Any = None,
+        actions: SpaceIndex | ActionGrid | None = None,
     ) -> None:
-        self._sampler = EpisodeSampler(env, states)
+        self._sampler = EpisodeSampler(env, states, policy, actions)
         self.states, self.actions = self._sampler.states, self._sampler.actions
         self._time_limit, self._own = time_limit, own
 

@@ -1,0 +1,232 @@
+"""Data sets in Minari's format."""
+
+from __future__ import annotations
+
+import copy
+import os
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._extras import need
+from .._ide3al import Error
+from ..encoding.discrete import SpaceIndex
+from .card import card_text
+from .formats import CARD, observed
+
+if TYPE_CHECKING:
+    from .dataset import Data
+
+#: Spaces that Minari can write down.
+_SPACES = ("Box", "Discrete", "MultiDiscrete", "MultiBinary", "Text", "Dict", "Tuple")
+
+
+def minari_can_hold(observations: Any, actions: Any, dataset_id: str) -> None:
+    """Refuses spaces that Minari cannot write down, before anything is collected."""
+    for kind, space in (("observation", observations), ("action", actions)):
+        found = _foreign(space, "")
+        if found is not None:
+            place, inner = found
+            where = f" (in {place})" if place else ""
+            raise Error(
+                f"dataset_id = {dataset_id!r}: Minari cannot write down {kind}s of "
+                f"{type(inner).__name__}{where}; leave that part out, for example with "
+                "gymnasium.wrappers.FilterObservation(env, [...]) or minigrid.wrappers."
+                "ImgObsWrapper(env), or keep the data with out=..."
+            )
+
+
+def _foreign(space: Any, place: str) -> tuple[str, Any] | None:
+    """The first part that is of no kind that Minari knows."""
+    if type(space).__name__ not in _SPACES or type(space).__module__.split(".")[0] != "gymnasium":
+        return place, space
+    parts = getattr(space, "spaces", None)
+    if parts is None:
+        return None
+    named = parts.items() if isinstance(parts, Mapping) else enumerate(parts)
+    for name, part in named:
+        found = _foreign(part, f"{place}/{name}" if place else str(name))
+        if found is not None:
+            return found
+    return None
+
+
+def minari_folder(dataset_id: str, overwrite: bool = False) -> tuple[Any, Path]:
+    """Minari's module, and where the data set will lie; an error if there is one already."""
+    minari = need("minari", "minari")
+    try:
+        need("minari.dataset.minari_dataset", "minari").parse_dataset_id(dataset_id)
+    except (ValueError, TypeError) as problem:
+        raise Error(f"dataset_id = {dataset_id!r}: {problem}") from None
+    folder = Path(need("minari.storage.local", "minari").get_dataset_path(dataset_id))
+    if folder.exists() and not overwrite:
+        raise Error(
+            f"dataset_id = {dataset_id!r}: exists already; choose another name or version, or "
+            "replace it with overwrite=True"
+        )
+    return minari, folder
+
+
+def unfinished(dataset_id: str) -> Path:
+    """The folder in which a data set is collected until it is whole; Minari passes over it."""
+    folder = minari_folder(dataset_id, True)[1]
+    root = folder.parents[dataset_id.count("/")]
+    return root / ".ide3al" / dataset_id.replace("/", "+")
+
+
+def write_minari(data: Data, dataset_id: str, env: Any, overwrite: bool = False) -> Any:
+    """Built out of sight and moved into place at once."""
+    minari, folder = minari_folder(dataset_id, overwrite)
+    if len(data) == 0:
+        raise Error("a Minari data set needs at least one step")
+    spec = _single_spec(env)
+    spaces = _spaces(data, env)
+    minari_can_hold(*spaces, dataset_id)
+    buffers = _minari_episodes(data, spaces, minari.data_collector.EpisodeBuffer)
+    root = folder.parents[dataset_id.count("/")]
+    hidden = unfinished(dataset_id) / f"building-{os.getpid()}"
+    try:
+        with _minari_root(hidden), warnings.catch_warnings():
+            # asks for the author's address and the like, which are not ours to know
+            warnings.simplefilter("ignore")
+            dataset = minari.create_dataset_from_buffers(
+                dataset_id,
+                buffers,
+                env=spec,
+                observation_space=spaces[0],
+                action_space=spaces[1],
+                algorithm_name=str(data.about.get("policy", {}).get("name", "policy")),
+                description=f"{len(data)} steps; {100 * data.coverage:.1f} % of state-action pairs seen",
+                requirements=["ide3al"],
+            )
+            dataset.storage.update_metadata({CARD: card_text(data.card)})
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        for part in Path(dataset_id).parents:
+            inside = hidden / part / "namespace_metadata.json"
+            if inside.exists() and not (root / part / inside.name).exists():
+                shutil.copyfile(inside, root / part / inside.name)
+        if folder.exists():
+            # the old one lies out of sight until the new one is in its place
+            os.rename(folder, hidden / "replaced")
+        os.rename(hidden / dataset_id, folder)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+        _remove_empty(hidden.parent, root)
+    return minari.load_dataset(dataset_id)
+
+
+def _single_spec(env: Any) -> Any:
+    """How one environment is made, where that is known; Minari makes one to look at it."""
+    spec = getattr(env, "spec", None)
+    if spec is None or not hasattr(env, "num_envs"):
+        return spec
+    single = copy.deepcopy(spec)
+    for name in ("num_envs", "vectorization_mode", "vector_kwargs"):
+        single.kwargs.pop(name, None)
+    return single
+
+
+@contextmanager
+def _minari_root(root: Path) -> Iterator[None]:
+    """Minari looks for its folder in the environment."""
+    root.mkdir(parents=True, exist_ok=True)
+    before = os.environ.get("MINARI_DATASETS_PATH")
+    os.environ["MINARI_DATASETS_PATH"] = str(root)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["MINARI_DATASETS_PATH"]
+        else:
+            os.environ["MINARI_DATASETS_PATH"] = before
+
+
+def _remove_empty(folder: Path, root: Path) -> None:
+    while folder != root and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent
+
+
+def _spaces(data: Data, env: Any) -> tuple[Any, Any]:
+    """Spaces of what is written: the environment's own, where its steps were kept raw."""
+    if data.raw is not None and data.raw.spaces is not None:
+        return data.raw.spaces
+    named = (
+        getattr(env, f"single_{kind}_space", getattr(env, f"{kind}_space", None))
+        for kind in ("observation", "action")
+    )
+    found = (data.spaces if data.raw is None else None) or tuple(named)
+    if None in found:
+        raise Error("the spaces of these data are not known; give env=...")
+    return found[0], found[1]
+
+
+def _minari_episodes(data: Data, spaces: tuple[Any, Any], buffer: Any) -> list[Any]:
+    if data.raw is not None:
+        return _raw_episodes(data, buffer)
+    observations = observed(data.replace(spaces=spaces))
+    if observations is None:
+        raise Error("the observation space of these data is not known; give env=...")
+    actions = SpaceIndex(spaces[1])
+    tried = [actions.element(a) for a in range(actions.size)]
+    episodes = []
+    for k, episode in enumerate(data.episodes()):
+        going = [False] * (len(episode) - 1)
+        episodes.append(
+            buffer(
+                id=k,
+                observations=_stack([observations[s] for s in episode.states.tolist()]),
+                actions=_stack([tried[a] for a in episode.actions.tolist()]),
+                rewards=episode.rewards.tolist(),
+                terminations=[*going, episode.terminated],
+                truncations=[*going, not episode.terminated],
+            )
+        )
+    return episodes
+
+
+def _raw_episodes(data: Data, buffer: Any) -> list[Any]:
+    """Steps as the environment took and gave them."""
+    assert data.raw is not None
+    ends = data.bounds[1:] - 1
+    episodes = []
+    for k, raw in enumerate(data.raw.episodes()):
+        terminated = bool(data.terminations[ends[k]])
+        going = [False] * (len(raw.rewards) - 1)
+        episodes.append(
+            buffer(
+                id=k,
+                observations=_listed(raw.observations),
+                actions=_listed(raw.actions),
+                rewards=raw.rewards.tolist(),
+                terminations=[*going, terminated],
+                truncations=[*going, not terminated],
+            )
+        )
+    return episodes
+
+
+def _listed(batch: Any) -> Any:
+    """Batches of strings as lists, which Minari takes."""
+    if isinstance(batch, Mapping):
+        return {name: _listed(part) for name, part in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(_listed(part) for part in batch)
+    return batch.tolist() if batch.dtype.kind == "U" else batch
+
+
+def _stack(elements: list[Any]) -> Any:
+    """One array of many elements, part by part for tuples and dictionaries."""
+    first = elements[0]
+    if isinstance(first, dict):
+        return {name: _stack([element[name] for element in elements]) for name in first}
+    if isinstance(first, tuple):
+        return tuple(_stack(list(part)) for part in zip(*elements, strict=True))
+    if isinstance(first, str):
+        return elements
+    return np.stack(elements)
