@@ -14,7 +14,7 @@ from ._ide3al import Error
 SEED_BITS = 64
 
 
-def whole(name: str, value: Any, *, least: int = 1) -> int:
+def whole_number(name: str, value: Any, *, least: int = 1) -> int:
     """A whole number of at least ``least``; 1e4 is one, 1.5, "7" and True are none."""
     number = _real(value)
     if number is None or not math.isfinite(number) or number != int(number):
@@ -25,7 +25,7 @@ def whole(name: str, value: Any, *, least: int = 1) -> int:
     return int(value)
 
 
-def real(name: str, value: Any) -> float:
+def real_number(name: str, value: Any) -> float:
     """A finite real number."""
     number = _real(value)
     if number is None or not math.isfinite(number):
@@ -48,7 +48,7 @@ def seed_of(value: Any) -> int:
     return int(value)
 
 
-def environment(env: Any) -> None:
+def check_environment(env: Any) -> None:
     """Refuses what is no environment of Gymnasium, with the way to make it one."""
     for kind in ("observation_space", "action_space"):
         if not hasattr(env, kind):
@@ -66,7 +66,7 @@ def environment(env: Any) -> None:
         raise Error(f"{env!r} is no Gymnasium environment: it has no reset or no step")
 
 
-def actions_can_be_numbered(space: Any) -> None:
+def check_actions(space: Any) -> None:
     """Refuses actions that mix real numbers with others, or are made of several boxes."""
     kind = type(space).__name__
     if kind in ("Dict", "Tuple") and _has_box(space):
@@ -83,7 +83,7 @@ def actions_can_be_numbered(space: Any) -> None:
         )
 
 
-def callback(value: Any) -> None:
+def check_callback(value: Any) -> None:
     """Refuses what cannot be called."""
     if value is not None and not callable(value):
         raise Error(f"callback = {value!r}: a function that takes the agent is needed")

@@ -7,7 +7,7 @@ from gymnasium.vector import AutoresetMode
 from test_datasets import ARRAYS, LAKE, Screens, lake, minari_here, same  # noqa: F401
 
 import ide3al
-from ide3al.collecting.episode import Episode
+from ide3al.datasets.episode import Episode
 from ide3al.collecting.reachability import ReachabilityGraph
 from ide3al.envs import ModelEnv
 
@@ -170,7 +170,7 @@ def test_places_known_only_from_starting_there_wait_for_the_roads_to_them(monkey
         and data.card["promise"]["ratio"] < 2
     )
     # planned for everything at once, a good many more steps are needed
-    monkeypatch.setattr("ide3al.collecting.coverage._RARE", -1.0)
+    monkeypatch.setattr("ide3al.collecting.strategies.coverage._RARE", -1.0)
     other = ide3al.collect(
         Rooms(), ide3al.IDE3AL(), until=until, seed=0, steps=int(1.2 * len(data))
     )
@@ -211,7 +211,7 @@ def test_a_random_data_set_is_audited_and_completed():
 def test_a_cluster_that_loses_runners_collects_the_same_bytes(cluster, tmp_path, monkeypatch):
     import ray
 
-    from ide3al.collecting.runners.ray import RayRunner
+    from ide3al.runners.ray import RayRunner
 
     sources = []
     before = RayRunner.__init__

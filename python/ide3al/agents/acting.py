@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from .. import _ide3al
 from .._ide3al import Error
-from ..collecting.runners.vector import batch_size, decode_batch, encode_batch
-from ..datasets.raw import elements, stack
 from ..encoding.abstraction import ActionGrid
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex
 from ..encoding.masks import MaskedStates, MaskReader
-
-if TYPE_CHECKING:
-    from .base import Agent
+from ..encoding.raw import elements, stack
+from ..runners.vector import batch_size, decode_batch, encode_batch
+from ..types import Floats
 
 #: The action that is held, by number, and for how many steps more.
 Held = tuple[int, int]
+
+
+class Acting(Protocol):
+    """An agent, as whoever draws its actions sees it."""
+
+    seed: int
+    encoder: SpaceIndex | DiscoveredStates | None
+    action_encoder: SpaceIndex | None
+    partition: AdaptivePartition | None
+
+    @property
+    def policy(self) -> Floats:
+        """Probabilities, (S, A)."""
+
+    def fitted(self) -> _ide3al.Agent:
+        """The compiled agent; an error where nothing was learned yet."""
 
 
 class Actor:
     """Draws actions for one agent. In a continuous environment it holds each for some calls, and
     begins anew when it is told that an episode began (:meth:`reset`)."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Acting) -> None:
         self._agent = agent
         self._held: list[Held | None] = [None]
         # the learner's own draws know of no masks
@@ -44,7 +58,7 @@ class Actor:
     def act(self, observation: Any, deterministic: bool, action_masks: Any) -> Any:
         """An action, or a batch of them for a batch of observations."""
         agent = self._agent
-        inner, partition = agent._fitted(), agent._partition
+        inner, partition = agent.fitted(), agent.partition
         if partition is None:
             return self._act_by_number(inner, observation, deterministic, action_masks)
         space = partition.features.space
@@ -93,7 +107,7 @@ class Actor:
         self, inner: _ide3al.Agent, observation: Any, deterministic: bool, action_masks: Any
     ) -> Any:
         agent = self._agent
-        states, actions = agent._observations, agent._actions
+        states, actions = agent.encoder, agent.action_encoder
         if states is None or actions is None:
             raise Error("give env=... to load, or fit, before predicting")
         many = batch_size(states.space, observation)
@@ -131,7 +145,7 @@ class Actor:
             return inner.draw_any()
         if deterministic:
             return int(np.argmax(self._agent.policy[state]))
-        states, local = self._agent._observations, inner.draw(state)
+        states, local = self._agent.encoder, inner.draw(state)
         return int(states.legal[state][local]) if isinstance(states, MaskedStates) else local
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import _check as check
 from .. import _ide3al
+from .._check import check_actions, check_callback, check_environment, seed_of, whole_number
 from .._display import Progress
 from .._ide3al import Error
-from ..collecting.runners.vector import fit_vector, is_vector
 from ..encoding.abstraction import Abstraction
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.changes import NOTE as CHANGES
@@ -29,12 +29,16 @@ from ..encoding.features import Extractor
 from ..encoding.masks import MaskedStates, MaskReader, spread
 from ..evaluation.account import Account, account
 from ..models.mdp import MDP
+from ..runners.vector import is_vector
 from ..types import Floats, Integers
 from .acting import Actor, find
-from .persistence import checked, from_bytes, read_bounded, restored, snapshot, to_bytes
+from .episodic import fit_on_ray
+from .parameters import checked
+from .persistence import SavedAgent, SavedPartition, damaged
 from .stepping import FiniteSteps
 from .training import explore, needs_cells, restore, spaces_of
 from .vector_training import fit_vector_partitioned
+from .vectorized import fit_vector
 
 Callback = Callable[["Agent"], Any]
 
@@ -65,21 +69,21 @@ class Agent:
         abstraction: Abstraction | None = None,
         **parameters: Any,
     ) -> None:
-        self.seed = check.seed_of(seed)
+        self.seed = seed_of(seed)
         if batch_size is not None:
-            batch_size = check.whole("batch_size", batch_size)
+            batch_size = whole_number("batch_size", batch_size)
         if abstraction is not None and not isinstance(abstraction, Abstraction):
             raise Error(
                 f"abstraction = {abstraction!r}: an ide3al.Abstraction(...) is needed, or nothing"
             )
-        self._parameters = {**checked(self._algorithm, parameters), "batch_size": batch_size}
+        self.parameters = {**checked(self._algorithm, parameters), "batch_size": batch_size}
         self._agent: _ide3al.Agent | None = None
-        self._observations: SpaceIndex | DiscoveredStates | None = None
-        self._actions: SpaceIndex | None = None
+        self.encoder: SpaceIndex | DiscoveredStates | None = None
+        self.action_encoder: SpaceIndex | None = None
         self.abstraction = abstraction
-        self._partition: AdaptivePartition | None = None
+        self.partition: AdaptivePartition | None = None
         #: What a file said of the cells, until an environment is there to cut.
-        self._saved_partition: tuple[dict[str, Any], bytes, Extractor | None] | None = None
+        self._saved_partition: SavedPartition | None = None
         self._actor = Actor(self)
         self._changes = EpisodeChanges()
         self._noted: dict[str, str] = {}
@@ -103,19 +107,19 @@ class Agent:
         ``env`` may be many environments (``gymnasium.make_vec``): they share one policy and one batched draw, and learn the same for a
         seed and a number of environments. With ``engine="ray"`` it is a function that makes an environment, and
         ``workers`` runners on a Ray cluster live whole episodes of it; one that dies is replaced, and nothing changes."""
-        total_timesteps = check.whole("total_timesteps", total_timesteps)
-        check.callback(callback)
+        total_timesteps = whole_number("total_timesteps", total_timesteps)
+        check_callback(callback)
         if engine is not None or workers is not None or is_vector(env):
             return self._fit_elsewhere(
                 env, total_timesteps, progress_bar, callback, engine, workers
             )
-        if self._is_partitioned(env):
+        if self.is_partitioned(env):
             return self._fit_partitioned(env, total_timesteps, progress_bar, callback)
-        check.actions_can_be_numbered(env.action_space)
+        check_actions(env.action_space)
         # the environment is seeded once: the first reset of the first fit
         fresh = self._agent is None or self._agent.steps == 0
         first = env.reset(seed=self.seed) if fresh else env.reset()
-        agent, observations, actions = self._attach(env, first=first)
+        agent, observations, actions = self.attach(env, first=first)
         agent.interrupt_trajectory()
         loop = FiniteSteps(agent, env, observations, actions, self._changes, first)
         with Progress(total_timesteps, progress_bar) as show:
@@ -150,38 +154,37 @@ class Agent:
             )
         with Progress(total, progress_bar) as show:
             if engine == "ray":
-                from ..collecting.strategies import fit_on_ray
-
-                workers = 2 if workers is None else check.whole("workers", workers)
+                workers = 2 if workers is None else whole_number("workers", workers)
                 fit_on_ray(self, env, total, workers, show=show, callback=callback)
-            elif self._is_partitioned(env):
-                assert self._partition is not None
+            elif self.is_partitioned(env):
+                assert self.partition is not None
                 fit_vector_partitioned(
-                    self, self._partition, env, total, show=show, callback=callback
+                    self, self.partition, env, total, show=show, callback=callback
                 )
             else:
                 fit_vector(self, env, total, show=show, callback=callback)
         return self
 
-    def _is_partitioned(self, env: Any) -> bool:
+    def is_partitioned(self, env: Any) -> bool:
         """Whether the environment is explored in cells; makes ready to cut them."""
-        check.environment(env)
+        check_environment(env)
         if self._saved_partition is not None:
-            self._partition = restore(*self._saved_partition[:2], env, self._saved_partition[2])
+            saved = self._saved_partition
+            self.partition = restore(saved.document, saved.history, env, saved.features)
             self._saved_partition = None
-        if self._partition is None:
+        if self.partition is None:
             if self._agent is not None or (self.abstraction is None and not needs_cells(env)):
                 return False
-            check.actions_can_be_numbered(spaces_of(env)[1])
-            self._partition = AdaptivePartition(self.abstraction or Abstraction(), *spaces_of(env))
+            check_actions(spaces_of(env)[1])
+            self.partition = AdaptivePartition(self.abstraction or Abstraction(), *spaces_of(env))
         else:
-            self._partition.check(env)
+            self.partition.check(env)
         return True
 
     def _fit_partitioned(
         self, env: Any, total_timesteps: int, progress_bar: bool, callback: Callback | None
     ) -> Self:
-        cut = self._partition
+        cut = self.partition
         assert cut is not None
         self.reset()
         with Progress(total_timesteps, progress_bar) as show:
@@ -190,13 +193,14 @@ class Agent:
                 show(done, total_timesteps, self)
                 return callback is None or callback(self) is not False
 
-            explore(self._learner_of_cells, self._agent, cut, env, total_timesteps, self.seed, after)
+            explore(self.learner_of_cells, self._agent, cut, env, total_timesteps, self.seed, after)
         return self
 
-    def _learner_of_cells(self) -> _ide3al.Agent:
-        assert self._partition is not None
+    def learner_of_cells(self) -> _ide3al.Agent:
+        """A compiled agent that knows no cells yet, in place of the one there was."""
+        assert self.partition is not None
         self._agent = _ide3al.Agent(
-            self._algorithm, 1, self._partition.actions.size, self.seed, self._parameters, True
+            self._algorithm, 1, self.partition.actions.size, self.seed, self.parameters, True
         )
         return self._agent
 
@@ -220,18 +224,18 @@ class Agent:
     def state_of(self, observation: Any) -> int | None:
         """The number of an observation's state: its row in ``policy`` and ``visits``; None if it
         was never met."""
-        agent = self._fitted()
-        if self._partition is not None:
-            return self._partition.find(self._partition.vector(observation), agent.n_states)
-        if self._observations is None:
+        agent = self.fitted()
+        if self.partition is not None:
+            return self.partition.find(self.partition.vector(observation), agent.n_states)
+        if self.encoder is None:
             raise Error("give env=... to load, or fit, to number observations")
-        state = find(self._observations, observation)
+        state = find(self.encoder, observation)
         return None if state is None or state >= agent.n_states else state
 
     @property
     def actions(self) -> list[Any]:
         """The actions by number, as the environment takes them: the columns of ``policy``."""
-        known = self._actions if self._partition is None else self._partition.actions
+        known = self.action_encoder if self.partition is None else self.partition.actions
         if known is None:
             raise Error("give env=... to load, or fit, to know the actions")
         return [known.element(k) for k in range(known.size)]
@@ -240,91 +244,132 @@ class Agent:
     def policy(self) -> Floats:
         """The policy learned, (S, A). For MaxEnt, whose result is a mixture of policies, the
         one policy with the same state-action visits in the estimated model."""
-        agent = self._fitted()
-        return self._table(agent.policy(), agent)
+        agent = self.fitted()
+        table: Floats = self._table(agent.policy(), agent)
+        return table
 
     @property
     def metrics(self) -> dict[str, Any]:
         """Entropies in nats, least visited probability, spectral gap and stationary
         distribution of what was learned, in the model estimated so far."""
-        return self._fitted().judge()[1]
+        return self.fitted().judge()[1]
 
     @property
     def model(self) -> MDP:
         """The model estimated so far."""
-        return MDP._of(self._fitted().estimate())
+        return MDP.from_native(self.fitted().estimate())
 
     @property
     def visits(self) -> Integers:
         """How often each action was tried in each state, (S, A)."""
-        agent = self._fitted()
-        return self._table(agent.visits(), agent)
+        agent = self.fitted()
+        table: Integers = self._table(agent.visits(), agent)
+        return table
 
     @property
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Which actions are allowed in each state, (S, A): all of them where the environment
         masks none."""
-        agent = self._fitted()
-        if isinstance(self._observations, MaskedStates):
-            return self._observations.masks(agent.n_states)
+        agent = self.fitted()
+        if isinstance(self.encoder, MaskedStates):
+            return self.encoder.masks(agent.n_states)
         return np.ones((agent.n_states, agent.n_actions), dtype=np.bool_)
 
     def _table(self, of_pairs: Any, agent: _ide3al.Agent) -> Any:
         """One value per pair as (S, A)."""
-        if isinstance(self._observations, MaskedStates):
-            return spread(of_pairs, self._observations.masks(agent.n_states))
+        if isinstance(self.encoder, MaskedStates):
+            return spread(of_pairs, self.encoder.masks(agent.n_states))
         return of_pairs.reshape(agent.n_states, agent.n_actions)
 
     @property
     def coverage(self) -> float:
         """Share of state-action pairs tried at least once, of those declared or met and allowed."""
-        return float((self._fitted().visits() > 0).mean())
+        return float((self.fitted().visits() > 0).mean())
 
     @property
     def states(self) -> list[Any]:
         """The observations met, by number, as the environment gave them; the middles of the cells
         in a continuous environment; the numbers themselves where the space is finite."""
-        agent = self._fitted()
-        if self._partition is not None:
-            return list(self._partition.states)
-        if isinstance(self._observations, DiscoveredStates):
-            space = self._observations.space
-            keys = self._observations.keys[: agent.n_states]
+        agent = self.fitted()
+        cells = self.partition or self._saved_partition
+        if cells is not None:
+            return list(cells.states)
+        if isinstance(self.encoder, DiscoveredStates):
+            space = self.encoder.space
+            keys = self.encoder.keys[: agent.n_states]
             return [from_key(space, key) for key in keys]
         return list(range(agent.n_states))
 
     @property
     def repeat(self) -> int:
         """Steps that an action is held for: 1 but in continuous environments."""
-        return 1 if self._partition is None else self._partition.repeat
+        cells = self.partition or self._saved_partition
+        return 1 if cells is None else cells.repeat
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the agent has learned from any steps."""
+        return self._agent is not None
 
     @property
     def notes(self) -> list[str]:
         """What should be known of what was learned: states that look absorbing, parts that cannot
         be reached, layouts that change with every episode, what cells and actions leave out."""
-        notes = self._fitted().notes()
+        notes = self.fitted().notes()
         if self._changes.found:
             self._noted.setdefault("changes", CHANGES)
-        if self._partition is not None:
-            notes = notes + self._partition.notes
+        if self.partition is not None:
+            notes = notes + self.partition.notes
         return notes + list(self._noted.values())
 
     @property
     def num_timesteps(self) -> int:
         """Steps taken so far."""
-        if self._partition is not None:
-            return self._partition.steps
+        cells = self.partition or self._saved_partition
+        if cells is not None:
+            return cells.steps
         return 0 if self._agent is None else self._agent.steps
 
     def account(self, env: Any, steps: int = 10_000, seed: int = 0) -> Account:
         """In a continuous environment: follows what was learned for some steps and compares where that leads with what the
         estimate predicted, cell by cell; see :class:`ide3al.Account`."""
-        return account(self, env, steps, seed)
+        if self.partition is None:
+            raise Error(
+                "account: this agent's environment is finite; there are no cells to account for"
+            )
+        if steps < 10:
+            raise Error(f"steps = {steps}: at least 10 are needed")
+        self.reset()
+        predicted = np.asarray(self.metrics["stationary"], dtype=np.float64)
+        partition, learner = self.partition, self.fitted()
+
+        def choose(vector: Floats) -> int:
+            return learner.draw(partition.find(vector, learner.n_states))
+
+        return account(partition, predicted, choose, env, steps, seed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything needed to go on, whole or not at all."""
-        self._fitted()
-        _ide3al.write_file(path, to_bytes(self))
+        _ide3al.write_file(path, self._saved().to_bytes())
+
+    def _saved(self) -> SavedAgent:
+        text, learner = self.fitted().save()
+        cells, encoder = self._saved_partition, self.encoder
+        if self.partition is not None:
+            cells = SavedPartition(self.partition.save(), self.partition.save_history())
+        # some notes are only found when they are asked for
+        self.notes  # noqa: B018
+        return SavedAgent(
+            kind=type(self).__name__,
+            seed=self.seed,
+            parameters=self.parameters,
+            text=text,
+            learner=learner,
+            states=encoder if isinstance(encoder, DiscoveredStates) else None,
+            partition=cells,
+            notes=dict(self._noted),
+            beyond=tuple(encoder.beyond) if isinstance(encoder, GrowingIndex) else self._beyond,
+        )
 
     @classmethod
     def load(
@@ -333,45 +378,87 @@ class Agent:
         """Reads what :meth:`save` wrote. Give ``env`` to predict before fitting again, and the ``features`` of its abstraction,
         if it had any, since no file holds a function."""
         name = os.fspath(path)
-        try:
-            content = read_bounded(name)
-        except OSError as problem:
-            raise Error(f"{name}: cannot read: {problem}") from None
-        agent = from_bytes(cls, content, name, features)
-        if env is not None and not agent._is_partitioned(env):
-            agent._attach(env)
+        agent = cls._of(SavedAgent.read(name, features), name)
+        if env is not None and not agent.is_partitioned(env):
+            agent.attach(env)
         return agent
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return restored, (type(self), *snapshot(self))
+    @classmethod
+    def _of(cls, saved: SavedAgent, name: str) -> Self:
+        agent = cls.__new__(cls)
+        try:
+            Agent.__init__(agent, seed=saved.seed, **saved.parameters)
+        except (TypeError, ValueError) as problem:
+            raise damaged(name, problem) from None
+        if saved.kind != cls.__name__:
+            raise Error(f"{name}: holds a {saved.kind}; load it with ide3al.{saved.kind}.load")
+        learner = agent._agent = _ide3al.Agent.load(saved.text, saved.learner)
+        if learner.open and saved.partition is None and not saved.beyond:
+            if saved.states is None or saved.states.size < learner.n_states:
+                raise damaged(name, "observations.txt")
+        agent.encoder, agent._saved_partition = saved.states, saved.partition
+        agent._noted, agent._beyond = dict(saved.notes), saved.beyond
+        return agent
 
-    def _attach(
+    def __getstate__(self) -> dict[str, Any]:
+        """Settings, what was learned, and the spaces it was learned in."""
+        spaces = None
+        if self.partition is not None:
+            spaces = self.partition.features.space, self.partition.actions.space
+        elif self.encoder is not None and self.action_encoder is not None:
+            spaces = self.encoder.space, self.action_encoder.space
+        return {
+            "seed": self.seed,
+            "parameters": self.parameters,
+            "abstraction": self.abstraction,
+            "content": self._saved().to_bytes() if self.is_fitted else None,
+            "spaces": spaces,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        abstraction, content, spaces = state["abstraction"], state["content"], state["spaces"]
+        if content is None:
+            Agent.__init__(self, seed=state["seed"], **state["parameters"])
+        else:
+            features = None if abstraction is None else abstraction.features
+            copy = self._of(SavedAgent.from_bytes(content, "the copy", features), "the copy")
+            self.__dict__.update(copy.__dict__)
+            self._actor = Actor(self)
+        self.abstraction = abstraction
+        if spaces is not None:
+            env = SimpleNamespace(
+                observation_space=spaces[0], action_space=spaces[1], reset=None, step=None
+            )
+            if not self.is_partitioned(env):
+                self.attach(env)
+
+    def attach(
         self,
         env: Any,
-        numbered: SpaceIndex | DiscoveredStates | None = None,
+        encoder: SpaceIndex | DiscoveredStates | None = None,
         first: tuple[Any, Any] | None = None,
     ) -> tuple[_ide3al.Agent, SpaceIndex | DiscoveredStates, SpaceIndex]:
         """Makes ready to learn in an environment; ``first`` is what its first reset returned."""
-        check.environment(env)
+        check_environment(env)
         space, action_space = spaces_of(env)
         actions = SpaceIndex(action_space)
         mask = None
         if first is not None:
             mask = MaskReader(env, action_space, actions.size).read(*first)
-        observations = state_encoder(space) if numbered is None else numbered
-        if mask is not None or isinstance(self._observations, MaskedStates):
+        observations = state_encoder(space) if encoder is None else encoder
+        if mask is not None or isinstance(self.encoder, MaskedStates):
             observations = MaskedStates(space, actions.size)
         found = isinstance(observations, DiscoveredStates)
         if self._agent is None:
             states = 1 if found else observations.size
             widths = None if mask is None else [int(mask.sum())]
             self._agent = _ide3al.Agent(
-                self._algorithm, states, actions.size, self.seed, self._parameters, found, widths
+                self._algorithm, states, actions.size, self.seed, self.parameters, found, widths
             )
-        elif numbered is None and _continues(self._observations, observations):
+        elif encoder is None and _continues(self.encoder, observations):
             # goes on with what was met before
-            assert self._observations is not None
-            observations, self._observations.space = self._observations, space
+            assert self.encoder is not None
+            observations, self.encoder.space = self.encoder, space
         known = self._agent.n_states, self._agent.n_actions
         if isinstance(observations, GrowingIndex):
             if self._beyond and not observations.beyond:
@@ -386,26 +473,32 @@ class Agent:
                 f"this agent has learned {known[0]} states and {known[1]} actions; the environment has "
                 f"{size} and {actions.size}"
             )
-        self._observations, self._actions = observations, actions
+        self.encoder, self.action_encoder = observations, actions
         return self._agent, observations, actions
 
     def _admit(self, observation: Any) -> None:
         """An observation lies beyond its declared space: from now on such are states, too."""
-        self._fitted().admit_states()
-        assert self._observations is not None
+        self.fitted().admit_states()
+        assert self.encoder is not None
         self._noted["beyond"] = (
-            f"observations lie beyond their declared space {self._observations.space}, first "
+            f"observations lie beyond their declared space {self.encoder.space}, first "
             f"{observation!r}; they are numbered after the declared ones, as they are met. Correct "
             "the environment's observation_space"
         )
 
-    def _fitted(self) -> _ide3al.Agent:
+    @property
+    def compiled(self) -> _ide3al.Agent | None:
+        """The compiled agent, where anything was learned."""
+        return self._agent
+
+    def fitted(self) -> _ide3al.Agent:
+        """The compiled agent; an error where nothing was learned yet."""
         if self._agent is None:
             raise Error(f"this {type(self).__name__} has not seen anything yet; call fit first")
         return self._agent
 
     def __repr__(self) -> str:
-        given = {k: v for k, v in self._parameters.items() if v is not None}
+        given = {k: v for k, v in self.parameters.items() if v is not None}
         listed = "".join(f"{name}={value!r}, " for name, value in given.items())
         return f"<{type(self).__name__}({listed}seed={self.seed}): {self.num_timesteps} steps>"
 

@@ -16,8 +16,8 @@ from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import is_continuous
 from ..encoding.features import Extractor
 from ..encoding.grid import load_cells
-from ..encoding.holding import REPEATS
 from ..encoding.history import TransitionHistory
+from ..encoding.holding import REPEATS
 from ..encoding.masks import Mask, MaskReader, nearest_legal
 from ..types import Floats
 

@@ -6,20 +6,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import _ide3al
-from ..collecting.runners.raw_vector import RawVector
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.history import JointHistory, TransitionHistory
 from ..encoding.holding import REPEATS
+from ..runners.raw_vector import RawVector
 from ..types import Floats
+from .learner import PartitionLearner
 from .training import FEWEST, MOST, SURVEY
-
-if TYPE_CHECKING:
-    from .base import Agent, Callback
 
 #: How a row of experience ends: it goes on, in a terminal state, truncated, left a terminal state.
 GOES_ON, TERMINATED, CUT, RESTARTED = range(4)
@@ -132,23 +130,23 @@ class _Loop:
 
 
 def fit_vector_partitioned(
-    agent: Agent,
+    agent: PartitionLearner,
     cut: AdaptivePartition,
     env: Any,
     total: int,
     *,
     show: Callable[[int, int, Any], None],
-    callback: Callback | None,
+    callback: Callable[[Any], Any] | None,
     watch: Any = None,
 ) -> None:
     """``fit`` in many continuous environments: ``total`` steps of all of them together."""
     before = cut.history if isinstance(cut.history, TransitionHistory) else None
     loop = _Loop(cut, env, total, agent.seed, before, watch)
     try:
-        inner = agent._agent
+        inner = agent.compiled
         if inner is None:
             _survey(loop, total, agent.seed)
-            inner = agent._learner_of_cells()
+            inner = agent.learner_of_cells()
             cut.repartition(inner, episode_open=False)
         inner.interrupt_trajectory()
         while loop.left > 0:
@@ -186,5 +184,3 @@ def _survey(loop: _Loop, total: int, seed: int) -> None:
             stream.action = int(rng.integers(loop.cut.actions.size))
             stream.left = int(rng.choice(REPEATS))
         loop.step([], [], False)
-
-

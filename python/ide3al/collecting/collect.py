@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .. import _check as check
+from .._check import check_environment, real_number, seed_of, whole_number
 from .._display import bar
 from .._ide3al import Error
 from ..agents.base import Agent
-from ..datasets.audit import read, states_match
-from ..datasets.dataset import Data, joined
-from ..datasets.minari import minari_can_hold, minari_folder, unfinished
-from ..datasets.grid_layout import environment_name, grid_cells
+from ..datasets.coverage import Coverage
+from ..datasets.dataset import Data
+from ..datasets.formats.minari import minari_can_hold, minari_folder, unfinished
+from ..datasets.grid_layout import grid_cells
+from ..datasets.numbering import states_match
+from ..datasets.reading import read
 from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex
-from .coverage import Coverage, CoverageStrategy
-from .episode import DEFAULT_MAX_STEPS, CollectionError, Episode, Plan
-from .journal import EpisodeJournal, collection_folder
-from .partitioned import CellSpace, PartitionedEnv, PartitionEncoder
-from .policies import policy_name
+from ..encoding.partitioned import CellSpace, PartitionedEnv, PartitionEncoder
+from ..runners.base import EpisodeRunner
+from ..runners.raw_vector_runner import RawVectorRunner
+from ..runners.single import SingleRunner
+from ..runners.vector import VectorRunner, is_vector
+from .journal import collection_folder
 from .recording import recorded
-from .runners.raw_vector_runner import RawVectorRunner
-from .runners.single import EpisodeRunner, SingleRunner
-from .runners.vector import VectorRunner, is_vector
+from .session import CollectionSession, Progress
 from .setting import Setting
-from .strategies import CollectionStrategy, EntropyStrategy, FixedStrategy, LearningStrategy
+from .strategies.coverage import plans_for
 from .unlabelled import UnlabelledStates
-
-#: Called with a dictionary after every episode: steps, episodes, and what the plan at hand says.
-Progress = Callable[[dict[str, Any]], Any]
 
 
 def collect(
@@ -84,20 +81,22 @@ def collect(
     if steps is None and until is None:
         raise Error("steps: say how many, or give a promise with until=ide3al.Coverage(...)")
     if steps is not None:
-        steps = check.whole("steps", steps)
+        steps = whole_number("steps", steps)
     if episode_steps is not None:
-        episode_steps = check.whole("episode_steps", episode_steps)
+        episode_steps = whole_number("episode_steps", episode_steps)
     if workers is not None:
-        workers = check.whole("workers", workers)
-    if time_limit is not None and not check.real("time_limit", time_limit) > 0:
+        workers = whole_number("workers", workers)
+    if time_limit is not None and not real_number("time_limit", time_limit) > 0:
         raise Error(f"time_limit = {time_limit}: seconds above 0 are needed")
     if until is not None and not isinstance(until, Coverage):
-        raise Error(f"until = {until!r}: a promise is needed, such as ide3al.Coverage(each_pair=50)")
+        raise Error(
+            f"until = {until!r}: a promise is needed, such as ide3al.Coverage(each_pair=50)"
+        )
     if states is not None and not isinstance(states, Agent):
         raise Error(f"states = {states!r}: the agent is needed whose states the data are to have")
     if resume and overwrite:
         raise Error("resume, overwrite: one goes on, the other begins anew; give one of them")
-    seed = check.seed_of(seed)
+    seed = seed_of(seed)
     if learn and not isinstance(policy, Agent):
         raise Error("learn: only an agent can; give one, such as ide3al.IDE3AL()")
     if learn and (resume or until is not None or complete is not None):
@@ -117,7 +116,7 @@ def collect(
     if own:
         env = env()
     if engine is None:
-        check.environment(env)
+        check_environment(env)
     setting = None if engine is not None else Setting.of(env, policy, states, learn, until)
     if dataset_id is not None and setting is not None:
         minari_can_hold(*setting.spaces, dataset_id)
@@ -130,7 +129,7 @@ def collect(
         if learn and engine is None and episode_steps is None and time_limit is None:
             data = recorded(spec, policy, steps or 0)
         else:
-            collection = _Collection(
+            collection = CollectionSession(
                 spec,
                 runner,
                 policy,
@@ -189,7 +188,7 @@ def _initial(
                 f"complete: these data hold each action for {held or 'an unknown number of'} steps, the agent for {view.repeat}; "
                 "fit one with Abstraction(repeat=...) that does the same"
             )
-        if until is None or not until.plans(policy):
+        if not plans_for(until, policy):
             raise Error(
                 "complete: in a continuous environment only with ide3al.IDE3AL and a promise, until=..."
             )
@@ -208,13 +207,14 @@ def _runner(
 ) -> tuple[EpisodeRunner, Any]:
     """Who gives the episodes, and an environment that says what is observed and done."""
     if engine == "ray":
-        from .runners.ray import RayRunner
+        from ..runners.ray import RayRunner
 
         remote = RayRunner(env, None, workers or 2, time_limit)
         _known(remote.states, policy, initial, remote.env)
         return remote, remote.env
     assert setting is not None
     if is_vector(env) and setting.looks_at_observations:
+        assert setting.actions is not None
         if time_limit is not None:
             raise Error("time_limit: not for many environments that are looked at one by one")
         many = RawVectorRunner(
@@ -236,8 +236,8 @@ def _known(
 ) -> None:
     """States that were met before have numbers already."""
     if isinstance(states, GrowingIndex) and isinstance(policy, Agent):
-        if isinstance(policy._observations, GrowingIndex):
-            states.admit(policy._observations.beyond)
+        if isinstance(policy.encoder, GrowingIndex):
+            states.admit(policy.encoder.beyond)
     if initial is not None:
         spaces = (
             getattr(env, "single_observation_space", env.observation_space),
@@ -252,219 +252,29 @@ def _known(
             states.restart(initial.keys or ())
     if isinstance(states, UnlabelledStates) or isinstance(states.space, CellSpace):
         # without cells there is nothing to number yet; cells are numbered as the agent's
-        if initial is None and isinstance(env, PartitionedEnv):
-            states.restart(env.view.known())
+        known = env.view.known() if isinstance(env, PartitionedEnv) else None
+        if initial is None and known is not None and isinstance(states, DiscoveredStates):
+            states.restart(known)
         return
     if (
         isinstance(states, DiscoveredStates)
         and isinstance(policy, Agent)
-        and isinstance(policy._observations, DiscoveredStates)
+        and isinstance(policy.encoder, DiscoveredStates)
     ):
         if initial is not None and policy.num_timesteps:
             raise Error(
                 "complete: give an agent that has not learned yet: it would number states in another way"
             )
         if initial is None:
-            states.restart(policy._observations.keys)
-
-
-class _Collection:
-    """One collection."""
-
-    def __init__(
-        self,
-        env: Any,
-        runner: EpisodeRunner,
-        policy: Any,
-        steps: int | None,
-        until: Coverage | None,
-        seed: int,
-        learn: bool,
-        episode_steps: int | None,
-        initial: Data | None,
-        workers: int,
-    ) -> None:
-        self._runner, self._seed, self._steps = runner, seed, steps
-        self._initial = [] if initial is None else initial.episodes()
-        limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
-        waits = until is not None or learn
-        self._longest = episode_steps or ((limit or DEFAULT_MAX_STEPS) if waits else None)
-        self._spaces = (
-            getattr(env, "single_observation_space", env.observation_space),
-            getattr(env, "single_action_space", env.action_space),
-        )
-        self._strategy: CollectionStrategy
-        if learn:
-            self._strategy = LearningStrategy(policy, env, runner, steps or 0, workers)
-        elif until is not None and until.effective_states is not None and until.plans(policy):
-            self._strategy = EntropyStrategy(until, policy, env, runner, steps or 100_000)
-        elif until is not None and until.plans(policy):
-            self._strategy = CoverageStrategy(until, policy, runner)
-        else:
-            self._strategy = FixedStrategy(policy, runner, until)
-        parameters = (
-            {k: v for k, v in policy._parameters.items() if v is not None}
-            if isinstance(policy, Agent)
-            else {}
-        )
-        self._about: dict[str, Any] = {
-            "environment": environment_name(env),
-            "policy": {"name": policy_name(policy), "parameters": parameters},
-            "seed": seed,
-            "episode_steps": self._longest,
-        }
-        if initial is not None:
-            self._about["completes"] = {
-                "steps": len(initial),
-                **{k: initial.about[k] for k in ("environment", "policy") if k in initial.about},
-            }
-        self._begun = {
-            **self._about,
-            "steps": steps,
-            "until": None if until is None else until.to_dict(),
-            "spaces": [str(space) for space in self._spaces],
-            "start": self._strategy.digest(),
-            "initial": len(self._initial),
-            "environments": getattr(env, "num_envs", 1),
-        }
-        self._taken = 0
-        self._episodes: list[Episode] = []
-
-    def run(self, path: Path | None, resume: bool, show: Progress) -> Data:
-        for episode in self._initial:
-            self._strategy.observe(episode)
-        journal = None if path is None else EpisodeJournal(path, self._begun, resume)
-        try:
-            for episode in self._all(journal):
-                if journal is not None:
-                    journal.add(episode)
-                self._observe(episode)
-                show(
-                    {
-                        "steps": self._taken,
-                        "episodes": len(self._episodes),
-                        **self._strategy.progress(),
-                    }
-                )
-            show(
-                {
-                    "steps": self._taken,
-                    "episodes": len(self._episodes),
-                    **self._strategy.progress(),
-                    "done": True,
-                }
-            )
-        except CollectionError as problem:
-            raise CollectionError(
-                f"{problem}; {self._saved(journal)}", self._data()
-            ) from problem.__cause__
-        except Exception as problem:
-            # the environment's own exceptions come through
-            problem.add_note(f"ide3al: {self._saved(journal)}")
-            with contextlib.suppress(AttributeError):
-                problem.data = self._data()  # type: ignore[attr-defined]
-            raise
-        finally:
-            if journal is not None:
-                journal.close()
-        promise = self._strategy.promise()
-        if promise is not None:
-            self._about["promise"] = promise
-            if promise.get("reason"):
-                raise CollectionError(f"{promise['reason']}; {self._saved(journal)}", self._data())
-        return self._data()
-
-    def _all(self, journal: EpisodeJournal | None) -> Iterator[Episode]:
-        runner, strategy = self._runner, self._strategy
-        plan, count, budget = None, None, None
-        if journal is not None and journal.episodes:
-            for episode in journal.episodes:
-                if isinstance(runner.states, DiscoveredStates):
-                    for key in episode.found:
-                        runner.states.take(key)
-                self._observe(episode)
-        if journal is not None and journal.plan is not None:
-            # the plan at hand, as far as it was not followed yet
-            plan, info = journal.plan, journal.plan_info
-            strategy.resume(plan, info)
-            budget = info[-1].get("batch")
-            if info[-1]["count"] is not None:
-                count = info[-1]["count"] - sum(
-                    episode.plan == plan.number for episode in journal.episodes
-                )
-                if budget is not None and self._of_plan(plan) >= budget:
-                    count = 0
-        while not self._done():
-            if plan is None or count == 0:
-                scheduled = strategy.next_plan()
-                if scheduled is None:
-                    break
-                plan, count, about = scheduled
-                budget = about.get("batch")
-                if journal is not None:
-                    journal.record_plan(plan, {**about, "count": count})
-            before = len(self._episodes)
-            for episode in runner.episodes(
-                plan, self._seed, before, count, self._left, self._longest
-            ):
-                yield self._truncated(episode)
-                # episodes that turn out longer than they were bring more than they were planned for
-                if self._done() or (budget is not None and self._of_plan(plan) >= budget):
-                    break
-            if count is None:
-                break
-            count = 0
-        left = self._left()
-        for episode in runner.drain(0 if plan is None else plan.number):
-            if left is None or left > 0:
-                yield self._truncated(episode)
-                left = self._left()
-
-    def _of_plan(self, plan: Plan) -> int:
-        """Steps taken with it."""
-        steps = 0
-        for episode in reversed(self._episodes):
-            if episode.plan != plan.number:
-                break
-            steps += len(episode)
-        return steps
-
-    def _truncated(self, episode: Episode) -> Episode:
-        left = self._left()
-        return episode if left is None else episode.truncate(left)
-
-    def _observe(self, episode: Episode) -> None:
-        self._episodes.append(episode)
-        self._taken += len(episode)
-        self._strategy.observe(episode)
-
-    def _left(self) -> int | None:
-        return None if self._steps is None else self._steps - self._taken
-
-    def _done(self) -> bool:
-        return (self._steps is not None and self._taken >= self._steps) or self._strategy.done()
-
-    def _data(self) -> Data:
-        states = self._runner.states
-        if isinstance(states, GrowingIndex) and states.beyond:
-            self._about["notes"] = [
-                f"{len(states.beyond)} states lie beyond the declared space {states.space}"
-            ]
-            states = states.as_discovered()
-        keys = tuple(states.keys) if isinstance(states, DiscoveredStates) else None
-        everything = [*self._initial, *self._episodes]
-        about = {**self._about, "plans": self._strategy.plan_info()}
-        return joined(everything, states.size, self._runner.actions.size, keys, about, self._spaces)
-
-    def _saved(self, journal: EpisodeJournal | None) -> str:
-        kept = f"{len(self._episodes)} episodes ({self._taken} steps)"
-        if journal is None:
-            return f"{kept} are in this error's data"
-        return f"{kept} are saved in {journal.path}; go on with resume=True"
+            states.restart(policy.encoder.keys)
 
 
 def _kept(
-    data: Data, env: Any, dataset_id: str | None, out: str | Path | None, journal_path: Path | None,
+    data: Data,
+    env: Any,
+    dataset_id: str | None,
+    out: str | Path | None,
+    journal_path: Path | None,
     overwrite: bool,
 ) -> Data:
     """Written where it was asked for; what was saved on the way is not needed any more."""

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from .._archives import Archive
 from .._ide3al import Error
-from .._archive import Archive
-from ..datasets.raw import RawSteps
+from ..datasets.episode import Episode
 from ..encoding.discrete import literal
-from .episode import Episode, Plan
+from ..encoding.raw import RawSteps
+from ..runners.plan import Plan
 
 _MAGIC = b"ide3al-episodes-3\n"
 _FRAME = struct.Struct("<II")
@@ -186,7 +187,7 @@ class EpisodeJournal:
                 flags = np.frombuffer(body, dtype=np.bool_, offset=at, count=(n + 1) * wide)
                 allowed, at = flags.reshape(n + 1, wide), at + (n + 1) * wide
             if "raw" in head:
-                arrays = Archive(body[at:], str(self.path)).arrays()
+                arrays = Archive(body[at:]).arrays()
                 raw = next(RawSteps.from_arrays(arrays, head["raw"], str(self.path)).episodes())
             self.episodes.append(
                 Episode(

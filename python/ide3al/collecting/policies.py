@@ -79,7 +79,7 @@ def observation_policy(policy: Any, action_space: Any, continuous: bool) -> Any:
     if isinstance(policy, str):
         if policy != "random":
             raise Error(
-                f"policy = {policy!r}: \"random\" is known; or give an agent, a table (S, A), or a "
+                f'policy = {policy!r}: "random" is known; or give an agent, a table (S, A), or a '
                 "function from an observation to an action"
             )
         return RandomPolicy(action_space) if continuous else None

@@ -11,11 +11,11 @@ from ..agents.base import Agent
 from ..agents.training import spaces_of
 from ..agents.vector_training import fit_vector_partitioned
 from ..datasets.dataset import Data, joined
-from ..datasets.raw import RawRecorder
+from ..datasets.episode import Episode
+from ..encoding.partitioned import CellSpace, PartitionEncoder
+from ..encoding.raw import RawRecorder
+from ..runners.vector import is_vector
 from ..types import Integers
-from .episode import Episode
-from .partitioned import CellSpace, PartitionEncoder
-from .runners.vector import is_vector
 from .unlabelled import labelled
 
 
@@ -110,10 +110,10 @@ def recorded_raw(env: Any, agent: Agent, steps: int, about: dict[str, Any]) -> D
     spaces = spaces_of(env)
     if is_vector(env):
         watch = VectorWatch(env.num_envs)
-        agent._is_partitioned(env)
-        assert agent._partition is not None
+        agent.is_partitioned(env)
+        assert agent.partition is not None
         fit_vector_partitioned(
-            agent, agent._partition, env, steps, show=_silent, callback=None, watch=watch
+            agent, agent.partition, env, steps, show=_silent, callback=None, watch=watch
         )
         episodes = watch.episodes()
     else:
@@ -121,8 +121,8 @@ def recorded_raw(env: Any, agent: Agent, steps: int, about: dict[str, Any]) -> D
         agent.fit(stepped, total_timesteps=steps)
         stepped.stream.end()
         episodes = stepped.stream.done
-    assert agent._partition is not None
-    view = PartitionEncoder(agent._partition)
+    assert agent.partition is not None
+    view = PartitionEncoder(agent.partition)
     for k, episode in enumerate(episodes):
         assert episode.raw is not None
         for step, action in enumerate(episode.raw.actions):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..datasets.episode import Episode
 from ..types import Floats
-from .episode import Episode
 
 #: Most episodes whose starts are looked at, evenly spread over all of them.
 _STARTS = 64
@@ -28,7 +28,9 @@ class ReachabilityGraph:
 
     def reachable_shares(self, n_states: int) -> Floats:
         """Share of the episodes that could have come to each state: those from whose start steps lead there."""
-        indices = np.unique(np.linspace(0, len(self._starts) - 1, _STARTS).astype(np.int64)).tolist()
+        indices = np.unique(
+            np.linspace(0, len(self._starts) - 1, _STARTS).astype(np.int64)
+        ).tolist()
         reached = [0] * n_states
         # one bit per start, handed on along the steps until nothing changes
         changed: dict[int, None] = {}

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check as check
 from ..agents.base import Agent
+from ..agents.vectorized import fit_vector
 from ..datasets.dataset import Data, joined
-from ..datasets.raw import kept
+from ..datasets.episode import Episode
 from ..datasets.grid_layout import environment_name
 from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex, state_encoder
+from ..encoding.raw import kept
+from ..runners.vector import VectorStep, is_vector
 from ..types import Integers
-from .episode import Episode
 from .raw_recording import recorded_raw
-from .runners.vector import VectorStep, fit_vector, is_vector
 
 
 def recorded(env: Any, agent: Agent, steps: int) -> Data:
@@ -24,13 +24,12 @@ def recorded(env: Any, agent: Agent, steps: int) -> Data:
         "environment": environment_name(env),
         "policy": {
             "name": type(agent).__name__,
-            "parameters": {k: v for k, v in agent._parameters.items() if v is not None},
+            "parameters": {k: v for k, v in agent.parameters.items() if v is not None},
         },
         "seed": agent.seed,
         "learned": True,
     }
-    check.environment(env)
-    if agent._is_partitioned(env):
+    if agent.is_partitioned(env):
         return recorded_raw(env, agent, steps, about)
     recorder: Any = _VectorRecorder(env) if is_vector(env) else _Recorder(env)
     # the step that leaves a terminal state is one of the model, not of the environment
@@ -46,11 +45,7 @@ def recorded(env: Any, agent: Agent, steps: int) -> Data:
             kept.append(episode.truncate(left))
             left -= len(kept[-1])
     # as the agent numbers them, many environments are seen through its eyes
-    states = (
-        agent._observations
-        if is_vector(env) and agent._observations is not None
-        else recorder.states
-    )
+    states = agent.encoder if is_vector(env) and agent.encoder is not None else recorder.states
     if isinstance(states, GrowingIndex) and states.beyond:
         states = states.as_discovered()
     keys = tuple(states.keys) if isinstance(states, DiscoveredStates) else None
@@ -77,14 +72,20 @@ class _EpisodeRecorder:
         self._rewards.append(reward)
 
     def end(self, terminated: bool) -> None:
-        """AdaptivePartition here unless it ended by itself."""
+        """Cut here unless it ended by itself."""
         if self._tried:
             states, tried = (
                 np.array(self._visited, dtype=np.int64),
                 np.array(self._tried, dtype=np.int64),
             )
             self.done.append(
-                Episode(states, tried, np.array(self._rewards, dtype=np.float64), terminated, not terminated)
+                Episode(
+                    states,
+                    tried,
+                    np.array(self._rewards, dtype=np.float64),
+                    terminated,
+                    not terminated,
+                )
             )
         self._visited, self._tried, self._rewards = [], [], []
 
@@ -121,9 +122,7 @@ class _Recorder:
     def step(self, action: Any) -> Any:
         outcome = self.env.step(action)
         observation, reward, terminated, truncated, _ = outcome
-        self._steps.step(
-            self.actions.number(action), kept(reward), self.states.number(observation)
-        )
+        self._steps.step(self.actions.number(action), kept(reward), self.states.number(observation))
         self.taken += 1
         if terminated or truncated:
             self._steps.end(bool(terminated))

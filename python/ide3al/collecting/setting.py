@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-
 from .._extras import need
 from .._ide3al import Error
 from ..agents.base import Agent
@@ -15,9 +14,9 @@ from ..encoding.abstraction import Abstraction, ActionGrid
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
 from ..encoding.masks import MaskedStates
-from .partitioned import CellSpace, PartitionedEnv, PartitionEncoder, partition_encoder
+from ..encoding.partitioned import CellSpace, PartitionedEnv, PartitionEncoder
+from ..runners.vector import is_vector
 from .policies import observation_policy
-from .runners.vector import is_vector
 from .unlabelled import (
     UnlabelledEnv,
     UnlabelledStates,
@@ -51,14 +50,15 @@ class Setting:
         spaces = spaces_of(env)
         agent = states or (policy if isinstance(policy, Agent) else None)
         abstraction = None if agent is None else agent.abstraction
-        if isinstance(agent, Agent) and agent._agent is not None and not learn:
-            view = partition_encoder(agent, env)
+        if isinstance(agent, Agent) and agent.is_fitted and not learn:
+            view = _partition_encoder(agent, env)
         else:
             view = None
         if view is None and not needs_cells(env) and abstraction is None:
             return cls._finite(env, spaces, policy, agent)
         if learn:
-            return cls(env, spaces, UnlabelledStates(), None, raw=True)
+            actions = action_numbers(spaces[1], abstraction)
+            return cls(env, spaces, UnlabelledStates(), actions, raw=True)
         choice = observation_policy(policy, spaces[1], True)
         if view is not None and choice is None:
             return cls._on_cells(env, spaces, view)
@@ -76,7 +76,7 @@ class Setting:
 
     @classmethod
     def _finite(cls, env: Any, spaces: tuple[Any, Any], policy: Any, agent: Any) -> Setting:
-        known = None if agent is None else agent._observations
+        known = None if agent is None else agent.encoder
         encoder = state_encoder(spaces[0])
         if isinstance(known, MaskedStates):
             encoder = DiscoveredStates(spaces[0])
@@ -90,7 +90,9 @@ class Setting:
     def _on_cells(cls, env: Any, spaces: tuple[Any, Any], view: PartitionEncoder) -> Setting:
         if not is_vector(env):
             stepped = PartitionedEnv(env, view)
-            return cls(stepped, spaces, DiscoveredStates(stepped.observation_space), None, view=view)
+            return cls(
+                stepped, spaces, DiscoveredStates(stepped.observation_space), None, view=view
+            )
         states = DiscoveredStates(CellSpace(view))
         states.restart(view.known())
         return cls(env, spaces, states, view.actions, view=view, raw=True)
@@ -137,3 +139,12 @@ class Setting:
         return new.replace(raw=raw), view
 
 
+def _partition_encoder(agent: Agent, env: Any) -> PartitionEncoder | None:
+    """The agent's cells, if it has any."""
+    if not agent.is_partitioned(env):
+        return None
+    assert agent.partition is not None
+    known, given = agent.partition.actions.space, spaces_of(env)[1]
+    if known != given:
+        raise Error(f"this agent was fitted with actions {known}; the environment has {given}")
+    return PartitionEncoder(agent.partition)

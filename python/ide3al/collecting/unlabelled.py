@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from .._ide3al import Error
-from ..datasets.raw import RawEpisode, RawRecorder, elements
+from ..datasets.episode import Episode
 from ..encoding.abstraction import Abstraction, ActionGrid, choices
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, SpaceIndex
+from ..encoding.partitioned import TERMINAL_KEY, PartitionEncoder
+from ..encoding.raw import RawEpisode, RawRecorder, elements
 from ..types import Integers
-from .episode import Episode
-from .partitioned import TERMINAL_KEY, PartitionEncoder
 
 
 class UnlabelledStates(DiscoveredStates):
@@ -73,7 +73,7 @@ def labelled(
         if episode.raw is None:
             raise Error("these episodes hold no raw observations to find the cells of")
         before = states.size
-        vectors = _vectors(view.cut, episode.raw)
+        vectors = _vectors(view.adaptive, episode.raw)
         moments = np.concatenate([[0], np.cumsum(episode.raw.durations)])
         numbers: Integers = np.array(
             [states.take(key) for key in view.keys(vectors[moments])], dtype=np.int64

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import html
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._display import nats
+from .._ide3al import Error
 from ..encoding.discrete import from_key
 from .card_figures import curve_svg, heat_svg
+from .transitions import Transitions
 
-if TYPE_CHECKING:
-    from .dataset import Data
+#: What a card holds, by name, as it is written to ``card.json``.
+Card = dict[str, Any]
+#: The key of the card in the metadata of files of other formats.
+CARD = "ide3al_card"
 
 #: Most pairs and states that are named one by one.
 NAMED = 100
@@ -26,7 +30,7 @@ _SEEN = {
 _POINTS = 60
 
 
-def card_of(data: Data) -> dict[str, Any]:
+def card_of(data: Transitions) -> Card:
     """Everything that can be told from the data, and what is known about them."""
     counts, actionable = data.counts, data.actionable
     visits = counts.sum(axis=1)
@@ -38,7 +42,7 @@ def card_of(data: Data) -> dict[str, Any]:
     returns = np.add.reduceat(data.rewards, bounds[:-1]) if len(data) else np.zeros(0)
     state_entropy, pair_entropy = _entropy(visits), _entropy(counts.ravel())
     least = int(of_wanting.min()) if of_wanting.size else 0
-    card: dict[str, Any] = {
+    card: Card = {
         "format": "ide3al-card-1",
         "steps": len(data),
         "episodes": {
@@ -95,7 +99,7 @@ def _entropy(counts: Any) -> float:
     return float(max(-(shares * np.log(shares)).sum(), 0.0))
 
 
-def _name(data: Data, state: int) -> Any:
+def _name(data: Transitions, state: int) -> Any:
     """A state as people know it: its number, or what was observed."""
     if data.keys is None:
         return state
@@ -124,7 +128,7 @@ def _rarest(counts: Any, actionable: Any, count: int) -> list[tuple[int, int]]:
     return [(int(k) // n, int(k) % n) for k in order.tolist() if known[k] < np.iinfo(np.int64).max]
 
 
-def _curve(data: Data) -> dict[str, list[float]]:
+def _curve(data: Transitions) -> dict[str, list[float]]:
     """Pairs tried, least count and effective states after so many steps. The least count is over the pairs of states that
     the whole data set met."""
     n = len(data)
@@ -150,7 +154,7 @@ def _curve(data: Data) -> dict[str, list[float]]:
     }
 
 
-def _grid(data: Data, visits: Any) -> dict[str, Any] | None:
+def _grid(data: Transitions, visits: Any) -> dict[str, Any] | None:
     """Visits per cell, walls as null."""
     cells = data.about.get("cells")
     if cells is None:
@@ -163,7 +167,7 @@ def _grid(data: Data, visits: Any) -> dict[str, Any] | None:
     return {"rows": rows, "columns": columns, "visits": sums, "cells": list(at)}
 
 
-def about_of(card: dict[str, Any]) -> dict[str, Any]:
+def about_of(card: Card) -> dict[str, Any]:
     """What a card says that is not seen in the data themselves."""
     about = {key: value for key, value in card.items() if key not in _SEEN}
     grid = card.get("grid")
@@ -172,13 +176,24 @@ def about_of(card: dict[str, Any]) -> dict[str, Any]:
     return about
 
 
-def card_text(card: dict[str, Any]) -> str:
+def card_text(card: Card) -> str:
     """JSON, one key per line at the top."""
     lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in card.items())
     return f"{{\n{lines}\n}}\n"
 
 
-def card_rows(card: dict[str, Any]) -> list[tuple[str, str]]:
+def read_card(text: str, source: str) -> Card:
+    """A card as :func:`card_text` wrote it."""
+    try:
+        card = json.loads(text)
+        if not isinstance(card, dict):
+            raise ValueError("no object")
+    except ValueError as problem:
+        raise Error(f"{source}: card: damaged: {problem}") from None
+    return card
+
+
+def card_rows(card: Card) -> list[tuple[str, str]]:
     """A few lines for people."""
     pairs, states, episodes = card["pairs"], card["states"], card["episodes"]
     all_pairs, all_states = (
@@ -233,7 +248,7 @@ td{padding:.15rem 0}code,pre{font:13px/1.4 ui-monospace,monospace}pre{background
 figure{margin:1rem 0}figcaption{color:#505050}svg{max-width:100%;height:auto}"""
 
 
-def card_page(card: dict[str, Any]) -> str:
+def card_page(card: Card) -> str:
     """One page that needs nothing else. Whatever names the data carry, they are text here."""
     title = f"Data set: {card.get('environment', 'transitions')}"
     escape = html.escape

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._ide3al import Error
-from ..datasets.formats import observed
+from .transitions import Transitions, observed
 
 if TYPE_CHECKING:
-    from ..datasets.dataset import Data
+    pass
 
 Cell = Callable[[Any], tuple[int, int] | None]
 
@@ -22,7 +22,7 @@ def environment_name(env: Any) -> str:
     return str(getattr(spec, "id", None) or type(getattr(env, "unwrapped", env)).__name__)
 
 
-def grid_cells(env: Any, data: Data, cell: Cell | None) -> tuple[int, int, list[int]] | None:
+def grid_cells(env: Any, data: Transitions, cell: Cell | None) -> tuple[int, int, list[int]] | None:
     """Rows, columns and the cell of each state; -1 for one that is nowhere."""
     if cell is not None:
         elements = data.states if data.keys is not None else observed(data)
@@ -41,7 +41,7 @@ def grid_cells(env: Any, data: Data, cell: Cell | None) -> tuple[int, int, list[
     base = getattr(env, "unwrapped", env)
     if hasattr(env, "envs"):
         base = getattr(env.envs[0], "unwrapped", env.envs[0])
-    layout = getattr(getattr(getattr(base, "mdp", None), "_model", None), "layout", None)
+    layout = getattr(getattr(getattr(base, "mdp", None), "native", None), "layout", None)
     if layout is not None:
         return int(layout[0]), int(layout[1]), [int(c) for c in layout[2]]
     if data.keys is not None:

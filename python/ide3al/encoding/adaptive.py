@@ -15,12 +15,12 @@ from .abstraction import PER_NUMBER, Abstraction, choices, in_all, per_number
 from .bounds import BoundsMonitor
 from .features import MAX_FEATURES, Features
 from .grid import Cells, Centres, Grid
-from .holding import measured_repeat
 from .history import ONGOING, TERMINAL, TRUNCATED, JointHistory, TransitionHistory
+from .holding import measured_repeat
 from .tree import Moves, Tree, refined
 from .values import Values, are_values
 
-# : The one cell of all observations that ended an episode: nothing can be done there, wherever it
+#: The one cell of all observations that ended an episode: nothing can be done there, wherever it
 # is, and nothing is gained by : ending episodes in many places.
 TERMINAL_CELL = -1
 #: Cells are cut anew at the earliest when there are this many times the steps.
@@ -100,10 +100,7 @@ class AdaptivePartition:
     @property
     def states(self) -> list[tuple[float, ...]]:
         """The middle of each cell met, by number; not a number where episodes end."""
-        keys = np.array(list(self._numbers), dtype=np.int64)
-        over = keys == TERMINAL_CELL
-        centres = np.where(over[:, None], np.nan, self._laid().centres(np.where(over, 0, keys)))
-        return [tuple(row) for row in centres.tolist()]
+        return cell_centres(self._laid(), list(self._numbers))
 
     @property
     def keys(self) -> list[int]:
@@ -416,3 +413,11 @@ class AdaptivePartition:
             actions=self.history.actions.astype(np.int32),
         )
         return buffer.getvalue()
+
+
+def cell_centres(cells: Cells, keys: Sequence[int]) -> list[tuple[float, ...]]:
+    """The middle of each of some cells; not a number for the one of all terminal observations."""
+    numbers = np.array(keys, dtype=np.int64)
+    terminal = numbers == TERMINAL_CELL
+    centres = np.where(terminal[:, None], np.nan, cells.centres(np.where(terminal, 0, numbers)))
+    return [tuple(row) for row in centres.tolist()]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..types import Floats, Integers
 
-# : What a moment's action was, where there was none: the episode ended there, was cut there, or
+#: What a moment's action was, where there was none: the episode ended there, was cut there, or
 # goes on now.
 TERMINAL, TRUNCATED, ONGOING = -1, -2, -3
 
@@ -153,7 +153,5 @@ def decisions(actions: Integers, repeat: int) -> tuple[Integers, Integers]:
     ends = np.flatnonzero(new)
     after = np.append(ends[1:], len(actions))[np.searchsorted(ends, run[first])]
     last = np.minimum(first + repeat, after)
-    whole = (
-        (last - first == repeat) | (actions[last] == TERMINAL) | (actions[last] == TRUNCATED)
-    )
+    whole = (last - first == repeat) | (actions[last] == TERMINAL) | (actions[last] == TRUNCATED)
     return first[whole], last[whole]

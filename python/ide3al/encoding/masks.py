@@ -74,15 +74,21 @@ class MaskedStates(DiscoveredStates):
         self.legal: list[npt.NDArray[np.int64]] = []
 
     @classmethod
-    def restored(cls, met: DiscoveredStates, n_actions: int, legal: Any) -> MaskedStates:
-        """With what a file holds."""
+    def restored(cls, met: DiscoveredStates, document: dict[str, Any]) -> MaskedStates:
+        """With what :meth:`masks_to_dict` gave."""
+        n_actions = int(document["n_actions"])
         states = cls(met.space, n_actions)
         states.restart(met.keys)
-        states.legal = [np.array(actions, dtype=np.int64) for actions in legal]
+        states.legal = [np.array(actions, dtype=np.int64) for actions in document["legal"]]
         for actions in states.legal:
             if not len(actions) or actions.min() < 0 or actions.max() >= n_actions:
                 raise ValueError("masks.json: no such action")
         return states
+
+    def masks_to_dict(self) -> dict[str, Any]:
+        """The actions allowed in each state, as JSON."""
+        legal = [actions.tolist() for actions in self.legal]
+        return {"n_actions": self.n_actions, "legal": legal}
 
     def allow(self, state: int, mask: Mask | None) -> int:
         """Remembers what is allowed in a state that is new; how many actions that are."""
@@ -104,7 +110,8 @@ class MaskedStates(DiscoveredStates):
     def copy(self) -> MaskedStates:
         """One that goes on by itself."""
         other = MaskedStates(self.space, self.n_actions)
-        other._numbers, other.legal = dict(self._numbers), list(self.legal)
+        other.restart(self.keys)
+        other.legal = list(self.legal)
         return other
 
 

@@ -15,7 +15,8 @@ from .. import _ide3al
 from .._display import html_table, text_table
 from .._extras import need
 from .._ide3al import Error
-from ..models.mdp import MDP, shaped
+from ..models.mdp import MDP
+from ..models.policies import shaped
 from ..types import Floats, Formulation, TieBreak
 from .results import SavedExperiment
 
@@ -99,7 +100,7 @@ class ExperimentResult:
     def policy(self, algorithm: str, run: int = 0) -> Floats | list[Floats]:
         """The policy that a run learned, (S, A)."""
         flat = self._experiment.policy(self._index(algorithm), run)
-        return shaped(self.mdp, flat)
+        return shaped(self.mdp.native, flat)
 
     def runs_csv(self) -> str:
         """``runs.csv``, byte for byte as the command line writes it."""
@@ -271,8 +272,8 @@ def experiment(
         "tie_break": tie_break, "converge": converge, "goal": goal,
         "paper": paper, "prior": prior, "unseen": unseen,
     }  # fmt: skip
-    name = mdp._model.spec or "model"
-    job = _ide3al.Experiment(mdp._model, name, given)
+    name = mdp.native.spec or "model"
+    job = _ide3al.Experiment(mdp.native, name, given)
     result = ExperimentResult(mdp, job, name)
     progress = _Progress(result) if progress_bar else None
     if out is not None:

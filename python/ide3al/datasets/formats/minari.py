@@ -9,18 +9,15 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .._extras import need
-from .._ide3al import Error
-from ..encoding.discrete import SpaceIndex
-from .card import card_text
-from .formats import CARD, observed
-
-if TYPE_CHECKING:
-    from .dataset import Data
+from ..._extras import need
+from ..._ide3al import Error
+from ...encoding.discrete import SpaceIndex
+from ..card import CARD, Card, card_text
+from ..transitions import Transitions, observed
 
 #: Spaces that Minari can write down.
 _SPACES = ("Box", "Discrete", "MultiDiscrete", "MultiBinary", "Text", "Dict", "Tuple")
@@ -79,7 +76,9 @@ def unfinished(dataset_id: str) -> Path:
     return root / ".ide3al" / dataset_id.replace("/", "+")
 
 
-def write_minari(data: Data, dataset_id: str, env: Any, overwrite: bool = False) -> Any:
+def write_minari(
+    data: Transitions, card: Card, dataset_id: str, env: Any, overwrite: bool = False
+) -> Any:
     """Built out of sight and moved into place at once."""
     minari, folder = minari_folder(dataset_id, overwrite)
     if len(data) == 0:
@@ -104,7 +103,7 @@ def write_minari(data: Data, dataset_id: str, env: Any, overwrite: bool = False)
                 description=f"{len(data)} steps; {100 * data.coverage:.1f} % of state-action pairs seen",
                 requirements=["ide3al"],
             )
-            dataset.storage.update_metadata({CARD: card_text(data.card)})
+            dataset.storage.update_metadata({CARD: card_text(card)})
         folder.parent.mkdir(parents=True, exist_ok=True)
         for part in Path(dataset_id).parents:
             inside = hidden / part / "namespace_metadata.json"
@@ -152,7 +151,7 @@ def _remove_empty(folder: Path, root: Path) -> None:
         folder = folder.parent
 
 
-def _spaces(data: Data, env: Any) -> tuple[Any, Any]:
+def _spaces(data: Transitions, env: Any) -> tuple[Any, Any]:
     """Spaces of what is written: the environment's own, where its steps were kept raw."""
     if data.raw is not None and data.raw.spaces is not None:
         return data.raw.spaces
@@ -166,7 +165,7 @@ def _spaces(data: Data, env: Any) -> tuple[Any, Any]:
     return found[0], found[1]
 
 
-def _minari_episodes(data: Data, spaces: tuple[Any, Any], buffer: Any) -> list[Any]:
+def _minari_episodes(data: Transitions, spaces: tuple[Any, Any], buffer: Any) -> list[Any]:
     if data.raw is not None:
         return _raw_episodes(data, buffer)
     observations = observed(data.replace(spaces=spaces))
@@ -190,7 +189,7 @@ def _minari_episodes(data: Data, spaces: tuple[Any, Any], buffer: Any) -> list[A
     return episodes
 
 
-def _raw_episodes(data: Data, buffer: Any) -> list[Any]:
+def _raw_episodes(data: Transitions, buffer: Any) -> list[Any]:
     """Steps as the environment took and gave them."""
     assert data.raw is not None
     ends = data.bounds[1:] - 1

@@ -9,14 +9,12 @@ import numpy as np
 
 from .._extras import need
 from .._ide3al import Error
-from ..agents.base import Agent
-from ..agents.training import spaces_of
-from ..datasets.raw import RawRecorder
-from ..encoding.adaptive import TERMINAL_CELL, AdaptivePartition
-from ..encoding.abstraction import ActionGrid
-from ..encoding.grid import Grid
-from ..encoding.masks import MaskReader
 from ..types import Floats
+from .abstraction import ActionGrid
+from .adaptive import TERMINAL_CELL, AdaptivePartition
+from .grid import Grid
+from .masks import MaskReader
+from .raw import RawRecorder
 
 #: The key of the one state of all observations that ended an episode.
 TERMINAL_KEY: Hashable = ("over",)
@@ -25,25 +23,25 @@ TERMINAL_KEY: Hashable = ("over",)
 class PartitionEncoder:
     """From an observation to what tells its cell: the middle of it."""
 
-    def __init__(self, cut: AdaptivePartition) -> None:
-        if cut.cells is None:
+    def __init__(self, partition: AdaptivePartition) -> None:
+        if partition.cells is None:
             raise Error("this agent has no cells yet; call fit first")
-        self.cut, self.cells = cut, cut.cells
-        self.actions, self.repeat = cut.actions, cut.repeat
+        self.adaptive, self.cells = partition, partition.cells
+        self.actions, self.repeat = partition.actions, partition.repeat
         self._middles: dict[int, Hashable] = {TERMINAL_CELL: TERMINAL_KEY}
 
     def __call__(self, observation: Any) -> Hashable:
-        vector = self.cut.vector(observation)
-        return self._middle(int(self.cells.keys(vector[None, self.cut.used])[0]))
+        vector = self.adaptive.vector(observation)
+        return self._middle(int(self.cells.keys(vector[None, self.adaptive.used])[0]))
 
     def keys(self, vectors: Floats) -> list[Hashable]:
         """What tells the cells of vectors, one after the other."""
-        cells = self.cells.keys(vectors[:, self.cut.used])
+        cells = self.cells.keys(vectors[:, self.adaptive.used])
         return [self._middle(key) for key in cells.tolist()]
 
     def known(self) -> list[Hashable]:
         """The cells that the agent met, by its numbers."""
-        return [self._middle(key) for key in self.cut.keys]
+        return [self._middle(key) for key in self.adaptive.keys]
 
     def grid_position(self, key: Hashable) -> tuple[int, int] | None:
         """Row and column of a cell, where cells are a grid of two numbers."""
@@ -61,7 +59,7 @@ class PartitionEncoder:
         """As JSON, for the card."""
         tried = [np.asarray(self.actions.element(k)).tolist() for k in range(self.actions.size)]
         return {
-            "numbers": self.cut.names,
+            "numbers": self.adaptive.names,
             "actions": tried,
             "repeat": self.repeat if repeat is None else repeat,
         }
@@ -79,7 +77,7 @@ class CellSpace:
         self._view = view
 
     def __repr__(self) -> str:
-        return f"cells of {', '.join(self._view.cut.names)} ({self._view.cells.kind}), actions held for {self._view.repeat}"
+        return f"cells of {', '.join(self._view.adaptive.names)} ({self._view.cells.kind}), actions held for {self._view.repeat}"
 
 
 class PartitionedEnv:
@@ -100,8 +98,8 @@ class PartitionedEnv:
         self.recorder.begin(observation)
         return self.view(observation), info
 
-    def step(self, action: Any) -> tuple[Hashable, float, bool, bool, dict[str, Any]]:
-        element, total = self.view.actions.element(int(action)), 0.0
+    def step(self, action: Any) -> tuple[Hashable, Any, bool, bool, dict[str, Any]]:
+        element, total = self.view.actions.element(int(action)), np.zeros(())
         for k in range(self.view.repeat):
             observation, reward, terminated, truncated, info = self.env.step(element)
             self.recorder.step(element, reward, observation, decided=k == 0)
@@ -125,16 +123,3 @@ class PartitionedEnv:
 
     def close(self) -> None:
         self.env.close()
-
-
-def partition_encoder(policy: Any, env: Any) -> PartitionEncoder | None:
-    """The agent's cells, if it has any."""
-    if isinstance(policy, Agent) and policy._agent is not None and policy._is_partitioned(env):
-        assert policy._partition is not None
-        known = policy._partition.actions.space
-        if known != spaces_of(env)[1]:
-            raise Error(
-                f"this agent was fitted with actions {known}; the environment has {spaces_of(env)[1]}"
-            )
-        return PartitionEncoder(policy._partition)
-    return None

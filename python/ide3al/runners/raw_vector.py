@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..._extras import need
-from ..._ide3al import Error
-from ...datasets.raw import elements, kept
+from .._extras import need
+from .._ide3al import Error
+from ..encoding.raw import elements, kept
 
 Flags = npt.NDArray[np.bool_]
 
@@ -73,7 +73,10 @@ class RawVector:
         return RawVectorStep(reached, given, *ended, everywhere, over, begun)
 
     def _each(self, observations: Any) -> list[Any]:
-        if type(observations) is tuple and type(self.env.single_observation_space).__name__ != "Tuple":
+        if (
+            type(observations) is tuple
+            and type(self.env.single_observation_space).__name__ != "Tuple"
+        ):
             found = list(observations)
         else:
             found = [kept(one) for one in elements(observations)]

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ... import _ide3al
-from ..._extras import need
-from ..._ide3al import Error
-from ...encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
-from ...encoding.masks import KEY, MaskReader, nearest_legal
-from ...types import Floats, Integers
-from ..episode import CollectionError, Episode, Plan, seeds
-from .single import Budget
-
-if TYPE_CHECKING:
-    from ...agents.base import Agent, Callback
+from .._extras import need
+from .._ide3al import Error
+from ..datasets.episode import Episode
+from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
+from ..encoding.masks import KEY, MaskReader, nearest_legal
+from ..types import Floats, Integers
+from .base import Budget, CollectionError
+from .plan import Plan
+from .sampler import seeds
 
 Flags = npt.NDArray[np.bool_]
-# : States, actions, next states, and how steps ended: 0 goes on, 1 in a terminal state, 2 cut
-# short, 3 left a terminal state.
-Columns = tuple[Integers, Integers, Integers, Integers]
 
 
 def is_vector(env: Any) -> bool:
@@ -213,77 +208,6 @@ def _part(batch: Any, k: int) -> Any:
     if isinstance(batch, tuple):
         return tuple(_part(inner, k) for inner in batch)
     return batch[k]
-
-
-def fit_vector(
-    agent: Agent,
-    env: Any,
-    total_timesteps: int,
-    *,
-    show: Callable[[int, int, Agent], None] | None = None,
-    callback: Callback | None = None,
-    watch: Any = None,
-) -> None:
-    """``fit`` in many environments; all of them follow one policy, and their steps count alike. ``watch`` is told of every step."""
-    inner, observations, _ = agent._attach(env)
-    vector = Vector(env, observations)
-    inner.interrupt_trajectory()
-    states = vector.reset(agent.seed if inner.steps == 0 else None)
-    if watch is not None:
-        watch.begin(states)
-    starts = [states]
-    terminal = np.zeros(vector.n, dtype=np.bool_)
-    going = np.zeros(vector.n, dtype=np.int64)
-    done = 0
-    while done < total_timesteps:
-        steps = min(inner.batch_size(total_timesteps), total_timesteps - done)
-        _ide3al.agent_behaviour(inner)
-        rows: list[Columns] = []
-        taken = 0
-        while taken < steps:
-            actions = vector.legal(_ide3al.agent_draw(inner, states))
-            moved = vector.step(actions)
-            if watch is not None:
-                watch.step(actions, moved)
-            if moved.plain:
-                rows.append((states, actions, moved.reached, going))
-                taken += vector.n
-                states = moved.states
-                continue
-            for columns in _ended(inner, states, actions, moved, terminal):
-                rows.append(columns)
-                taken += len(columns[0])
-            starts.append(moved.states[moved.begun])
-            terminal = moved.terminated & moved.stepped
-            states = moved.states
-        batch = np.stack([np.concatenate(column) for column in zip(*rows, strict=True)], axis=1)[
-            :steps
-        ]
-        _ide3al.agent_record(inner, batch, np.concatenate(starts))
-        starts = [going[:0]]
-        done += steps
-        _ide3al.agent_learn(inner, done == total_timesteps)
-        if show is not None:
-            show(done, total_timesteps, agent)
-        if callback is not None and callback(agent) is False:
-            break
-
-
-def _ended(
-    inner: _ide3al.Agent, states: Integers, actions: Integers, moved: VectorStep, terminal: Flags
-) -> Iterator[Columns]:
-    """What is learned from a step in which episodes ended or began; ``terminal``: where the last one ended in a terminal state."""
-    ends = np.where(moved.terminated, 1, np.where(moved.truncated, 2, 0))
-    # a start that follows a terminal state is a step of the model, one that follows a cut is not
-    left = terminal & ~moved.stepped
-    ends[left] = 3
-    kept = moved.stepped | left
-    yield states[kept], actions[kept], moved.reached[kept], ends[kept]
-    if moved.stepped.all() and moved.begun.any():
-        # started over within the step
-        over = moved.terminated & moved.begun
-        again = _ide3al.agent_draw(inner, moved.reached[over])
-        yield moved.reached[over], again, moved.states[over], np.full_like(again, 3)
 
 
 class VectorRunner:

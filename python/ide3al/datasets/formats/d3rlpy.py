@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .._extras import need
-from .._ide3al import Error
-from .formats import observed
-
-if TYPE_CHECKING:
-    from .dataset import Data
+from ..._extras import need
+from ..._ide3al import Error
+from ..transitions import Transitions, observed
 
 
-def d3rlpy_dataset(data: Data) -> Any:
+def d3rlpy_dataset(data: Transitions) -> Any:
     """``MDPDataset``: observations and actions as the environment had them where its steps were
     kept, else observations as one number (or as the arrays they were) and actions by number."""
     dataset = need("d3rlpy.dataset", "d3rlpy")
@@ -45,7 +42,7 @@ def d3rlpy_dataset(data: Data) -> Any:
     )
 
 
-def _raw(data: Data, dataset: Any, spaces: Any) -> Any:
+def _raw(data: Transitions, dataset: Any, spaces: Any) -> Any:
     raw = data.raw
     assert raw is not None
     steps = raw.transitions

@@ -13,6 +13,8 @@ from ..types import Integers
 
 #: Prefix of the arrays of raw steps in an archive.
 PREFIX = "raw"
+#: Name of what says how raw steps are made of arrays.
+RAW = "raw_steps"
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +134,9 @@ class RawSteps:
         first = decided = 0
         ends = np.cumsum(self.durations)
         for k, length in enumerate(self.lengths.tolist()):
-            after = int(np.searchsorted(ends, first + length, side="left")) + 1 if length else decided
+            after = (
+                int(np.searchsorted(ends, first + length, side="left")) + 1 if length else decided
+            )
             yield RawEpisode(
                 take(self.observations, slice(first + k, first + k + length + 1)),
                 take(self.actions, slice(first, first + length)),

@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ..._extras import need
-from ..._ide3al import Error
-from ...encoding.discrete import DiscoveredStates, SpaceIndex
-from ..episode import CollectionError, Episode, Plan
-from .single import Budget, SingleRunner, smallest
+from .._extras import need
+from .._ide3al import Error
+from ..datasets.episode import Episode
+from ..encoding.discrete import DiscoveredStates, SpaceIndex
+from .base import Budget, CollectionError, smallest
+from .plan import Plan
+from .single import SingleRunner
 
 #: How often a runner may die of the same episodes.
 _TRIES = 3
-# : Seconds that one task should take: short enough to lose little, long enough to hide the way
+#: Seconds that one task should take: short enough to lose little, long enough to hide the way
 # there and back.
 _TASK = 0.1
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._extras import need
-from .raw import PREFIX
+from ..._extras import need
+from ...encoding.raw import PREFIX
 
 #: Column of the observations after the last step of each episode; empty lists elsewhere.
 LAST = "last"

@@ -1,48 +1,20 @@
-"""Where episodes come from: one environment here, many at once, or runners on a cluster."""
+"""Episodes of one environment, in this process."""
 
 from __future__ import annotations
 
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any
 
-from ..._ide3al import Error
-from ...encoding.abstraction import ActionGrid
-from ...encoding.discrete import DiscoveredStates, SpaceIndex
-from ..episode import CollectionError, Episode, EpisodeSampler, Plan
-
-#: How many steps are still wanted; nothing: any number.
-Budget = Callable[[], int | None]
-
-
-class EpisodeRunner(Protocol):
-    """Gives episodes by number, in order. What it gives beyond what is taken is lost, and will be given again."""
-
-    states: SpaceIndex | DiscoveredStates
-    actions: SpaceIndex | ActionGrid
-
-    def episodes(
-        self,
-        plan: Plan,
-        seed: int,
-        first: int,
-        count: int | None,
-        left: Budget,
-        max_steps: int | None,
-    ) -> Iterator[Episode]: ...
-
-    def drain(self, plan: int) -> Iterator[Episode]:
-        """Episodes that were begun and are cut here."""
-
-    def close(self) -> None: ...
-
-
-def smallest(*limits: int | None) -> int | None:
-    """The least of the limits there are."""
-    given = [limit for limit in limits if limit is not None]
-    return min(given) if given else None
+from .._ide3al import Error
+from ..datasets.episode import Episode
+from ..encoding.abstraction import ActionGrid
+from ..encoding.discrete import DiscoveredStates, SpaceIndex
+from .base import Budget, CollectionError, smallest
+from .plan import Plan
+from .sampler import EpisodeSampler
 
 
 class SingleRunner:

@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ..._ide3al import Error
-from ...datasets.raw import RawRecorder
-from ...encoding.abstraction import ActionGrid
-from ...encoding.discrete import DiscoveredStates, SpaceIndex
-from ..episode import Episode, Plan, drawn, element_of, seeds
-from ..partitioned import TERMINAL_KEY, PartitionEncoder
+from .._ide3al import Error
+from ..datasets.episode import Episode
+from ..encoding.abstraction import ActionGrid
+from ..encoding.discrete import DiscoveredStates, SpaceIndex
+from ..encoding.partitioned import TERMINAL_KEY, PartitionEncoder
+from ..encoding.raw import RawRecorder
+from .base import Budget
+from .drawing import drawn, element_of
+from .plan import Plan
 from .raw_vector import RawVector
-from .single import Budget
+from .sampler import seeds
 
 
 class _Open:
