@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .._check import check_actions
 from .._extras import need
 from .._ide3al import Error
 from ..agents.base import Agent
@@ -48,6 +49,7 @@ class Setting:
     def of(cls, env: Any, policy: Any, states: Agent | None, learn: bool, until: Any) -> Setting:
         """The setting for a policy, refused where they do not go together."""
         spaces = spaces_of(env)
+        check_actions(spaces[1])
         agent = states or (policy if isinstance(policy, Agent) else None)
         abstraction = None if agent is None else agent.abstraction
         if isinstance(agent, Agent) and agent.is_fitted and not learn:

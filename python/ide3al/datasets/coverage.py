@@ -43,6 +43,8 @@ class Coverage:
         if len(given) != 1:
             raise Error(f"Coverage: give one of {', '.join(kinds)}")
         for name, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+                raise Error(f"Coverage: {name} = {value!r}: a number from 1 is needed")
             if not (math.isfinite(value) and value >= 1) or (
                 name != "effective_states" and value != int(value)
             ):

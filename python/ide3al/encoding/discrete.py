@@ -35,6 +35,15 @@ class SpaceIndex:
                 f"{space} has {self.size} elements; a table of more than {MAX_SIZE} is not sensible"
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the functions, which no copy can hold and the space gives again."""
+        functions = ("_number", "_element", "on_beyond")
+        return {name: value for name, value in self.__dict__.items() if name not in functions}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _, self._number, self._element = _index(self.space)
+
     def number(self, element: Any) -> int:
         """The number of an element; an error if the space does not contain it."""
         try:
@@ -54,12 +63,13 @@ class GrowingIndex(SpaceIndex):
     """Numbers observations of a finite space by place, and any that lie beyond it as they are met:
     an environment that leaves its declared space is explored all the same."""
 
+    #: Called with the first observation beyond the space, before it is numbered.
+    on_beyond: Callable[[Any], None] | None = None
+
     def __init__(self, space: Any) -> None:
         super().__init__(space)
         self.declared = self.size
         self.beyond: dict[Hashable, int] = {}
-        #: Called with the first observation beyond the space, before it is numbered.
-        self.on_beyond: Callable[[Any], None] | None = None
 
     def number(self, element: Any) -> int:
         try:

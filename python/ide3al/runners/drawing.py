@@ -19,7 +19,10 @@ _CHUNK = 256
 def element_of(choice: Any, space: Any, actions: SpaceIndex | ActionGrid) -> Any:
     """What a policy chose, as the environment takes it."""
     if isinstance(actions, ActionGrid):
-        chosen = np.asarray(choice, dtype=space.dtype)
+        try:
+            chosen = np.asarray(choice, dtype=space.dtype)
+        except (TypeError, ValueError):
+            raise Error(f"policy: chose {choice!r}, which is no element of {space}") from None
         if chosen.shape != space.shape or not np.isfinite(chosen).all():
             raise Error(f"policy: chose {choice!r}, which is no element of {space}")
         return chosen

@@ -17,6 +17,7 @@ from ..models.policies import shaped
 from ..types import Compare, Floats, Formulation, Solver, TieBreak
 from .analysis import Analysis
 from .certified import Certified
+from .stored import StoredSolved
 from .time_dependent import EpisodeSolution
 
 
@@ -243,6 +244,8 @@ def solve(
         return _episode(mdp, steps, xi, how, **others)
     if steps is not None:
         raise Error(f"steps = {steps}: {formulation} takes none; choose 'episode', or give horizon")
+    if warm is not None and isinstance(warm.native, StoredSolved):
+        raise Error("warm: a copy holds no warm start; give the solution that was copied")
     before = None if warm is None else warm.native
     visit_spec = {
         "target": None if target is None else _numbers(target),
