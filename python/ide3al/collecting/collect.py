@@ -15,7 +15,12 @@ from .._ide3al import Error
 from ..agents.base import Agent
 from ..datasets.coverage import Coverage
 from ..datasets.dataset import Data
-from ..datasets.formats.minari import minari_can_hold, minari_folder, unfinished
+from ..datasets.formats.minari import (
+    minari_can_hold,
+    minari_can_hold_rewards,
+    minari_folder,
+    unfinished,
+)
 from ..datasets.grid_layout import grid_cells
 from ..datasets.numbering import states_match
 from ..datasets.reading import read
@@ -120,6 +125,8 @@ def collect(
     setting = None if engine is not None else Setting.of(env, policy, states, learn, until)
     if dataset_id is not None and setting is not None:
         minari_can_hold(*setting.spaces, dataset_id)
+        rewards = getattr(getattr(env, "unwrapped", env), "reward_space", None)
+        minari_can_hold_rewards(math.prod(getattr(rewards, "shape", ())), dataset_id)
     if setting is not None:
         env = setting.env
     view = None if setting is None else setting.view

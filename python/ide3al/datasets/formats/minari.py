@@ -38,6 +38,17 @@ def minari_can_hold(observations: Any, actions: Any, dataset_id: str) -> None:
             )
 
 
+def minari_can_hold_rewards(objectives: int, dataset_id: str) -> None:
+    """Refuses rewards of several numbers."""
+    if objectives > 1:
+        raise Error(
+            f"dataset_id = {dataset_id!r}: rewards have {objectives} numbers each, and Minari holds "
+            "one; weigh them, with mo_gymnasium.wrappers.LinearReward(env, weight=...) before "
+            "collecting or data.replace(rewards=data.rewards @ weights, raw=None) after, or keep "
+            "the data with out=..."
+        )
+
+
 def _foreign(space: Any, place: str) -> tuple[str, Any] | None:
     """The first part that is of no kind that Minari knows."""
     if type(space).__name__ not in _SPACES or type(space).__module__.split(".")[0] != "gymnasium":
@@ -86,6 +97,7 @@ def write_minari(
     spec = _single_spec(env)
     spaces = _spaces(data, env)
     minari_can_hold(*spaces, dataset_id)
+    minari_can_hold_rewards(data.rewards.shape[1] if data.rewards.ndim > 1 else 1, dataset_id)
     buffers = _minari_episodes(data, spaces, minari.data_collector.EpisodeBuffer)
     root = folder.parents[dataset_id.count("/")]
     hidden = unfinished(dataset_id) / f"building-{os.getpid()}"
