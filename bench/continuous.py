@@ -25,8 +25,9 @@ from pathlib import Path
 # one process per core: none of them needs threads of its own
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import gymnasium as gym  # noqa: E402
-import ide3al  # noqa: E402
 import numpy as np  # noqa: E402
+
+import ide3al  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))
 from worlds import AGENTS, interval  # noqa: E402  (beside this file)

@@ -17,10 +17,11 @@ import multiprocessing
 import warnings
 
 import gymnasium
-import ide3al
 import minigrid  # noqa: F401  registers its environments
 import numpy as np
 from minigrid.wrappers import FullyObsWrapper, ImgObsWrapper
+
+import ide3al
 
 warnings.filterwarnings("ignore")
 

@@ -13,9 +13,10 @@ import sys
 import time
 import types
 
-import ide3al
 import numpy as np
 import scipy.sparse as sp
+
+import ide3al
 
 CALLS = 2000
 STATES = 1_000_000

@@ -14,8 +14,9 @@ import argparse
 import multiprocessing
 
 import continuous  # beside this file; first, since it says how many threads there are
-import ide3al
 import numpy as np
+
+import ide3al
 
 FOLLOWED = 20_000
 #: Steps to learn from, bins along each number, and what is told of the world.

@@ -14,10 +14,11 @@ import argparse
 import time
 
 import gymnasium
-import ide3al
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv
 from gymnasium.vector.utils import batch_space
+
+import ide3al
 
 STATES, ENVS, LIMIT = 20, 8, 200
 UNIFORM = np.full((STATES, 2), 0.5)

@@ -21,9 +21,10 @@ import time
 import warnings
 
 import gymnasium as gym
-import ide3al
 import numpy as np
 from gymnasium import spaces
+
+import ide3al
 
 warnings.filterwarnings("ignore")
 

@@ -15,11 +15,12 @@ import time
 
 import cvxpy as cp
 import gymnasium
-import ide3al
 import numpy as np
 import scipy.optimize
 import scipy.sparse as sp
 import scipy.sparse.csgraph
+
+import ide3al
 
 TOLERANCE = 1e-6
 

@@ -14,9 +14,10 @@ import sys
 import time
 
 import cvxpy as cp
-import ide3al
 import numpy as np
 import scipy.sparse as sp
+
+import ide3al
 
 DIFFERENCE = (
     1e-4  # relative; Clarabel's default tolerances are 1e-8, of a problem that it scales itself

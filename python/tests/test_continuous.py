@@ -1,4 +1,4 @@
-"""Continuous environments: cells, actions and repeats are chosen, learned with, saved and loaded."""
+"""Continuous environments: cells, actions and repeats are chosen, learned with, saved, loaded."""
 
 import gymnasium
 import numpy as np

@@ -96,7 +96,7 @@ def test_images_and_dictionaries_are_told_apart_by_their_content():
 
 
 def test_cut_episodes_are_planned_for():
-    """Episodes of thirty steps are planned for as if they ended at random after thirty on average."""
+    """Episodes of thirty steps are planned for as if they ended at random after thirty."""
     agent = ide3al.IDE3AL(seed=0).fit(Corridor(n=50, steps=30), total_timesteps=5000)
     realised = ide3al.collect(Corridor(n=50, steps=30), agent, total_timesteps=5000).counts
     stationary = agent.metrics["stationary"]
