@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -30,7 +31,7 @@ from ..encoding.masks import MaskedStates, MaskReader, spread
 from ..evaluation.account import Account, account
 from ..models.mdp import MDP
 from ..runners.vector import is_vector
-from ..types import Floats, Integers
+from ..types import Engine, Floats, Integers
 from .acting import Actor, find
 from .episodic import fit_on_ray
 from .parameters import checked
@@ -46,17 +47,30 @@ Callback = Callable[["Agent"], Any]
 class Agent:
     """What all exploration algorithms have in common.
 
-    ``fit`` alternates batches of steps in the environment with learning from everything seen
-    so far; batches grow with the steps so far (a tenth of them) unless ``batch_size`` is given. A terminal state belongs to the
-    model: the reset that leaves it counts as a step. A truncated episode is cut without a transition; all agents but the
-    paper's (``paper=True``) plan for the restarts that follow.
+    :meth:`fit` alternates batches of steps in the environment with learning from everything seen so
+    far. A terminal state belongs to the model: the reset that leaves it counts as a step. A
+    truncated episode ends without a transition; all agents but the paper's (``paper=True``) plan
+    for the restarts that follow.
 
-    Finite observation spaces of up to a million elements are numbered by place. Any other observation that can be told from
-    others (numbers, strings, arrays, tuples and dictionaries of them, whatever is hashable) is numbered when it is first met:
-    ``visits``, ``policy`` and ``model`` then hold the states met so far, and ``states`` lists them.
+    Finite observation spaces of up to a million elements are enumerated. Any other observation that
+    can be distinguished from others (numbers, strings, arrays, tuples and dictionaries of them,
+    whatever is hashable) gets a number when it is first met: ``visits``, ``policy`` and ``model``
+    then hold the states met so far, and ``states`` lists them.
 
-    Observations or actions that are real numbers are cut into cells and a few actions, each held for some steps, as
-    ``abstraction`` says (:class:`ide3al.Abstraction`); states are the cells met then, and counts are those of decisions.
+    Observations or actions that are real numbers are cut into cells and a few actions, each held
+    for some steps, as ``abstraction`` says (:class:`ide3al.Abstraction`); states are the cells met
+    then, and counts are those of decisions.
+
+    Parameters
+    ----------
+    batch_size : int, optional
+        Steps between two updates of the policy; a tenth of the steps so far unless given.
+    seed : int, default 0
+        Seed of the environment and of all draws; equal seeds give equal results.
+    abstraction : Abstraction, optional
+        How a continuous environment is cut into cells and a few actions.
+    **parameters
+        Parameters of the algorithm.
     """
 
     _algorithm: ClassVar[str]
@@ -97,19 +111,44 @@ class Agent:
         progress_bar: bool = False,
         callback: Callback | None = None,
         *,
-        engine: str | None = None,
+        engine: Engine | None = "local",
         workers: int | None = None,
     ) -> Self:
-        """Explores ``env`` for ``total_timesteps`` steps. ``callback(agent)`` is called after
-        each batch; returning False ends the fit. Fitting again goes on from what was learned,
-        with a new episode.
+        """Explore an environment and learn from it.
 
-        ``env`` may be many environments (``gymnasium.make_vec``): they share one policy and one batched draw, and learn the same for a
-        seed and a number of environments. With ``engine="ray"`` it is a function that makes an environment, and
-        ``workers`` runners on a Ray cluster live whole episodes of it; one that dies is replaced, and nothing changes."""
+        Fitting again goes on from what was learned, with a new episode.
+
+        Parameters
+        ----------
+        env : gymnasium.Env, gymnasium.vector.VectorEnv or callable
+            An environment, or many at once (``gymnasium.make_vec``), which share one policy and
+            learn the same for a seed and a number of environments. With ``engine="ray"`` a function
+            that makes one.
+        total_timesteps : int
+            Number of steps to take.
+        progress_bar : bool, default False
+            Whether to show a line of progress.
+        callback : callable, optional
+            Function that is called with the agent after each batch; returning False ends the fit.
+        engine : {"local", "ray"}, default "local"
+            Where steps are taken: in this process, or in whole episodes by runners on a Ray
+            cluster. One that dies is replaced, and nothing changes.
+        workers : int, optional
+            Number of runners on the cluster; 2 unless given.
+
+        Returns
+        -------
+        Agent
+            The agent itself.
+
+        Raises
+        ------
+        Error
+            If the environment is unlike those learned from before, or an argument is out of range.
+        """
         total_timesteps = whole_number("total_timesteps", total_timesteps)
         check_callback(callback)
-        if engine is not None or workers is not None or is_vector(env):
+        if engine not in (None, "local") or workers is not None or is_vector(env):
             return self._fit_elsewhere(
                 env, total_timesteps, progress_bar, callback, engine, workers
             )
@@ -143,11 +182,9 @@ class Agent:
         workers: int | None,
     ) -> Self:
         """In many environments at once, or on a cluster."""
-        if engine not in (None, "ray"):
-            raise Error(
-                f"engine = {engine!r}: known is 'ray'; leave it out to learn in this process"
-            )
-        if engine is None and workers is not None:
+        if engine not in (None, "local", "ray"):
+            raise Error(f"engine = {engine!r}: 'local' and 'ray' are known")
+        if engine != "ray" and workers is not None:
             raise Error(
                 'workers: only with engine="ray"; for many environments here give '
                 "gymnasium.make_vec(...)"
@@ -166,7 +203,23 @@ class Agent:
         return self
 
     def is_partitioned(self, env: Any) -> bool:
-        """Whether the environment is explored in cells; makes ready to cut them."""
+        """Tell whether an environment is explored in cells, and make ready to cut them.
+
+        Parameters
+        ----------
+        env : gymnasium.Env
+            The environment.
+
+        Returns
+        -------
+        bool
+            Whether it is.
+
+        Raises
+        ------
+        Error
+            If the cells of the agent are of another environment.
+        """
         check_environment(env)
         if self._saved_partition is not None:
             saved = self._saved_partition
@@ -197,7 +250,13 @@ class Agent:
         return self
 
     def learner_of_cells(self) -> _ide3al.Agent:
-        """A compiled agent that knows no cells yet, in place of the one there was."""
+        """Make a compiled agent that knows no cells yet, in place of the one there was.
+
+        Returns
+        -------
+        ide3al._ide3al.Agent
+            The compiled agent.
+        """
         assert self.partition is not None
         self._agent = _ide3al.Agent(
             self._algorithm, 1, self.partition.actions.size, self.seed, self.parameters, True
@@ -207,23 +266,57 @@ class Agent:
     def predict(
         self, observation: Any, deterministic: bool = False, *, action_masks: Any = None
     ) -> Any:
-        """An action for an observation, drawn from the policy learned, or its likeliest; for a
-        batch of observations, as vector environments return them, a batch of actions. In a
-        continuous environment an action is held for ``agent.repeat`` calls before another is
-        drawn; :meth:`reset` says that an episode begins. ``action_masks`` says which actions are
-        allowed, one truth value each; without it those are taken that were allowed when the state
-        was met."""
+        """Choose an action for an observation.
+
+        In a continuous environment an action is held for ``agent.repeat`` calls before another is
+        drawn; :meth:`reset` says that an episode begins.
+
+        Parameters
+        ----------
+        observation : object
+            An observation, or a batch of them, as vector environments return them.
+        deterministic : bool, default False
+            Whether to take the likeliest action instead of drawing one from the policy.
+        action_masks : array_like of bool, optional
+            Which actions are allowed; those that were when the state was met unless given.
+
+        Returns
+        -------
+        object
+            An action, or a batch of actions.
+
+        Raises
+        ------
+        Error
+            If the agent has not seen anything yet.
+        """
         return self._actor.act(observation, deterministic, action_masks)
 
     def reset(self) -> None:
-        """Says that an episode begins: an action that is held is let go.
+        """Say that an episode begins: an action that is held is let go.
 
-        :class:`ide3al.wrappers.Follow` says so whenever its environment is reset."""
+        :class:`ide3al.wrappers.Follow` says so whenever its environment is reset.
+        """
         self._actor.reset()
 
     def state_of(self, observation: Any) -> int | None:
-        """The number of an observation's state: its row in ``policy`` and ``visits``; None if it
-        was never met."""
+        """Find the state of an observation.
+
+        Parameters
+        ----------
+        observation : object
+            An observation.
+
+        Returns
+        -------
+        int or None
+            Its row in ``policy`` and ``visits``; None if it was never met.
+
+        Raises
+        ------
+        Error
+            If the agent has not seen anything yet, or no element of the space is given.
+        """
         agent = self.fitted()
         if self.partition is not None:
             return self.partition.find(self.partition.vector(observation), agent.n_states)
@@ -239,6 +332,32 @@ class Agent:
         if known is None:
             raise Error("give env=... to load, or fit, to know the actions")
         return [known.element(k) for k in range(known.size)]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Give the arguments that the agent was made with, as scikit-learn's estimators do.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            Without effect: no argument is an estimator.
+
+        Returns
+        -------
+        dict
+            Every argument by name.
+        """
+        names = inspect.signature(type(self)).parameters
+        return {name: getattr(self, name, self.parameters.get(name)) for name in names}
+
+    def clone(self) -> Self:
+        """Make an agent with the same arguments that has not learned anything.
+
+        Returns
+        -------
+        Agent
+            The new agent.
+        """
+        return type(self)(**self.get_params())
 
     @property
     def policy(self) -> Floats:
@@ -331,8 +450,27 @@ class Agent:
         return 0 if self._agent is None else self._agent.steps
 
     def account(self, env: Any, steps: int = 10_000, seed: int = 0) -> Account:
-        """In a continuous environment: follows what was learned for some steps and compares where that leads with what the
-        estimate predicted, cell by cell; see :class:`ide3al.Account`."""
+        """Follow what was learned in a continuous environment, and compare with what was predicted.
+
+        Parameters
+        ----------
+        env : gymnasium.Env
+            The environment.
+        steps : int, default 10000
+            Number of steps to take.
+        seed : int, default 0
+            Seed of the environment.
+
+        Returns
+        -------
+        Account
+            The shares of time in every cell, predicted and realised.
+
+        Raises
+        ------
+        Error
+            If the agent's environment is finite, or ``steps`` are fewer than 10.
+        """
         if self.partition is None:
             raise Error(
                 "account: this agent's environment is finite; there are no cells to account for"
@@ -349,7 +487,18 @@ class Agent:
         return account(partition, predicted, choose, env, steps, seed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes everything needed to go on, whole or not at all."""
+        """Write everything needed to go on to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            Name of the file.
+
+        Raises
+        ------
+        Error
+            If the agent has not seen anything yet, or the file cannot be written.
+        """
         _ide3al.write_file(path, self._saved().to_bytes())
 
     def _saved(self) -> SavedAgent:
@@ -375,8 +524,28 @@ class Agent:
     def load(
         cls, path: str | os.PathLike[str], env: Any = None, features: Extractor | None = None
     ) -> Self:
-        """Reads what :meth:`save` wrote. Give ``env`` to predict before fitting again, and the ``features`` of its abstraction,
-        if it had any, since no file holds a function."""
+        """Read an agent from a file.
+
+        Parameters
+        ----------
+        path : path-like
+            Name of the file.
+        env : gymnasium.Env, optional
+            The environment, to predict before fitting again.
+        features : callable, optional
+            The ``features`` of the agent's abstraction, if it had any, since no file holds a
+            function.
+
+        Returns
+        -------
+        Agent
+            The agent.
+
+        Raises
+        ------
+        Error
+            If the file cannot be read, holds no agent, or one of another class.
+        """
         name = os.fspath(path)
         agent = cls._of(SavedAgent.read(name, features), name)
         if env is not None and not agent.is_partitioned(env):
@@ -438,7 +607,27 @@ class Agent:
         encoder: SpaceIndex | DiscoveredStates | None = None,
         first: tuple[Any, Any] | None = None,
     ) -> tuple[_ide3al.Agent, SpaceIndex | DiscoveredStates, SpaceIndex]:
-        """Makes ready to learn in an environment; ``first`` is what its first reset returned."""
+        """Make ready to learn in an environment.
+
+        Parameters
+        ----------
+        env : gymnasium.Env or gymnasium.vector.VectorEnv
+            The environment.
+        encoder : SpaceIndex or DiscoveredStates, optional
+            How observations are numbered; as their space says unless given.
+        first : tuple, optional
+            What the first reset returned, which says whether actions are masked.
+
+        Returns
+        -------
+        tuple
+            The compiled agent, and the encoders of observations and of actions.
+
+        Raises
+        ------
+        Error
+            If the environment is unlike those learned from before.
+        """
         check_environment(env)
         space, action_space = spaces_of(env)
         actions = SpaceIndex(action_space)
@@ -492,7 +681,18 @@ class Agent:
         return self._agent
 
     def fitted(self) -> _ide3al.Agent:
-        """The compiled agent; an error where nothing was learned yet."""
+        """Give the compiled agent.
+
+        Returns
+        -------
+        ide3al._ide3al.Agent
+            The compiled agent.
+
+        Raises
+        ------
+        Error
+            If the agent has not seen anything yet.
+        """
         if self._agent is None:
             raise Error(f"this {type(self).__name__} has not seen anything yet; call fit first")
         return self._agent

@@ -11,6 +11,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from .._deprecated import warn
+from .._entropy import entropy
+from .._equality import fields_equal
 from .._ide3al import Error
 from ..encoding.discrete import SpaceIndex, from_key
 from ..encoding.raw import RawSteps
@@ -18,7 +21,7 @@ from ..types import Floats, Integers
 from .episode import Episode
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Transitions:
     """Transitions as arrays, one entry per step; states and actions by number."""
 
@@ -42,6 +45,12 @@ class Transitions:
     raw: RawSteps | None = None
     #: Which actions were allowed, (S, A), where the environment masks any.
     allowed: npt.NDArray[np.bool_] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether everything is equal but the Minari data set that holds it."""
+        return fields_equal(self, other, ignored=("dataset",))
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         return int(self.observations.size)
@@ -75,11 +84,20 @@ class Transitions:
         return float((self.counts > 0)[self.possible].mean())
 
     @property
+    def state_entropy(self) -> float:
+        """Entropy of the shares of the states, in nats."""
+        return entropy(self.counts.sum(axis=1))
+
+    @property
+    def state_action_entropy(self) -> float:
+        """Entropy of the shares of the state-action pairs, in nats."""
+        return entropy(self.counts.ravel())
+
+    @property
     def entropy(self) -> float:
-        """Entropy of the state-action frequencies, in nats."""
-        shares = self.counts.ravel() / max(len(self), 1)
-        shares = shares[shares > 0]
-        return float(-(shares * np.log(shares)).sum())
+        """Old name of :attr:`state_action_entropy`."""
+        warn("entropy is now called state_action_entropy")
+        return self.state_action_entropy
 
     @property
     def bounds(self) -> Integers:
@@ -104,12 +122,29 @@ class Transitions:
         return terminal
 
     @property
+    def wanting(self) -> npt.NDArray[np.bool_]:
+        """Old name of :attr:`actionable`."""
+        warn("wanting is now called actionable")
+        return self.actionable
+
+    @property
     def actionable(self) -> npt.NDArray[np.bool_]:
         """States whose actions can be taken, as far as the data tell: met, and not terminal."""
         return self.met & ~self.terminal
 
     def episodes(self) -> list[Episode]:
-        """One by one."""
+        """Give the episodes one by one.
+
+        Returns
+        -------
+        list of Episode
+            States, actions and rewards of each.
+
+        Raises
+        ------
+        Error
+            If an observation is not the next one of the step before.
+        """
         bounds = self.bounds.tolist()
         found = [()] * (len(bounds) - 1) if self.keys is None else self._found(bounds)
         episodes = []
@@ -153,7 +188,18 @@ class Transitions:
         return [tuple(keys) for keys in found]
 
     def replace(self, **changes: Any) -> Self:
-        """The same with something else."""
+        """Give the same data with something else.
+
+        Parameters
+        ----------
+        **changes
+            Fields by name.
+
+        Returns
+        -------
+        Data
+            The data.
+        """
         return dataclasses.replace(self, **changes)
 
 

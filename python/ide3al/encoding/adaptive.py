@@ -1,4 +1,5 @@
-"""An abstraction in use: the cells as they are cut at the moment, how long actions are held, and the steps recorded."""
+"""An abstraction in use: the cells as they are cut at the moment, how long actions are held, and
+the steps recorded."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class AdaptivePartition:
-    """Numbers vectors by their cells, as they are met: ``number``, ``find``; ``repartition`` cuts anew from what is recorded."""
+    """Numbers vectors by their cells, as they are met: ``number``, ``find``; ``repartition`` cuts
+    anew from what is recorded."""
 
     def __init__(self, abstraction: Abstraction, observations: Any, actions: Any) -> None:
         self.abstraction = abstraction
@@ -87,7 +89,8 @@ class AdaptivePartition:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def find(self, vector: Floats, known: int, ended: bool = False) -> int:
-        """The number of a vector's cell; of the nearest among the ``known`` first if that was never met."""
+        """The number of a vector's cell; of the nearest among the ``known`` first if that was never
+        met."""
         found = self._numbers.get(int(self._keys(vector[None, :], ended)[0]), known)
         if found < known:
             return found
@@ -154,7 +157,8 @@ class AdaptivePartition:
 
     @property
     def box(self) -> tuple[Floats, Floats]:
-        """Bounds of these numbers as given or declared, and where they are infinite those of what was seen."""
+        """Bounds of these numbers as given or declared, and where they are infinite those of what
+        was seen."""
         low, high = (
             np.where(np.isfinite(b), b, seen)
             for b, seen in zip(self._declared(), self._bounds, strict=True)
@@ -188,8 +192,8 @@ class AdaptivePartition:
         return not full and self.steps >= GROWTH * self._cut_at
 
     def repartition(self, agent: _ide3al.Agent, episode_open: bool) -> bool:
-        """Cuts anew from what is recorded, and counts again, unless everything would stay as it is. ``episode_open``: whether a
-        trajectory is under way."""
+        """Cuts anew from what is recorded, and counts again, unless everything would stay as it is.
+        ``episode_open``: whether a trajectory is under way."""
         assert self.history is not None
         self._cut_at = self.steps
         vectors, actions = self.history.vectors, self.history.actions
@@ -222,7 +226,8 @@ class AdaptivePartition:
         actions: Integers,
         episode_open: bool,
     ) -> None:
-        """Numbers cells in the order in which they were met, and hands over all transitions between them."""
+        """Numbers cells in the order in which they were met, and hands over all transitions between
+        them."""
         assert self.history is not None
         first, last = self.history.decisions(self.repeat)
         # what goes on elsewhere than at the end is that of another environment, at once
@@ -257,7 +262,8 @@ class AdaptivePartition:
         )
 
     def _matter(self, vectors: Floats, actions: Integers) -> Integers:
-        """Numbers that change while an episode lasts, each once: nothing can be explored along the others."""
+        """Numbers that change while an episode lasts, each once: nothing can be explored along the
+        others."""
         if isinstance(self.abstraction.cells, list):
             return np.arange(self.features.size)
         inside = np.flatnonzero(actions[:-1] >= 0)
@@ -352,7 +358,7 @@ class AdaptivePartition:
         return np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)
 
     def _given_bounds(self) -> list[Floats]:
-        """Bounds of the numbers in use as the abstraction gives them, infinite where it does not."""
+        """Bounds of the numbers in use as the abstraction gives them, else infinite."""
         bounds = []
         for name, given, none in (
             ("low", self.abstraction.low, -np.inf),

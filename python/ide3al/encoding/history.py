@@ -13,8 +13,9 @@ TERMINAL, TRUNCATED, ONGOING = -1, -2, -3
 
 
 class TransitionHistory:
-    """One moment after the other: a vector and the action taken then. The last moment of an episode has no action but a
-    reason. At most ``limit`` moments; ``full`` says when there is no room for more, and nothing is added then."""
+    """One moment after the other: a vector and the action taken then. The last moment of an episode
+    has no action but a reason. At most ``limit`` moments; ``full`` says when there is no room
+    for more, and nothing is added then."""
 
     def __init__(self, size: int, limit: int) -> None:
         self.limit = limit
@@ -60,7 +61,8 @@ class TransitionHistory:
         self._append(vector)
 
     def step(self, action: int, vector: npt.ArrayLike, end: int) -> None:
-        """An action was taken, which led to a vector; ``end`` as in the loop: 0 goes on, 1 terminal, 2 cut."""
+        """An action was taken, which led to a vector; ``end`` as in the loop: 0 goes on, 1
+        terminal, 2 cut."""
         if self.full:
             return
         self._actions[self._length - 1] = action

@@ -45,8 +45,9 @@ def measured_repeat(keys: Integers, unit: Floats, actions: Integers, n_actions: 
 
 
 def _apart(keys: Integers, actions: Integers, moves: Floats, n_actions: int) -> Floats:
-    """How far apart the actions lead from each cell: the greatest difference, along any number, between their mean moves.
-    Actions taken fewer than three times in a cell, and cells with fewer than two others, say nothing."""
+    """How far apart the actions lead from each cell: the greatest difference, along any number,
+    between their mean moves. Actions taken fewer than three times in a cell, and cells with
+    fewer than two others, say nothing."""
     distinct, cell = np.unique(keys, return_inverse=True)
     pair = cell * n_actions + actions
     times = np.bincount(pair, minlength=len(distinct) * n_actions).reshape(-1, n_actions)

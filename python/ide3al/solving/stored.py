@@ -10,7 +10,7 @@ from ..types import Floats
 
 
 class StoredSolved:
-    """Stands in for what the compiled module returned, with the same values under the same names."""
+    """Stands in for what the compiled module returned: the same values under the same names."""
 
     def __init__(self, values: dict[str, Any], probabilities: Floats, report: Any) -> None:
         self._values, self._probabilities, self._report = values, probabilities, report
@@ -47,3 +47,10 @@ class StoredSolved:
             f"{os.fspath(path)}: a copy of a solution cannot write the policy file; call "
             "save_policy on the solution that was copied, or keep solution.policy with numpy.save"
         )
+
+
+def compiled(native: Any) -> Any:
+    """What can be started from: a copy cannot."""
+    if isinstance(native, StoredSolved):
+        raise Error("warm: a copy holds no warm start; give the solution that was copied")
+    return native
