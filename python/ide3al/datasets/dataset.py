@@ -46,12 +46,17 @@ class Data(Transitions):
         How many there are.
     dataset : minari.MinariDataset, optional
         The Minari data set that was written or read.
-    states : tuple, optional
-        The states by number, where they were numbered as they were met.
+    keys : tuple, optional
+        What tells the states, by number, where they were numbered as they were met;
+        :attr:`states` are the observations themselves.
     about : dict, optional
         Where the data come from; part of the card.
     spaces : tuple, optional
         The spaces of observations and actions.
+    raw : RawSteps, optional
+        Steps as a continuous environment took and gave them.
+    allowed : numpy.ndarray of bool, optional
+        Which actions were allowed, (S, A), where the environment masks any.
     """
 
     @cached_property
