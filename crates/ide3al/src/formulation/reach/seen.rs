@@ -28,7 +28,7 @@ pub struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// For the policies of a world with a finite time.
+    /// For the policies of a world.
     pub fn new(world: &'a World) -> Self {
         let (n, edges) = (world.size(), world.rows.len());
         let mut seen = Seen {
@@ -43,14 +43,14 @@ impl<'a> Seen<'a> {
             v: vec![0.0; n],
             slopes: vec![0.0; edges],
         };
-        seen.lengthen(1.0);
+        seen.set_time(world.within);
         seen
     }
 
-    /// Makes the time so many times as long as the world's.
-    pub fn lengthen(&mut self, factor: f64) {
+    /// Judges by another mean time than the world's.
+    pub fn set_time(&mut self, time: f64) {
         let world = self.world;
-        let g = 1.0 - 1.0 / (factor * world.within);
+        let g = 1.0 - 1.0 / time;
         self.discounts.clear();
         let times = world.time.iter();
         let of = |t: &f64| if world.has_times { g.powf(*t) } else { g };

@@ -231,6 +231,12 @@ impl World {
         self.states.len()
     }
 
+    /// The time in which every state might be seen four times.
+    pub fn natural_time(&self) -> f64 {
+        let mean = self.time.iter().sum::<f64>() / self.time.len() as f64;
+        (4.0 * self.n_states() as f64 * mean).max(1.0)
+    }
+
     /// Whether the mean hitting time is to be minimised, rather than the share seen maximised.
     pub fn is_hitting(&self) -> bool {
         self.within.is_infinite()

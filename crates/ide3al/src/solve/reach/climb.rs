@@ -59,6 +59,9 @@ impl<'a> Judge<'a> {
 pub(super) struct Slope<'a> {
     world: &'a World,
     judge: Judge<'a>,
+    /// The share seen within some other time, if that is what is climbed.
+    other: Option<Seen<'a>>,
+    climbs_other: bool,
     policy: Vec<f64>,
 }
 
@@ -67,14 +70,20 @@ impl<'a> Slope<'a> {
         Slope {
             world,
             judge: Judge::new(world),
+            other: None,
+            climbs_other: false,
             policy: vec![0.0; world.pair.len()],
         }
     }
 
-    /// Makes the time so many times as long as asked for.
-    pub(super) fn lengthen(&mut self, factor: f64) {
-        if let Judge::Seen(seen) = &mut self.judge {
-            seen.lengthen(factor);
+    /// What to climb: the share seen within a time, or the problem's own objective.
+    pub(super) fn aim(&mut self, time: Option<f64>) {
+        self.climbs_other = time.is_some();
+        if let Some(time) = time {
+            let world = self.world;
+            self.other
+                .get_or_insert_with(|| Seen::new(world))
+                .set_time(time);
         }
     }
 
@@ -88,7 +97,14 @@ impl<'a> Slope<'a> {
 impl Objective for Slope<'_> {
     fn evaluate(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
         normalise(self.world, x, &mut self.policy);
-        let value = self.judge.loss(&self.policy, gradient);
+        let value = match &mut self.other {
+            Some(seen) if self.climbs_other => {
+                let value = seen.value(&self.policy, Some(gradient));
+                gradient.iter_mut().for_each(|g| *g = -*g);
+                -value
+            }
+            _ => self.judge.loss(&self.policy, gradient),
+        };
         by_rows(self.world, x, gradient);
         value
     }

@@ -19,9 +19,8 @@ use super::climb::{Slope, climb, draw_row, normalise, rows_of};
 use crate::formulation::reach::world::World;
 
 const SEED: u64 = 0x005e_ec4e;
-/// Starts of each kind, and how long their time is in each part, and the steps taken in it.
+/// Starts of each kind, and the steps taken in each part.
 const STARTS: usize = 4;
-const LENGTHS: [[f64; 3]; 2] = [[16.0, 4.0, 1.0], [1.0; 3]];
 const STEPS: [usize; 3] = [12, 24, 48];
 /// Steps of the last ascents, and of those after a kick.
 const LAST_STEPS: usize = 400;
@@ -34,7 +33,7 @@ const RADII: [usize; 4] = [1, 2, 4, 8];
 /// Kicks tried at once from the same policy, however many threads there are.
 const AT_ONCE: usize = 4;
 /// Kicks without a relative gain of `WORTHWHILE` after which the search ends.
-const PATIENCE: usize = 32;
+const PATIENCE: usize = 64;
 /// The same after a start from an earlier solution, which has had its own.
 const PATIENCE_WARM: usize = 8;
 const WORTHWHILE: f64 = 1e-4;
@@ -49,7 +48,7 @@ const PORTION: u64 = 1_000_000;
 const LEAST: u64 = 5_000;
 /// Evaluations after which no more changes are tried, and those that even the largest model is
 /// given. Models with less than `FEW` of them begin once.
-const MOST: usize = 4_000;
+const MOST: usize = 6_000;
 const FEWEST: usize = 160;
 const FEW: usize = 1_200;
 
@@ -94,13 +93,13 @@ impl Search<'_, '_, '_> {
         } else {
             self.kinds()
         };
-        for lengths in kinds {
-            let Some(rows) = self.best_start(lengths) else {
+        for times in kinds {
+            let Some(rows) = self.best_start(times) else {
                 return;
             };
             last.push(climb(rows, LAST_STEPS, ROUGH));
         }
-        if !self.finish(&mut last, 1.0) {
+        if !self.finish(&mut last, None) {
             return;
         }
         let best = last.iter().min_by(|a, b| a.value().total_cmp(&b.value()));
@@ -115,17 +114,23 @@ impl Search<'_, '_, '_> {
                 PATIENCE
             },
         ) {
-            self.finish(&mut [climb(best, LAST_STEPS, FINE)], 1.0);
+            self.finish(&mut [climb(best, LAST_STEPS, FINE)], None);
         }
     }
 
-    /// What to begin with: both kinds, unless the model is so large that there is no time for both,
-    /// or the times make no difference.
-    fn kinds(&self) -> Vec<[f64; 3]> {
-        if self.world.is_hitting() || self.few() {
-            return vec![LENGTHS[1]];
+    /// The times of the parts of each kind of starts, `None` being what is asked for: both kinds,
+    /// unless the model is so large that there is time for one only.
+    fn kinds(&self) -> Vec<[Option<f64>; 3]> {
+        if self.few() {
+            return vec![[None; 3]];
         }
-        LENGTHS.to_vec()
+        let other = if self.world.is_hitting() {
+            let time = self.world.natural_time();
+            [time, 4.0 * time]
+        } else {
+            [16.0 * self.world.within, 4.0 * self.world.within]
+        };
+        vec![[Some(other[0]), Some(other[1]), None], [None; 3]]
     }
 
     /// Whether there is no time for many starts.
@@ -134,7 +139,7 @@ impl Search<'_, '_, '_> {
     }
 
     /// The best of several starts after all parts; `None` where the solve is to stop.
-    fn best_start(&mut self, lengths: [f64; 3]) -> Option<Vec<f64>> {
+    fn best_start(&mut self, times: [Option<f64>; 3]) -> Option<Vec<f64>> {
         let starts = if self.few() { 1 } else { STARTS };
         let mut rows: Vec<Vec<f64>> = (0..starts)
             .map(|_| {
@@ -145,8 +150,8 @@ impl Search<'_, '_, '_> {
                 x
             })
             .collect();
-        for (part, (&length, &steps)) in lengths.iter().zip(&STEPS).enumerate() {
-            let moved = part > 0 && length != lengths[part - 1];
+        for (part, (&time, &steps)) in times.iter().zip(&STEPS).enumerate() {
+            let moved = part > 0 && time != times[part - 1];
             let mut climbs: Vec<Minimiser> = rows
                 .iter()
                 .map(|x| {
@@ -157,7 +162,7 @@ impl Search<'_, '_, '_> {
                     )
                 })
                 .collect();
-            if !self.finish(&mut climbs, length) {
+            if !self.finish(&mut climbs, time) {
                 return None;
             }
             // what broke down comes last
@@ -175,14 +180,14 @@ impl Search<'_, '_, '_> {
     }
 
     /// Ascends until all have finished; false where the solve is to stop.
-    fn finish(&mut self, climbs: &mut [Minimiser], length: f64) -> bool {
+    fn finish(&mut self, climbs: &mut [Minimiser], time: Option<f64>) -> bool {
         loop {
             let before: usize = climbs.iter().map(Minimiser::evaluations).sum();
             let (world, slopes, portion) = (self.world, &self.slopes, self.portion);
             share(climbs.iter_mut(), |climb| {
                 let kept = slopes.lock().ok().and_then(|mut kept| kept.pop());
                 let mut slope = kept.unwrap_or_else(|| Slope::new(world));
-                slope.lengthen(length);
+                slope.aim(time);
                 climb.advance(&mut slope, portion);
                 if let Ok(mut kept) = slopes.lock() {
                     kept.push(slope);
@@ -192,9 +197,9 @@ impl Search<'_, '_, '_> {
             self.left = self.left.saturating_sub(after - before);
             self.driver.count(after - before);
             let alive = self.driver.steps_left() > 0 && self.driver.alive();
-            // what is not of the time asked for is judged when nothing better will come
-            if length == 1.0 || !alive {
-                climbs.iter().for_each(|climb| self.offer(climb, length));
+            // what climbed something else is judged when nothing better will come
+            if time.is_none() || !alive {
+                climbs.iter().for_each(|climb| self.offer(climb, time));
             }
             if !alive || self.driver.done() {
                 return false;
@@ -205,18 +210,17 @@ impl Search<'_, '_, '_> {
         }
     }
 
-    fn offer(&mut self, climb: &Minimiser, length: f64) {
+    fn offer(&mut self, climb: &Minimiser, time: Option<f64>) {
         let hitting = self.world.is_hitting();
         let mut value = if hitting {
             climb.value()
         } else {
             -climb.value()
         };
-        if length != 1.0
+        if time.is_some()
             && let Some(slope) = self.slopes.lock().ok().and_then(|mut kept| kept.pop())
         {
             let mut slope = slope;
-            slope.lengthen(1.0);
             value = slope.value_of(climb.x());
         }
         let best = self.driver.best().objective;
@@ -255,7 +259,7 @@ impl Search<'_, '_, '_> {
                 // what there is to be improved on
                 climbs.push(climb(best.clone(), 0, ROUGH));
             }
-            if !self.finish(&mut climbs, 1.0) {
+            if !self.finish(&mut climbs, None) {
                 return None;
             }
             idle += AT_ONCE;
