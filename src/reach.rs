@@ -27,7 +27,7 @@ pub(crate) struct ReachArguments {
     /// takes it [default: 4 times the states that can be reached]
     #[arg(long, value_name = "T|inf", allow_negative_numbers = true)]
     within: Option<f64>,
-    /// Where the walk of reach begins [default: start]
+    /// Where the walk of reach begins [default: start; with --within inf anywhere]
     #[arg(long, value_name = "start|anywhere")]
     from: Option<String>,
     /// Least entropy of the steady state of reach, as a share of the largest, 0 to 1
@@ -55,10 +55,7 @@ impl ReachArguments {
     pub(crate) fn reach(&self, xi: f64, weights: Vec<f64>, restart: f64) -> anyhow::Result<Reach> {
         Ok(Reach {
             within: self.within,
-            origin: self
-                .from
-                .as_deref()
-                .map_or(Ok(Origin::Start), Origin::from_name)?,
+            origin: self.from.as_deref().map(Origin::from_name).transpose()?,
             xi,
             evenness: self.evenness.unwrap_or(0.0),
             weights,

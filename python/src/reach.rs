@@ -18,7 +18,7 @@ use crate::solving::{Settings, Solved};
 #[pyo3(from_item_all)]
 pub(crate) struct Asked {
     within: Option<f64>,
-    origin: String,
+    origin: Option<String>,
     evenness: f64,
     target: Option<Vec<f64>>,
     restart: f64,
@@ -38,7 +38,10 @@ pub(crate) fn solve_reach(
     let defaults = default_parameters(&model.spec, &mdp);
     let reach = Reach {
         within: asked.within,
-        origin: Origin::from_name(&asked.origin).map_err(exception)?,
+        origin: (asked.origin.as_deref())
+            .map(Origin::from_name)
+            .transpose()
+            .map_err(exception)?,
         xi: xi.unwrap_or(defaults.xi),
         evenness: asked.evenness,
         weights: asked.target.unwrap_or_default(),

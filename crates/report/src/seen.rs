@@ -21,7 +21,7 @@ pub struct SeenCurve {
 /// The share of the states seen against steps, one line per policy.
 pub fn panels(model: &str, curves: &[SeenCurve]) -> Panels {
     let mut figure = Figure::new(
-        "States seen from the start",
+        "Expected share of the states seen from the start",
         Axis::linear("Steps"),
         Axis::linear("Share of the states").with_range(0.0, 1.0),
     );
@@ -34,7 +34,7 @@ pub fn panels(model: &str, curves: &[SeenCurve]) -> Panels {
         .iter()
         .any(|c| c.seen.iter().any(|s| s.standard_error.is_some()));
     Panels {
-        title: format!("{model}: how soon each policy sees the states"),
+        title: format!("{model}: states seen"),
         panels: vec![Panel::Chart(figure)],
         columns: 1,
         caption: if sampled {

@@ -229,7 +229,7 @@ def solve(
     formulation: Literal["reach"],
     *,
     within: float | None = None,
-    origin: Literal["start", "anywhere"] = "start",
+    origin: Literal["start", "anywhere"] | None = None,
     evenness: float = 0.0,
     xi: float | None = None,
     target: ArrayLike | None = None,
@@ -312,8 +312,8 @@ def solve(
         Mean time within which ``"reach"`` is to see the states, by default four times as many steps
         as states can be reached; ``math.inf`` for the least mean time to a state. The problem is
         not concave: the status is ``"local_optimum"`` unless the bound is met.
-    origin : {"start", "anywhere"}, default "start"
-        Where ``"reach"`` begins.
+    origin : {"start", "anywhere"}, optional
+        Where ``"reach"`` begins: at the start unless given, with ``within=math.inf`` anywhere.
     evenness : float, default 0
         Least entropy of the steady state of ``"reach"``, as a share of the largest.
     xi : float, optional
@@ -391,7 +391,7 @@ def solve(
         refused = {"zeta": zeta, "horizon": horizon, "wanted": wanted, "limits": limits or None}
         asked = {
             "within": within,
-            "origin": "start" if origin is None else origin,
+            "origin": origin,
             "evenness": 0.0 if evenness is None else float(evenness),
             "target": None if target is None else _numbers(target),
             "restart": _restart(restart, discount),

@@ -16,7 +16,7 @@ use crate::model::{Mdp, Row};
 /// Steps, in numbers of states that can be reached.
 const LENGTHS: [usize; 3] = [1, 2, 4];
 /// Most transitions that are looked at for exact shares.
-const EXACT: usize = 20_000_000;
+const EXACT: usize = 50_000_000;
 /// Steps of all random walks together, about, and their least and largest number.
 const STEPS: usize = 4_000_000;
 const WALKS: (usize, usize) = (10, 400);

@@ -53,7 +53,7 @@ impl ReachReport {
         let within = reach.time(mdp);
         ReachReport {
             within: within.is_finite().then_some(within),
-            origin: reach.origin.name(),
+            origin: reach.begins().name(),
             evenness: reach.evenness,
             restart: reach.restart,
             share_of_bound: share_of_bound(within.is_infinite(), solved.objective, solved.bound),

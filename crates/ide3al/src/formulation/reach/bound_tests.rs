@@ -104,7 +104,7 @@ fn no_policy_with_memory_exceeds_any_bound() {
         let within = [1.0, 4.0, 9.0, 30.0, f64::INFINITY][case as usize % 5];
         let reach = Reach {
             within: Some(within),
-            origin: [Origin::Start, Origin::Anywhere][case as usize % 2],
+            origin: Some([Origin::Start, Origin::Anywhere][case as usize % 2]),
             weights,
             ..Reach::with_xi([0.0, 0.1][(case / 2) as usize % 2])
         };

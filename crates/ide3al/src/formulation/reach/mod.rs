@@ -36,10 +36,9 @@ use crate::error::{Error, Result};
 use crate::model::Mdp;
 
 /// Where the walk begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// At the model's start.
-    #[default]
     Start,
     /// At any state that can be reached from the start, all alike.
     Anywhere,
@@ -71,8 +70,8 @@ pub struct Reach {
     /// hitting time; `None` for four times the number of states that can be reached (times the mean
     /// travel time).
     pub within: Option<f64>,
-    /// Where the walk begins.
-    pub origin: Origin,
+    /// Where the walk begins; `None` for the start, and for a mean hitting time anywhere.
+    pub origin: Option<Origin>,
     /// Least probability of every action.
     pub xi: f64,
     /// Least entropy of the steady state, as a share of the logarithm of the number of states that
@@ -91,6 +90,14 @@ impl Reach {
             xi,
             ..Reach::default()
         }
+    }
+
+    /// Where the walk begins: as asked for, or the default.
+    pub fn begins(&self) -> Origin {
+        self.origin.unwrap_or(match self.within {
+            Some(time) if time.is_infinite() => Origin::Anywhere,
+            _ => Origin::Start,
+        })
     }
 
     /// Mean time of the walk: the one given, or the default for a model.

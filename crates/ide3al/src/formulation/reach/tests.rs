@@ -87,7 +87,7 @@ fn gradients_are_those_of_differences() {
             let reach = Reach {
                 within,
                 restart,
-                origin,
+                origin: Some(origin),
                 weights,
                 ..Reach::with_xi(0.02)
             };

@@ -134,7 +134,7 @@ impl World {
             fixed.extend(begins.map(|t| (hub, t as u32, start(t))));
         }
         for s in 0..n {
-            world.origin[s] = match reach.origin {
+            world.origin[s] = match reach.begins() {
                 Origin::Start => start(s),
                 Origin::Anywhere => 1.0 / n as f64,
             };

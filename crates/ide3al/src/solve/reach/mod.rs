@@ -17,9 +17,10 @@ use super::{Observer, Options, Solution, SolverChoice, Status};
 use crate::error::{Error, Result};
 use crate::formulation::Formulation;
 use crate::formulation::reach::world::World;
-use crate::formulation::reach::{Reach, counting, single};
+use crate::formulation::reach::{Origin, Reach, counting, single};
 use crate::model::{Mdp, Policy};
 use climb::Judge;
+use search::Begin;
 
 /// As shown to the user.
 const NAME: &str = "quasi-newton";
@@ -85,8 +86,16 @@ pub fn solve(
     if world.is_hitting() {
         driver.relative = driver.relative.max(options.tolerance);
     }
-    let warm = warm.map(|_| first);
-    search::run(&world, warm.as_deref(), &mut driver);
+    let near = match warm {
+        None => from_anywhere(mdp, &world, reach, &mut driver),
+        Some(_) => None,
+    };
+    let begin = match (warm, &near) {
+        (Some(_), _) => Begin::Warm(&first),
+        (None, Some(near)) => Begin::Near(near),
+        (None, None) => Begin::Cold,
+    };
+    search::run(&world, begin, &mut driver);
     if reach.evenness > 0.0 {
         let floor = evenness::floor(mdp, &world, reach)?;
         evenness::run(&world, &floor, &mut driver);
@@ -134,4 +143,37 @@ pub fn solve(
         limits: Vec::new(),
         notes,
     })
+}
+
+/// For mean hitting times from the start, the policy with the least from anywhere, where there is
+/// one: from a single state the search loses its way in policies that never come back to it.
+fn from_anywhere(
+    mdp: &Mdp,
+    world: &World,
+    reach: &Reach,
+    driver: &mut Driver<'_>,
+) -> Option<Vec<f64>> {
+    if !world.is_hitting() || reach.begins() == Origin::Anywhere {
+        return None;
+    }
+    let other = Reach {
+        origin: Some(Origin::Anywhere),
+        ..reach.clone()
+    };
+    let other = World::new(mdp, &other).ok()?;
+    let kind = Kind {
+        maximises: false,
+        dual_follows_policy: true,
+    };
+    let first = Candidate {
+        objective: f64::INFINITY,
+        bound: 0.0,
+        ..driver.best().clone()
+    };
+    let gaps = (driver.absolute, driver.relative);
+    let found = driver.helping(kind, gaps, first, |inner| {
+        search::run(&other, Begin::Cold, inner);
+        inner.best().clone()
+    });
+    found.objective.is_finite().then_some(found.policy)
 }

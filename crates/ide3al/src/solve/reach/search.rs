@@ -53,7 +53,7 @@ const FEWEST: usize = 160;
 const FEW: usize = 1_200;
 
 /// Leaves the best policy found with the driver.
-pub(super) fn run(world: &World, warm: Option<&[f64]>, driver: &mut Driver<'_>) {
+pub(super) fn run(world: &World, begin: Begin<'_>, driver: &mut Driver<'_>) {
     let unit = world.symbolic.work().max(LEAST);
     let budget = ((WORK / unit) as usize).clamp(FEWEST, MOST);
     let mut search = Search {
@@ -65,7 +65,18 @@ pub(super) fn run(world: &World, warm: Option<&[f64]>, driver: &mut Driver<'_>) 
         budget,
         left: budget,
     };
-    search.all(warm);
+    search.all(begin);
+}
+
+/// Where a search begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Begin<'a> {
+    /// At random.
+    Cold,
+    /// With the policy of another problem on the same model.
+    Near(&'a [f64]),
+    /// With an earlier solution, which has been improved at random before.
+    Warm(&'a [f64]),
 }
 
 struct Search<'a, 'w, 'd> {
@@ -82,17 +93,16 @@ struct Search<'a, 'w, 'd> {
 }
 
 impl Search<'_, '_, '_> {
-    fn all(&mut self, warm: Option<&[f64]>) {
+    fn all(&mut self, begin: Begin<'_>) {
         let mut last: Vec<Minimiser> = Vec::new();
-        if let Some(policy) = warm {
-            let rows = rows_of(self.world, policy, LOOSEN);
-            last.push(climb(rows, LAST_STEPS, ROUGH));
+        let mut kinds = Vec::new();
+        match begin {
+            Begin::Cold => kinds = self.kinds(),
+            Begin::Near(policy) | Begin::Warm(policy) => {
+                let rows = rows_of(self.world, policy, LOOSEN);
+                last.push(climb(rows, LAST_STEPS, ROUGH));
+            }
         }
-        let kinds = if warm.is_some() {
-            Vec::new()
-        } else {
-            self.kinds()
-        };
         for times in kinds {
             let Some(rows) = self.best_start(times) else {
                 return;
@@ -106,14 +116,11 @@ impl Search<'_, '_, '_> {
         let Some(best) = best.map(|m| m.x().to_vec()) else {
             return;
         };
-        if let Some(best) = self.kick(
-            best,
-            if warm.is_some() {
-                PATIENCE_WARM
-            } else {
-                PATIENCE
-            },
-        ) {
+        let patience = match begin {
+            Begin::Warm(_) => PATIENCE_WARM,
+            _ => PATIENCE,
+        };
+        if let Some(best) = self.kick(best, patience) {
             self.finish(&mut [climb(best, LAST_STEPS, FINE)], None);
         }
     }

@@ -35,7 +35,7 @@ fn tours_that_see_a_new_state_with_every_step_are_optimal() {
     for within in [4.0, 60.0, f64::INFINITY] {
         for origin in [Origin::Start, Origin::Anywhere] {
             let reach = Reach {
-                origin,
+                origin: Some(origin),
                 ..asked(within, 0.0)
             };
             let solution = solved(&ring(9), &reach);
@@ -213,10 +213,14 @@ fn what_makes_no_sense_is_refused() {
             .any(|note| note.contains("1 of 4 states") && note.ends_with(": 3"))
     );
     // the start is seen at once, the others in steps 1 and 2
-    let found = solved(&mdp, &asked(f64::INFINITY, 0.0)).certificate;
+    let reach = Reach {
+        origin: Some(Origin::Start),
+        ..asked(f64::INFINITY, 0.0)
+    };
+    let found = solved(&mdp, &reach).certificate;
     assert!((found.objective - 1.0).abs() < 1e-9 && found.status == Status::Optimal);
     let reach = Reach {
-        origin: Origin::Anywhere,
+        origin: Some(Origin::Anywhere),
         ..asked(f64::INFINITY, 0.0)
     };
     let told = solve(&mdp, &reach, &Options::default(), None, &mut ()).unwrap_err();
