@@ -165,20 +165,19 @@ pub(crate) fn table(mdp: &Mdp, analysis: &Analysis) -> Table {
         "how unpredictable the next state is".into(),
     ]);
     let percent = |seen: &Seen| match seen.standard_error {
-        Some(error) => format!("{:.1} ± {:.1}", 100.0 * seen.share, 100.0 * error),
-        None => format!("{:.1}", 100.0 * seen.share),
+        Some(error) => format!("{:.1} ± {:.1} %", 100.0 * seen.share, 100.0 * error),
+        None => format!("{:.1} %", 100.0 * seen.share),
     };
-    let shares: Vec<String> = analysis.seen.iter().map(percent).collect();
-    let steps: Vec<String> = analysis
-        .seen
-        .iter()
-        .map(|seen| seen.steps.to_string())
-        .collect();
-    table.row([
-        "states seen".into(),
-        format!("{} %", shares.join(", ")),
-        format!("within {} steps from the start", steps.join(", ")),
-    ]);
+    if let Some((last, before)) = analysis.seen.split_last() {
+        let before = before.iter();
+        let before = before.map(|seen| format!("{} within {}", percent(seen), seen.steps));
+        let before: Vec<String> = before.collect();
+        table.row([
+            "states seen".into(),
+            percent(last),
+            format!("within {} steps from the start; {}", last.steps, before.join(", ")),
+        ]);
+    }
     let unit = if mdp.times().is_some() {
         "in the model's travel times"
     } else {

@@ -235,7 +235,7 @@ def program():
 
 
 def judge(P, start, T, policy, gradient=False):
-    """The share seen within T, or minus the mean hitting time from the start; with derivatives."""
+    """The share seen within T from the start, or minus the mean hitting time from anywhere."""
     import numpy as np
 
     n = len(P)
@@ -249,8 +249,7 @@ def judge(P, start, T, policy, gradient=False):
         u, v = 1 / (n * own), a / (n * own**2)
         slope = (1 - 1 / T) * (np.outer(a, G @ u) - ((G * v) @ G).T)
         return value, np.einsum("sat,st->sa", P, slope)
-    # a start that is never seen again is seen at once
-    w = np.where(start == 1, 0, 1) / n
+    w = np.full(n, 1 / n)
     X = np.linalg.inv(np.eye(n) - M + np.ones((n, n)) / n)
     d = X.sum(axis=0) / n
     d /= d.sum()
@@ -259,12 +258,12 @@ def judge(P, start, T, policy, gradient=False):
     d = np.maximum(d, 1e-300)
     Z = X - np.outer(np.ones(n), d @ X) + np.outer(np.ones(n), d)
     Z = Z - np.outer(Z.sum(axis=1) - 1, d)
-    e = np.diag(Z) - start @ Z
+    e = np.diag(Z) - w @ Z
     value = -(w * e / d).sum()
     if not gradient:
         return value
     q, y = w / d, -w * e / d**2
-    both = (Z * q) @ Z - np.outer(Z @ q, start @ Z)
+    both = (Z * q) @ Z - np.outer(Z @ q, w @ Z)
     slope = both.T + np.outer(d, Z @ y)
     return value, -np.einsum("sat,st->sa", P, slope)
 
