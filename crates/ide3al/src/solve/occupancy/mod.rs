@@ -1,10 +1,10 @@
 //! Functions of what is visited: which method solves them, and on which parts of the model.
 
 mod certifier;
-mod cliques;
+mod flow_blocks;
+mod flow_system;
 mod flows;
 mod frank_wolfe;
-mod hessian;
 mod interior;
 mod limits;
 mod linear;
@@ -20,7 +20,7 @@ use super::driver::{Candidate, Driver};
 use super::methods::elimination::AT_ONCE;
 use super::size::FACTOR_FIRST;
 use super::{LimitReport, Options, Solution, SolverChoice, Stage, Strategy, reference};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::reduction::components;
 use crate::formulation::reduction::copies::WithoutCopies;
@@ -114,14 +114,23 @@ pub(super) fn solve(
     let mut policy = Policy::uniform(mdp).probabilities().to_vec();
     let mut dual = vec![0.0; mdp.n_states()];
     let (mut values, mut bounds) = (Vec::new(), Vec::new());
+    let warm = warm.filter(|warm| warm.dual.len() == mdp.n_states());
+    // the solver of the largest part that has one
+    let (mut largest, mut solver) = (0, "newton");
     for part in &parts {
+        let start: Option<Vec<f64>> =
+            warm.map(|warm| part.states.iter().map(|s| warm.dual[*s]).collect());
         let of_part = Target {
             log_weights: target.of_states(&part.states),
             ..*target
         };
         let found = helping(&part.mdp, problem, &of_part, driver, |inner| {
-            solve_component(&part.mdp, problem, &of_part, options, None, inner)
-                .map(|()| inner.best().clone())
+            let start = start.as_deref();
+            solve_component(&part.mdp, problem, &of_part, options, start, inner)?;
+            if part.states.len() > largest {
+                (largest, solver) = (part.states.len(), inner.solver());
+            }
+            Ok::<_, Error>(inner.best().clone())
         })?;
         values.push(found.objective);
         bounds.push(found.bound);
@@ -136,11 +145,7 @@ pub(super) fn solve(
         bound: entropy::log_sum_exp(bounds.iter().copied()),
         dual,
     };
-    let name = match options.solver {
-        SolverChoice::Conic => "conic",
-        SolverChoice::Auto => "newton",
-    };
-    driver.offer(whole, name);
+    driver.offer(whole, solver);
     let covered = parts.iter().map(|part| part.states.len()).sum();
     Ok(partial(mdp, parts.len(), covered))
 }
@@ -176,7 +181,7 @@ fn solve_component(
         // an optimal policy may hardly hold the model together, which the interior-point method
         // minds less (with weights it would be asked another question); the driver keeps the better
         // of both answers
-        visits::solve(mdp, problem, &Visits::default(), options, driver).ok();
+        visits::solve(mdp, problem, &Visits::default(), options, driver)?;
         if !driver.done() && driver.alive() {
             potentials.go_on(driver);
         }

@@ -16,7 +16,7 @@ use crate::formulation::visits::Visits;
 use crate::formulation::{Formulation, Problem, parameter};
 use crate::model::{Mdp, Policy};
 use crate::solve::driver::{Candidate, Driver};
-use crate::solve::{Options, SolverChoice, reference};
+use crate::solve::{Options, SolverChoice, TieBreak, reference};
 
 /// A gap that counts as none where every policy has the same value: nothing but rounding is left of
 /// it.
@@ -96,6 +96,15 @@ pub(in crate::solve) fn solve(
     }
     if certifier.kept.is_none() && !limits.is_empty() {
         return Err(not_met(&part, &limits, driver));
+    }
+    if options.tie_break == TieBreak::Uniform
+        && formulation == Formulation::StateEntropy
+        && !visits.is_plain()
+    {
+        notes.push(
+            "tie-break left out (restarts or limits): other optimal policies may play other actions"
+                .into(),
+        );
     }
     let mut spent = Vec::new();
     if let Some(kept) = certifier.kept {
