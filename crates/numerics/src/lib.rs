@@ -10,3 +10,4 @@ pub mod line_search;
 pub mod parallel;
 pub mod sorted;
 pub mod tiles;
+pub mod twofold;

@@ -37,7 +37,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         }
         interior = found.interior;
     }
-    if task.is_settled(1.0, driver, |policy| column_sum::value(mdp, policy)) {
+    if task.is_settled(1.0, driver, |policy, _| column_sum::value(mdp, policy)) {
         return Ok(Vec::new());
     }
     let point = interior.or_else(|| ColumnSum::start(mdp, problem.xi, centre, AT_ONCE));
@@ -89,7 +89,7 @@ pub(in crate::solve) fn find(
             little: LITTLE * point.program.missing(&point.x),
             interior: Interior {
                 point,
-                read: |point: &InteriorPoint<ColumnSum>| {
+                read: |point: &InteriorPoint<ColumnSum>, _: &mut Driver<'_>| {
                     let (policy, y) = point.program.read(&point.x, &point.y);
                     certified(mdp, problem.xi, policy, y)
                 },
@@ -128,7 +128,7 @@ struct EvenOrNot<'a, R, N> {
 
 impl<R, N> Method for EvenOrNot<'_, R, N>
 where
-    R: FnMut(&InteriorPoint<ColumnSum>) -> Candidate,
+    R: FnMut(&InteriorPoint<ColumnSum>, &mut Driver<'_>) -> Candidate,
     N: Fn(&InteriorPoint<ColumnSum>, f64) -> bool,
 {
     fn name(&self) -> &'static str {

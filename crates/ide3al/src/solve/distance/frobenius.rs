@@ -27,7 +27,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
     let mut interior = None;
     if task.is_conic() {
         let (policy, proven) = reference::frobenius(mdp, problem, driver)?;
-        let mut candidate = certified(mdp, problem, policy, None);
+        let mut candidate = certified(mdp, problem, policy, None, driver);
         candidate.bound = candidate.bound.max(proven);
         driver.offer(candidate, "conic");
     } else {
@@ -37,7 +37,9 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         }
         interior = found.interior;
     }
-    let value = |policy: &[f64]| certified(mdp, problem, policy.to_vec(), None).objective;
+    let value = |policy: &[f64], driver: &mut Driver<'_>| {
+        certified(mdp, problem, policy.to_vec(), None, driver).objective
+    };
     if task.is_settled(problem.zeta, driver, value) {
         return Ok(Vec::new());
     }
@@ -46,13 +48,14 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         if !sharpen(&mut point, driver, |_| false) {
             return None;
         }
-        driver.offer(read(mdp, problem, &point), "interior-point");
+        let found = read(mdp, problem, &point, driver);
+        driver.offer(found, "interior-point");
         let optimum = point.optimum();
         let mut face = FrobeniusFace::start(mdp, problem, &optimum, centre)?;
         let nearest = settle(&mut face, optimum.frozen, driver)?;
         let policy = face.program.policy(&face.x);
         let (_, multipliers) = point.program.read(&point.x, &point.y);
-        let found = certified(mdp, problem, policy, Some(&multipliers));
+        let found = certified(mdp, problem, policy, Some(&multipliers), driver);
         Some(Near {
             policy: found.policy,
             objective: found.objective,
@@ -75,25 +78,23 @@ fn find(
     };
     // where everything can be visited evenly the uniform policy often does it, and at distance zero
     // there is little interior to speak of; a policy learned before may be as good as any
-    let known = warm.map_or_else(
-        || {
-            let policy = Policy::uniform(mdp).probabilities().to_vec();
-            let (mut found, missed) = certified_within(mdp, problem, policy, None, START_STEPS);
-            if missed > MOST_MISSED {
-                found.objective = f64::INFINITY;
-            }
-            found
-        },
-        |warm| {
-            let policy = warm.policy.probabilities().to_vec();
-            certified(mdp, problem, policy, Some(&warm.dual))
-        },
-    );
+    let known = if let Some(warm) = warm {
+        let policy = warm.policy.probabilities().to_vec();
+        certified(mdp, problem, policy, Some(&warm.dual), driver)
+    } else {
+        let policy = Policy::uniform(mdp).probabilities().to_vec();
+        let (mut found, missed) = certified_within(mdp, problem, policy, None, START_STEPS, driver);
+        if missed > MOST_MISSED {
+            found.objective = f64::INFINITY;
+        }
+        found
+    };
     if driver.offer(known, "start") {
         return found;
     }
     if let Some(policy) = even::nearest(mdp, (problem.xi, problem.zeta), centre, driver) {
-        found.nearest = driver.offer(certified(mdp, problem, policy, None), "interior-point");
+        let candidate = certified(mdp, problem, policy, None, driver);
+        found.nearest = driver.offer(candidate, "interior-point");
         if found.nearest {
             return found;
         }
@@ -112,7 +113,9 @@ fn find(
         } else if let Some(point) = Frobenius::start(mdp, problem, centre) {
             let mut method = Interior {
                 point,
-                read: |point: &InteriorPoint<Frobenius>| read(mdp, problem, point),
+                read: |point: &InteriorPoint<Frobenius>, driver: &mut Driver<'_>| {
+                    read(mdp, problem, point, driver)
+                },
                 near: |point: &InteriorPoint<Frobenius>, wanted: f64| {
                     // half a square of the distance falls by the gap
                     point.gap() <= wanted * point.distance().max(wanted)
@@ -129,9 +132,14 @@ fn find(
 
 /// The policy at an iterate, and the better of the bounds that its residual and the iterate's
 /// prove.
-fn read(mdp: &Mdp, problem: &Problem, point: &InteriorPoint<Frobenius>) -> Candidate {
+fn read(
+    mdp: &Mdp,
+    problem: &Problem,
+    point: &InteriorPoint<Frobenius>,
+    driver: &mut Driver<'_>,
+) -> Candidate {
     let (policy, multipliers) = point.program.read(&point.x, &point.y);
-    let mut found = certified(mdp, problem, policy, Some(&multipliers));
+    let mut found = certified(mdp, problem, policy, Some(&multipliers), driver);
     found.bound = found.bound.max(point.bound(mdp));
     found
 }
@@ -142,8 +150,9 @@ fn certified(
     problem: &Problem,
     policy: Vec<f64>,
     multipliers: Option<&[f64]>,
+    driver: &mut Driver<'_>,
 ) -> Candidate {
-    certified_within(mdp, problem, policy, multipliers, MOST_STEPS).0
+    certified_within(mdp, problem, policy, multipliers, MOST_STEPS, driver).0
 }
 
 /// The same with so many steps of the projection, and what it misses of a row or column sum.
@@ -153,13 +162,14 @@ fn certified_within(
     policy: Vec<f64>,
     multipliers: Option<&[f64]>,
     steps: usize,
+    driver: &mut Driver<'_>,
 ) -> (Candidate, f64) {
     let policy = simplex::feasible(mdp, problem.xi, policy);
     let support = Support::new(mdp);
     let mut evaluator = Evaluator::new(mdp, &support, problem.zeta);
     let given = multipliers.unwrap_or_default();
     evaluator.projection.set_multipliers(given);
-    evaluator.project(&policy, 1e-13, steps);
+    evaluator.project_in_time(&policy, (1e-13, steps), driver);
     let own = evaluator.certify(problem.xi);
     let candidate = Candidate {
         policy,

@@ -13,7 +13,7 @@ use crate::solve::methods::elimination::{AT_LAST, AT_ONCE, Limits};
 use crate::solve::methods::interior_point::InteriorPoint;
 use crate::solve::programs::infinity::Infinity;
 use crate::solve::reference;
-use crate::solve::value::completion::{objective, shortfall};
+use crate::solve::value::completion::{objective_while, shortfall};
 
 /// Most cells of partly uniform rows: two gigabytes with all that goes with each.
 const MOST_FILLED: usize = 20_000_000;
@@ -37,7 +37,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         search.find(driver)
     };
     let zeta = task.problem.zeta;
-    if task.is_settled(zeta, driver, |policy| search.value(policy)) {
+    if task.is_settled(zeta, driver, |policy, driver| search.value(policy, driver)) {
         return Ok(Vec::new());
     }
     // the same way whichever method found the optimum, with blocks as this one meets them
@@ -83,7 +83,7 @@ impl Search<'_> {
         loop {
             let (policy, kept, dual) =
                 reference::infinity(mdp, problem, &self.support, &self.blocks, driver)?;
-            let (candidate, block) = self.judge(policy, kept, &dual);
+            let (candidate, block) = self.judge(policy, kept, &dual, driver);
             driver.offer(candidate, "conic");
             if !driver.alive() || !self.add(block) {
                 return Ok(());
@@ -100,7 +100,7 @@ impl Search<'_> {
             let mut kept = mass.clone();
             repair(&self.support, &[], problem.zeta, &mass, &mut kept);
             2.0 * shortfall(&self.support, &kept) <= driver.wanted(0.0) && {
-                let (first, _) = self.judge(policy.to_vec(), kept, &DualPoint::default());
+                let (first, _) = self.judge(policy.to_vec(), kept, &DualPoint::default(), driver);
                 driver.offer(first, name)
             }
         };
@@ -130,8 +130,8 @@ impl Search<'_> {
             let mut violated = None;
             let mut method = Interior {
                 point: start,
-                read: |point: &InteriorPoint<Infinity>| {
-                    let (candidate, block) = self.judge_at(point);
+                read: |point: &InteriorPoint<Infinity>, driver: &mut Driver<'_>| {
+                    let (candidate, block) = self.judge_at(point, driver);
                     violated = block;
                     candidate
                 },
@@ -169,7 +169,7 @@ impl Search<'_> {
             if !sharpen(&mut at, driver, |_| false) {
                 break;
             }
-            let (found, mut block) = self.judge_at(&at);
+            let (found, mut block) = self.judge_at(&at, driver);
             if block.is_none() {
                 driver.offer(found.clone(), "interior-point");
                 let mut frozen = at.at_bounds();
@@ -179,7 +179,7 @@ impl Search<'_> {
                     break;
                 };
                 let (policy, kept) = at.program.read(&at.x);
-                let (candidate, violated) = self.judge(policy, kept, &DualPoint::default());
+                let (candidate, violated) = self.judge(policy, kept, &DualPoint::default(), driver);
                 block = violated;
                 nearest = Some(Near {
                     policy: candidate.policy,
@@ -196,14 +196,18 @@ impl Search<'_> {
     }
 
     /// What a policy is worth.
-    fn value(&self, policy: &[f64]) -> f64 {
+    fn value(&self, policy: &[f64], driver: &mut Driver<'_>) -> f64 {
         let kept = full_mass(self.task.mdp, &self.support, policy);
-        let (candidate, _) = self.judge(policy.to_vec(), kept, &DualPoint::default());
+        let (candidate, _) = self.judge(policy.to_vec(), kept, &DualPoint::default(), driver);
         candidate.objective
     }
 
     /// The candidate at a point of the interior-point method, and the block that it violates.
-    fn judge_at(&self, point: &InteriorPoint<Infinity>) -> (Candidate, Option<Block>) {
+    fn judge_at(
+        &self,
+        point: &InteriorPoint<Infinity>,
+        driver: &mut Driver<'_>,
+    ) -> (Candidate, Option<Block>) {
         let (policy, kept) = point.program.read(&point.x);
         let [rows, columns, caps, prices] = point.program.prices(&point.y);
         let dual = DualPoint {
@@ -212,7 +216,7 @@ impl Search<'_> {
             caps,
             blocks: self.blocks.iter().cloned().zip(prices).collect(),
         };
-        self.judge(policy, kept, &dual)
+        self.judge(policy, kept, &dual, driver)
     }
 
     /// A candidate from a policy and the mass kept of it, and the block that the latter violates if
@@ -222,13 +226,14 @@ impl Search<'_> {
         policy: Vec<f64>,
         mut kept: Vec<f64>,
         dual: &DualPoint,
+        driver: &mut Driver<'_>,
     ) -> (Candidate, Option<Block>) {
         let (mdp, Problem { xi, zeta, .. }) = (self.task.mdp, *self.task.problem);
         let support = &self.support;
         let policy = simplex::feasible(mdp, xi, policy);
         let mass = full_mass(mdp, support, &policy);
         repair(support, &self.blocks, zeta, &mass, &mut kept);
-        let (value, block) = objective(support, zeta, &kept);
+        let (value, block) = objective_while(support, zeta, &kept, || driver.alive());
         let proven = if dual.rows.is_empty() {
             0.0
         } else {

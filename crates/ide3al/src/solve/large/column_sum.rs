@@ -42,7 +42,7 @@ impl Judged for ColumnSum<'_> {
     /// A certificate costs as much as a step.
     const BETWEEN_LOOKS: usize = 10;
 
-    fn judge(&mut self, iteration: &mut Iteration) -> Step {
+    fn judge(&mut self, iteration: &mut Iteration, _: &mut Driver<'_>) -> Step {
         let (policy, y) = (&iteration.primal.point, &iteration.dual.point);
         Step::Offer(Candidate {
             objective: column_sum::value(self.mdp, policy),
@@ -84,9 +84,9 @@ pub(in crate::solve) fn solve(
         xi,
     };
     let primal = Side::new(simplex::feasible(mdp, xi, policy), ones);
-    let mut iteration = Iteration::new(&problem, primal, Side::new(y, sigma), BALANCE);
+    let mut iteration = Iteration::new(primal, Side::new(y, sigma), BALANCE);
     // where the start took all the time or steps there were, its policy is worth having
-    if let Step::Offer(first) = problem.judge(&mut iteration) {
+    if let Step::Offer(first) = problem.judge(&mut iteration, driver) {
         driver.offer(first, NAME);
     }
     driver.run(&mut PrimalDual { problem, iteration });

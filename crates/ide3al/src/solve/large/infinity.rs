@@ -17,7 +17,7 @@ use crate::model::Mdp;
 use crate::solve::Solution;
 use crate::solve::driver::{Candidate, Driver, Step};
 use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle, Side};
-use crate::solve::value::completion::objective;
+use crate::solve::value::completion::objective_while;
 use ide3al_numerics::parallel::{blocks, gather, update};
 
 struct Infinity<'a> {
@@ -60,7 +60,7 @@ impl Infinity<'_> {
         }
         let (tau, sigma) = self.scales();
         let primal = Side::new([policy, &kept].concat(), tau);
-        Iteration::new(self, primal, Side::new(y, sigma), BALANCE)
+        Iteration::new(primal, Side::new(y, sigma), BALANCE)
     }
 
     /// Pock and Chambolle's steps: one over the absolute row and column sums of $K$. A kept mass
@@ -172,14 +172,14 @@ impl Judged for Infinity<'_> {
     /// A certificate costs as much as several steps, with a flow where $\zeta < 1$.
     const BETWEEN_LOOKS: usize = 40;
 
-    fn judge(&mut self, iteration: &mut Iteration) -> Step {
+    fn judge(&mut self, iteration: &mut Iteration, driver: &mut Driver<'_>) -> Step {
         let (mdp, support, problem) = (self.mdp, self.support, self.problem);
         let (columns, caps, first_block) = self.places();
         let (policy, kept) = iteration.primal.point.split_at(mdp.n_pairs());
         let (policy, mut kept) = (policy.to_vec(), kept.to_vec());
         let mass = full_mass(mdp, support, &policy);
         repair(support, &self.blocks, problem.zeta, &mass, &mut kept);
-        let (value, block) = objective(support, problem.zeta, &kept);
+        let (value, block) = objective_while(support, problem.zeta, &kept, || driver.alive());
         let y = &iteration.dual.point;
         if let Some(block) = block.filter(|b| !self.blocks.contains(b)) {
             self.blocks.push(block);

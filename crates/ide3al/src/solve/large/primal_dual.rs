@@ -17,7 +17,7 @@ pub(super) trait Judged: Saddle {
     const BETWEEN_LOOKS: usize;
 
     /// Certifies where the iteration stands, or begins it anew with another problem.
-    fn judge(&mut self, iteration: &mut Iteration) -> Step;
+    fn judge(&mut self, iteration: &mut Iteration, driver: &mut Driver<'_>) -> Step;
 }
 
 /// The steps.
@@ -39,7 +39,7 @@ impl<P: Judged> Method for PrimalDual<P> {
             self.iteration.advance(&self.problem);
         }
         driver.count(P::BETWEEN_LOOKS - 1);
-        self.problem.judge(&mut self.iteration)
+        self.problem.judge(&mut self.iteration, driver)
     }
 }
 

@@ -8,7 +8,9 @@
 //!   y^+ = \Pi_Y(y + \eta\,\omega\,\Sigma\, \nabla_y L(2x^+ - x))$$
 //!
 //! is a firmly non-expansive map $\mathcal T$ in a suitable norm when
-//! $\eta \|\Sigma^{1/2} K T^{1/2}\| \le 1$. The iteration is reflected Halpern,
+//! $\eta \|\Sigma^{1/2} K T^{1/2}\| \le 1$. With one over the absolute row and column sums of $K$
+//! as $\Sigma$ and $T$ the norm is at most one, and just one where changing the signs of rows and
+//! columns leaves $K$ without a negative entry, as in Column Sum and Infinity. The iteration is reflected Halpern,
 //! $z_{k+1} = \frac{k+1}{k+2} (2\mathcal T(z_k) - z_k) + \frac{1}{k+2} z_0$, restarted at
 //! $\mathcal T(z_k)$ when the fixed-point residual has fallen enough, with the balance $\omega$
 //! between the two sides adjusted at restarts. On linear programs this converges linearly.
@@ -17,6 +19,9 @@
 //! Lu and Yang (2024), *Restarted Halpern PDHG for linear programming*, for the restarts.
 
 use ide3al_numerics::parallel::{fold, map};
+
+/// The step size $\eta$: the scales see to it that any up to one is safe.
+const STEP: f64 = 0.998;
 
 /// A saddle problem; gradients are affine in their argument.
 pub(in crate::solve) trait Saddle {
@@ -44,7 +49,8 @@ pub(in crate::solve) struct Side {
 }
 
 impl Side {
-    /// At the start, with the diagonal of $T$ or $\Sigma$.
+    /// At the start, with the diagonal of $T$ or $\Sigma$: no more than one over the absolute sums
+    /// of the columns, or rows, of $K$.
     pub(in crate::solve) fn new(start: Vec<f64>, scale: Vec<f64>) -> Self {
         Side {
             current: start.clone(),
@@ -87,8 +93,6 @@ impl Side {
 pub(in crate::solve) struct Iteration {
     pub(in crate::solve) primal: Side,
     pub(in crate::solve) dual: Side,
-    /// Step size $\eta$.
-    step: f64,
     /// Balance $\omega$.
     weight: f64,
     since_restart: usize,
@@ -101,70 +105,29 @@ pub(in crate::solve) struct Iteration {
 
 impl Iteration {
     /// With the balance to begin with, which restarts adjust.
-    pub(in crate::solve) fn new(
-        problem: &impl Saddle,
-        primal: Side,
-        dual: Side,
-        weight: f64,
-    ) -> Self {
-        let mut iteration = Iteration {
+    pub(in crate::solve) fn new(primal: Side, dual: Side, weight: f64) -> Self {
+        Iteration {
             primal,
             dual,
-            step: 1.0,
             weight,
             since_restart: 0,
             total: 0,
             first_residual: f64::INFINITY,
             last_residual: f64::INFINITY,
             accumulated_error: 0.0,
-        };
-        iteration.step = 0.998 / iteration.norm(problem);
-        iteration
-    }
-
-    /// $\|\Sigma^{1/2} K T^{1/2}\|$ by power iteration from a fixed irregular vector. The
-    /// gradients are affine, so $Kv$ is the difference from the gradient at zero.
-    fn norm(&mut self, problem: &impl Saddle) -> f64 {
-        let (primal, dual) = (&mut self.primal, &mut self.dual);
-        let (nx, ny) = (primal.point.len(), dual.point.len());
-        let (mut constant_x, mut constant_y) = (vec![0.0; nx], vec![0.0; ny]);
-        problem.primal_gradient(&vec![0.0; ny], &mut constant_x);
-        problem.dual_gradient(&vec![0.0; nx], &mut constant_y);
-        let irregular = |i: usize| ((i as f64 * 0.754_877_666_2) % 1.0) - 0.3;
-        let mut v: Vec<f64> = (0..nx).map(irregular).collect();
-        let mut w = vec![0.0; ny];
-        let size = |v: &[f64], scale: &[f64]| {
-            fold([v, scale], 0.0, |sum, [x, t]| sum + x * x / t, |a, b| a + b).sqrt()
-        };
-        let mut estimate: f64 = 0.0;
-        for _ in 0..12 {
-            let length = size(&v, &primal.scale);
-            if !(length > 0.0) {
-                break;
-            }
-            map(&mut v, [], |x, []| x / length);
-            problem.dual_gradient(&v, &mut dual.work);
-            map(&mut w, [&dual.work, &constant_y, &dual.scale], scaled);
-            estimate = size(&w, &dual.scale);
-            problem.primal_gradient(&w, &mut primal.work);
-            map(&mut v, [&primal.work, &constant_x, &primal.scale], scaled);
         }
-        // the scales guarantee a norm of at most one, and of just that where changing the signs of
-        // rows and columns leaves K without a negative entry (all but coverage); the estimate, from
-        // below, may only lengthen steps by what a margin of safety allows
-        (1.05 * estimate).clamp(0.3, 1.0)
     }
 
     /// One reflected Halpern step; restarts where due.
     pub(in crate::solve) fn advance(&mut self, problem: &impl Saddle) {
         let (primal, dual) = (&mut self.primal, &mut self.dual);
         problem.primal_gradient(&dual.current, &mut primal.work);
-        primal.go(-self.step / self.weight);
+        primal.go(-STEP / self.weight);
         problem.project_primal(&mut primal.point);
         let inputs = [&primal.point[..], &primal.current];
         map(&mut primal.work, inputs, |_, [new, old]| 2.0 * new - old);
         problem.dual_gradient(&primal.work, &mut dual.work);
-        dual.go(self.step * self.weight);
+        dual.go(STEP * self.weight);
         problem.project_dual(&mut dual.point);
         let (moved_x, moved_y) = (
             primal.distance(&primal.current),
@@ -204,9 +167,4 @@ impl Iteration {
         self.since_restart = 0;
         self.last_residual = f64::INFINITY;
     }
-}
-
-/// What a gradient has beyond that at zero, scaled.
-fn scaled(_: f64, [gradient, constant, scale]: [f64; 3]) -> f64 {
-    (gradient - constant) * scale
 }

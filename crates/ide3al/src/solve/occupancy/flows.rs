@@ -125,7 +125,7 @@ impl<'a> Flows<'a> {
         let sigma = sigma.chain(std::iter::repeat_n(0.5, floor)).collect();
         let primal = Side::new(program.wanted.clone(), vec![tau; pairs]);
         let dual = Side::new(vec![0.0; n + floor], sigma);
-        let iteration = Iteration::new(&program, primal, dual, 1.0);
+        let iteration = Iteration::new(primal, dual, 1.0);
         Flows {
             certifier,
             program,

@@ -75,10 +75,10 @@ impl Side {
     fn sum_up(&mut self, own: &[f64], other: &Sorted, zeta: f64) {
         other.between(&self.sorted, zeta, &mut self.ranges);
         for (i, &range) in self.ranges.iter().enumerate() {
-            let count = f64::from(range.1 - range.0);
-            let above = (own.len() - range.1 as usize) as f64;
-            self.counts[i] = count;
-            self.sums[i] = own[i] * count + within(&other.prefix, range) + zeta * above;
+            let (low, high) = (range.0 as usize, range.1 as usize);
+            self.counts[i] = (high - low) as f64;
+            let above = (own.len() - high) as f64;
+            self.sums[i] = other.sum_shifted(own[i], (low, high)) + zeta * above;
         }
     }
 }

@@ -23,13 +23,24 @@ const TINY: f64 = 1e-15;
 /// Objective $2 \max_s (1 - \sum_t k_{st})$ of repaired `kept`, and the block it violates if it
 /// cannot be completed to a matrix of $B_\zeta$.
 pub fn objective(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
+    objective_while(support, zeta, kept, || true)
+}
+
+/// The same as long as it may `go_on`, which is asked once per row: a search that is cut short finds
+/// no block, and what it has not shipped yet counts as given up by some row.
+pub(in crate::solve) fn objective_while(
+    support: &Support,
+    zeta: f64,
+    kept: &[f64],
+    mut go_on: impl FnMut() -> bool,
+) -> (f64, Option<Block>) {
     let worst = shortfall(support, kept);
     if zeta >= 1.0 {
         // the product plan r c / D never exceeds one minus what is kept
         return (2.0 * worst, None);
     }
-    let (left, block) = ship(support, zeta, kept);
-    // what could not be shipped (rounding) is given up by some row
+    let (left, block) = ship(support, zeta, kept, &mut go_on);
+    // what could not be shipped is given up by some row
     (2.0 * (worst + left), block)
 }
 
@@ -42,7 +53,12 @@ pub(in crate::solve) fn shortfall(support: &Support, kept: &[f64]) -> f64 {
 
 /// Ships the deficits. Returns the mass that could not be shipped (0 when $U$ exists) and,
 /// if that is more than rounding, the violated block.
-fn ship(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
+fn ship(
+    support: &Support,
+    zeta: f64,
+    kept: &[f64],
+    go_on: &mut dyn FnMut() -> bool,
+) -> (f64, Option<Block>) {
     let n = support.offsets.len() - 1;
     let mut supply = vec![1.0; n];
     let mut demand = vec![1.0; n];
@@ -65,12 +81,12 @@ fn ship(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Block>) {
     if flow.product_plan_fits() {
         return (0.0, None);
     }
-    flow.ship_directly();
-    let (reached_rows, reached_columns) = flow.ship_along_paths();
+    flow.ship_directly(go_on);
+    let reached = flow.ship_along_paths(go_on);
     let left: f64 = flow.supply.iter().sum();
-    if left <= TOLERANCE {
+    let Some((reached_rows, reached_columns)) = reached.filter(|_| left > TOLERANCE) else {
         return (left, None);
-    }
+    };
     // capacity is short from the rows that a path reaches to the columns that none does: the others
     // hold too much
     let rows: Vec<bool> = reached_rows.iter().map(|r| !r).collect();
@@ -135,10 +151,13 @@ impl Flow<'_> {
     }
 
     /// Every row ships to whichever columns it has room for. Mostly that is all.
-    fn ship_directly(&mut self) {
+    fn ship_directly(&mut self, go_on: &mut dyn FnMut() -> bool) {
         let n = self.supply.len();
         let mut open: Vec<usize> = (0..n).filter(|t| self.demand[*t] > TINY).collect();
         for s in 0..n {
+            if !go_on() {
+                return;
+            }
             let mut place = open.len();
             while self.supply[s] > TINY && place > 0 {
                 place -= 1;
@@ -158,8 +177,11 @@ impl Flow<'_> {
     }
 
     /// Ships the rest along shortest augmenting paths until none is left. Returns the rows and the
-    /// columns that can still be reached from rows with a deficit.
-    fn ship_along_paths(&mut self) -> (Vec<bool>, Vec<bool>) {
+    /// columns that can still be reached from rows with a deficit; nothing if it was cut short.
+    fn ship_along_paths(
+        &mut self,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Option<(Vec<bool>, Vec<bool>)> {
         let n = self.supply.len();
         let (mut reached_rows, mut reached_columns) = (vec![false; n], vec![false; n]);
         let (mut from_row, mut from_column) = (vec![0; n], vec![None; n]);
@@ -182,6 +204,9 @@ impl Flow<'_> {
             'search: while head < queue.len() {
                 let node = queue[head];
                 head += 1;
+                if !go_on() {
+                    return None;
+                }
                 if node >= n {
                     // a column passes on to the rows that ship to it and may ship elsewhere instead
                     for (&s, &amount) in &self.flows[node - n] {
@@ -212,7 +237,7 @@ impl Flow<'_> {
                 }
             }
             let Some(end) = end else {
-                return (reached_rows, reached_columns);
+                return Some((reached_rows, reached_columns));
             };
             // back from the end: each row ships more to one column and less to the one it was
             // reached from
@@ -276,11 +301,22 @@ mod tests {
                 .map(|bits| excess(&|s| bits >> s & 1 == 1, &|t| bits >> (n + t) & 1 == 1))
                 .fold(0.0, f64::max);
             let support = Support { offsets, columns, slots: Vec::new() };
-            let (left, block) = ship(&support, zeta, &mass);
+            let (left, block) = ship(&support, zeta, &mass, &mut || true);
             prop_assert!((left - worst).abs() < 1e-12, "{left} of {worst}");
             prop_assert_eq!(block.is_some(), worst > 1e-10);
             if let Some(block) = block {
                 prop_assert!((excess(&|s| block.rows[s], &|t| block.columns[t]) - worst).abs() < 1e-12);
+            }
+            // a search that is cut short leaves more behind, and accuses no block
+            let (exact, _) = objective(&support, zeta, &mass);
+            for rows in [0, 3, 7] {
+                let mut asked = 0;
+                let (value, block) = objective_while(&support, zeta, &mass, || {
+                    asked += 1;
+                    asked <= rows
+                });
+                prop_assert!(value >= exact - 1e-12);
+                prop_assert!(block.is_none() || asked <= rows);
             }
         }
     }

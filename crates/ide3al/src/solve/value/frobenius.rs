@@ -5,7 +5,10 @@ use super::projection::Projection;
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
 use crate::model::Mdp;
-use ide3al_numerics::sorted::{Sorted, within};
+use crate::solve::driver::Driver;
+
+/// Products that a projection may still take once the solve is to stop.
+const GRACE: usize = 100;
 
 /// Value of a policy and the bound its own residual proves.
 #[derive(Debug, Clone)]
@@ -57,8 +60,25 @@ impl<'a> Evaluator<'a> {
         self.project_while(policy, (tolerance, steps), &mut || true)
     }
 
-    /// The same as long as it may `go_on`.
-    pub(in crate::solve) fn project_while(
+    /// The same as long as the solve goes on, and a little longer: what was found is to have a
+    /// value, if a rough one.
+    pub(in crate::solve) fn project_in_time(
+        &mut self,
+        policy: &[f64],
+        limits: (f64, usize),
+        driver: &mut Driver<'_>,
+    ) -> f64 {
+        let mut left = GRACE;
+        self.project_while(policy, limits, &mut || {
+            driver.alive() || {
+                left = left.saturating_sub(1);
+                left > 0
+            }
+        })
+    }
+
+    /// The same as long as it may `go_on`, which is asked at every product.
+    fn project_while(
         &mut self,
         policy: &[f64],
         limits: (f64, usize),
@@ -84,23 +104,19 @@ impl<'a> Evaluator<'a> {
             ..
         } = &self.projection;
         let (support, n, zeta) = (self.support, alpha.len(), clipped.zeta);
-        let Sorted { values, prefix, .. } = &clipped.columns.sorted;
-        let mut squares = vec![0.0; n + 1];
-        for (k, b) in values.iter().enumerate() {
-            squares[k + 1] = squares[k] + b * b;
-        }
+        let sorted = &clipped.columns.sorted;
+        let squares = sorted.squares();
         self.squared = 0.0;
         self.least_product = alpha.iter().sum::<f64>() + beta.iter().sum::<f64>();
         for s in 0..n {
-            let (own, offset, range) = (alpha[s], self.share[s], clipped.rows.ranges[s]);
-            let (shifted, above) = (clipped.shifted[s], (n - range.1 as usize) as f64);
-            let mut row = own * own * f64::from(range.1 - range.0)
-                + 2.0 * own * within(prefix, range)
-                + within(&squares, range)
-                + offset * offset * f64::from(range.0)
-                + (zeta - offset) * (zeta - offset) * above;
+            let (own, offset, shifted) = (alpha[s], self.share[s], clipped.shifted[s]);
+            let (low, high) = clipped.rows.ranges[s];
+            let (low, high) = (low as usize, high as usize);
+            let mut row = sorted.squares_shifted(&squares, own, (low, high))
+                + offset * offset * low as f64
+                + (zeta - offset) * (zeta - offset) * (n - high) as f64;
             // without a slot G - alpha - beta is what is cut off: negative above zeta
-            let mut excess = above * (shifted - zeta) + within(prefix, (range.1, n as u32));
+            let mut excess = sorted.sum_shifted(shifted - zeta, (high, n));
             for k in support.row(s) {
                 let (m, b) = (self.residual[k], beta[support.columns[k] as usize]);
                 let plain = (shifted + b).clamp(0.0, zeta) - offset;
@@ -150,12 +166,139 @@ impl<'a> Evaluator<'a> {
         } else {
             0.0
         };
-        // U misses the sums by the violation: completing it moves that much per row and column
-        let missing = 2.0 * (self.mdp.n_states() as f64).sqrt() * self.violation;
+        let clipped = &self.projection.clipped;
         Evaluation {
-            objective: norm + missing,
+            objective: norm + completion_cost(self.share.len(), clipped.zeta, self.violation),
             bound,
             violation: self.violation,
         }
+    }
+}
+
+/// How far in the Frobenius norm a $U$ with entries between 0 and $\zeta$ lies from $B_\zeta$ at
+/// most, if no row or column sum is off by more than $v$.
+///
+/// With row and column deficits $r$ and $c$ and $D = \sum r = \sum c$, adding
+/// $r_s / n + c_t / n - D / n^2$ puts all sums right, moves $U$ by at most $\sqrt 2 v$ in norm and
+/// each entry by at most $3 v / n$. What is then below 0 or above $\zeta$ goes by mixing with the
+/// uniform matrix, which lies $1/n$ above the one and $\zeta - 1/n = \delta / n$ below the other: a
+/// share of $3 v / (\min(1, \delta) + 3 v)$ of the distance to it. That distance is at most
+/// $\sqrt{\zeta n (1 + v)}$, as entries are at most $\zeta$, and at most
+/// $\delta + \sqrt n (\delta + v)$, as what entries lack of $\zeta$ adds up to $\delta + v$ per row.
+fn completion_cost(n: usize, zeta: f64, v: f64) -> f64 {
+    if !(v > 0.0) {
+        return if v == 0.0 { 0.0 } else { f64::INFINITY };
+    }
+    let (n, root) = (n as f64, (n as f64).sqrt());
+    let delta = (n * zeta - 1.0).max(0.0);
+    let moved = std::f64::consts::SQRT_2 * v;
+    let share = 3.0 * v / (delta.min(1.0) + 3.0 * v);
+    let far = (zeta * n * (1.0 + v))
+        .sqrt()
+        .min(delta + root * (delta + v));
+    moved + share * (far + moved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domains;
+
+    /// The distance of a matrix from $B_\zeta$ by Dykstra's alternating projections: on the right
+    /// sums, in closed form, and on the box.
+    fn distance(m: &[f64], n: usize, zeta: f64) -> f64 {
+        let (mut u, mut correction) = (m.to_vec(), vec![0.0; n * n]);
+        for _ in 0..4_000 {
+            let row: Vec<f64> = u.chunks(n).map(|r| 1.0 - r.iter().sum::<f64>()).collect();
+            let column = |t: usize| 1.0 - (0..n).map(|s| u[s * n + t]).sum::<f64>();
+            let column: Vec<f64> = (0..n).map(column).collect();
+            let all: f64 = row.iter().sum();
+            for (k, x) in u.iter_mut().enumerate() {
+                *x += (row[k / n] + column[k % n]) / n as f64 - all / (n * n) as f64;
+                let plain = *x + correction[k];
+                *x = plain.clamp(0.0, zeta);
+                correction[k] = plain - *x;
+            }
+        }
+        let squares = u.iter().zip(m).map(|(u, m)| (u - m) * (u - m));
+        squares.sum::<f64>().sqrt()
+    }
+
+    /// However early a projection is stopped, the value it gives a policy is no less than the
+    /// policy's distance, and the bound no more; caps down to where only the uniform matrix is left.
+    #[test]
+    fn unfinished_projections_never_flatter() {
+        let (n, mut unfinished) = (8, 0);
+        for seed in 0..6 {
+            let spec = format!("garnet:states={n},actions=2,branching=3,seed={seed}");
+            let mdp = domains::load(&spec).unwrap();
+            let policy = crate::model::Policy::uniform(&mdp);
+            let mut m = vec![0.0; n * n];
+            for s in 0..n {
+                for (t, x) in mdp.mix(policy.probabilities()).row(s).entries() {
+                    m[s * n + t] += x;
+                }
+            }
+            for zeta in [1.0, 0.4, 0.13, 0.125_1, 0.125_000_1, 0.125] {
+                let exact = distance(&m, n, zeta);
+                let support = Support::new(&mdp);
+                for steps in [0, 1, 2, 3, 5, 100] {
+                    let mut evaluator = Evaluator::new(&mdp, &support, zeta);
+                    evaluator.project(policy.probabilities(), 1e-12, steps);
+                    let found = evaluator.certify(0.0);
+                    unfinished += usize::from(found.violation > 1e-3);
+                    assert!(
+                        found.objective >= exact - 1e-9,
+                        "{spec} zeta {zeta}, {steps} steps: {} below {exact}",
+                        found.objective
+                    );
+                    assert!(found.bound <= exact + 1e-9, "{spec} zeta {zeta}");
+                    if steps == 100 {
+                        assert!(found.objective <= exact + 1e-5, "{spec} zeta {zeta}");
+                    }
+                }
+            }
+        }
+        assert!(unfinished > 50, "{unfinished}");
+    }
+
+    /// Multipliers in the thousands, as on long chains with a tight cap, cost no digits.
+    #[test]
+    fn large_multipliers_keep_the_objective() {
+        let n = 400;
+        let mdp =
+            domains::load(&format!("garnet:states={n},actions=2,branching=2,seed=1")).unwrap();
+        let support = Support::new(&mdp);
+        let policy = crate::model::Policy::uniform(&mdp);
+        let zeta = 0.3;
+        let mut evaluator = Evaluator::new(&mdp, &support, zeta);
+        let irregular = |i: usize| (i as f64 * 0.618_033_988_75).fract();
+        let ramp = |i: usize| 20.0 * i as f64 + 0.2 * irregular(i);
+        let alpha: Vec<f64> = (0..n).map(|s| 0.05 - ramp(s)).collect();
+        let beta: Vec<f64> = (0..n).map(|t| ramp(t) + 0.1 * irregular(t + n)).collect();
+        evaluator
+            .projection
+            .set_multipliers(&[&alpha[..], &beta].concat());
+        // no step: only what lies at these multipliers is summed up
+        let drift = beta.iter().sum::<f64>() / n as f64;
+        let squared = evaluator.project(policy.probabilities(), 0.0, 0);
+        let (mut mass, mut share) = (vec![0.0; support.len()], vec![0.0; n]);
+        support.assemble(&mdp, policy.probabilities(), &mut mass, &mut share);
+        let mut expected = 0.0;
+        for s in 0..n {
+            let mut m = vec![0.0; n];
+            for k in support.row(s) {
+                m[support.columns[k] as usize] = mass[k];
+            }
+            for t in 0..n {
+                let x = (alpha[s] + drift) + (beta[t] - drift);
+                let g = (m[t] + x).clamp(0.0, zeta) - m[t];
+                expected += g * g;
+            }
+        }
+        assert!(
+            (squared - expected).abs() < 1e-11 * expected,
+            "{squared} {expected}"
+        );
     }
 }

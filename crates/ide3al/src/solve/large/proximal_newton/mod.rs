@@ -50,9 +50,6 @@ const PATIENCE: usize = 12;
 /// Newton steps of the projection that a policy's value is read from, as in
 /// `solve/distance/frobenius.rs`.
 const MOST_PROJECTION: usize = 300;
-/// Products that it may still take once the solve is to stop: what was found is to have a value, if
-/// a rough one.
-const GRACE: usize = 100;
 
 /// The steps, with what is needed to judge them.
 pub(in crate::solve) struct ProximalNewton<'a> {
@@ -122,16 +119,10 @@ impl<'a> ProximalNewton<'a> {
     }
 
     fn project(&mut self, tolerance: f64, most: usize, driver: &mut Driver<'_>) -> Evaluation {
-        let evaluator = &mut self.evaluator;
-        let mut left = GRACE;
-        let mut go_on = || {
-            driver.alive() || {
-                left = left.saturating_sub(1);
-                left > 0
-            }
-        };
-        evaluator.project_while(&self.system.rows.policy, (tolerance, most), &mut go_on);
-        evaluator.certify(self.xi)
+        let policy = &self.system.rows.policy;
+        self.evaluator
+            .project_in_time(policy, (tolerance, most), driver);
+        self.evaluator.certify(self.xi)
     }
 }
 

@@ -190,10 +190,8 @@ impl Row {
         if self.has_shares {
             self.find_range(shared, a);
         }
-        let (low, high) = self.range;
-        let prefix = &shared.dual.clipped.columns.sorted.prefix;
-        let mut sum =
-            a * (high - low) as f64 + (prefix[high] - prefix[low]) + zeta * (n - high) as f64;
+        let sorted = &shared.dual.clipped.columns.sorted;
+        let mut sum = sorted.sum_shifted(a, self.range) + zeta * (n - self.range.1) as f64;
         let mut total = offset * n as f64;
         self.plain = 0.0;
         let is_free = |x: f64| x > 0.0 && x < zeta;
