@@ -306,7 +306,7 @@ impl CliqueMatrix {
 }
 
 /// Appends a dense row of `n` numbers that holds `scale` times `values` in `columns`.
-pub fn stack(
+pub fn push_dense_row(
     rows: &mut Vec<f64>,
     n: usize,
     columns: impl Iterator<Item = u32>,

@@ -11,7 +11,7 @@
 
 use super::cliques::Cliques;
 use crate::model::Mdp;
-use ide3al_numerics::clique_matrix::{CliqueMatrix, stack};
+use ide3al_numerics::clique_matrix::{CliqueMatrix, push_dense_row};
 
 /// Up to this many states a Hessian with too many entries is factored densely.
 const MOST_DENSE: usize = 1_500;
@@ -229,7 +229,7 @@ impl Hessian {
             let spread = d / (point.tau * mass);
             if wide {
                 let members = || self.matrix.members(s).iter().copied();
-                stack(&mut self.rows, n, members(), flow, d.sqrt());
+                push_dense_row(&mut self.rows, n, members(), flow, d.sqrt());
                 // the same covariance as squares of differences from the mean
                 for pair in mdp.pairs(s).filter(|i| free > 1 && point.free[*i] > 0.0) {
                     let row = &mut self.row[..width];
@@ -240,7 +240,7 @@ impl Hessian {
                         row[self.entry_places[e] as usize] += kernel.values()[e];
                     }
                     let weight = d * point.free[pair] / point.tau;
-                    stack(&mut self.rows, n, members(), row, weight.sqrt());
+                    push_dense_row(&mut self.rows, n, members(), row, weight.sqrt());
                 }
                 if self.rows.len() >= AT_A_TIME {
                     self.matrix.add_product(&self.rows, 1.0);

@@ -17,7 +17,7 @@ use super::super::cliques::{Cliques, rounds_worth};
 use super::blocks::Blocks;
 use crate::formulation::occupancy::Occupancies;
 use crate::model::{Kernel, Mdp};
-use crate::solve::methods::elimination::AT_ONCE;
+use crate::solve::cost::DENSE;
 use ide3al_numerics::clique_matrix::CliqueMatrix;
 use ide3al_numerics::parallel::add;
 
@@ -87,13 +87,13 @@ impl<'a> Normal<'a> {
         let cliques = Cliques::new(mdp);
         // a small matrix can be factored whatever its pattern, which need not be analysed before
         // that time has come
-        let small = n <= AT_ONCE.order;
+        let small = n <= DENSE.order;
         let matrix = if small {
             None
         } else {
             cliques
-                .matrix(AT_ONCE.order)
-                .filter(|m| m.work() <= AT_ONCE.work)
+                .matrix(DENSE.order)
+                .filter(|m| m.work() <= DENSE.work)
         };
         let work = match &matrix {
             Some(matrix) => Some(matrix.work()),
@@ -124,7 +124,7 @@ impl<'a> Normal<'a> {
 
     /// Whether there is a factor to be had.
     pub(super) fn factors(&self) -> bool {
-        self.matrix.is_some() || self.diagonal.len() <= AT_ONCE.order
+        self.matrix.is_some() || self.diagonal.len() <= DENSE.order
     }
 
     fn mdp(&self) -> &'a Mdp {
@@ -193,7 +193,7 @@ impl<'a> Normal<'a> {
     /// The matrix and its diagonal, or the diagonal alone.
     pub(super) fn sum_squares(&mut self, whole: bool) {
         if whole && self.matrix.is_none() {
-            self.matrix = self.cliques.matrix(AT_ONCE.order);
+            self.matrix = self.cliques.matrix(DENSE.order);
         }
         let mdp = self.part.mdp();
         let kernel = mdp.kernel();
