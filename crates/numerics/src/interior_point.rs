@@ -4,7 +4,7 @@
 //!   x_i \le u \text{ for some } i .$$
 //!
 //! Predictor and corrector follow Mehrotra (1992, *SIAM J. Optim.* 2, 575-601). The method sees a
-//! [`QuadraticProgram`] only through n_complementary and through solutions of
+//! [`QuadraticProgram`] only through products and through solutions of
 //!
 //! $$ (Q + \Theta)\, dx - A^\top dy = r_x, \qquad A\, dx = r_y, $$
 //!
@@ -45,9 +45,9 @@ pub trait QuadraticProgram {
 }
 
 /// A member of a complementary pair below this share of the other one vanishes in the end: each
-/// step at the end takes off another two digits.
+/// of the last steps reduces it by two digits.
 const STRICTLY: f64 = 1e-6;
-/// The barrier weight of a fixed variable: it cannot move, and n_complementary of two weights are finite.
+/// The barrier weight of a fixed variable: it cannot move, and products of two weights are finite.
 const FIXED_BARRIER: f64 = 1e11;
 /// The share of the way to the boundary that a step may go.
 const BOUNDARY_SHARE: f64 = 0.995;
@@ -79,23 +79,23 @@ pub struct InteriorPoint<P> {
     /// Multipliers of the rows.
     pub y: Vec<f64>,
     /// $u - x$ of the bounded variables, a variable of its own: near the bound the difference would
-    /// cancel. And its multiplier_steps.
+    /// cancel. And its multipliers.
     upper_slack: Vec<f64>,
     v: Vec<f64>,
     fixed: Vec<bool>,
-    /// The same as numbers at the last Newton step: one for a variable that free, zero for a
+    /// The same as numbers at the last Newton step: one for a free variable, zero for a
     /// fixed one.
     free: Vec<f64>,
     linear: bool,
     theta: Vec<f64>,
-    /// Aims of the complementarity n_complementary $x z$ and $(u - x) v$.
+    /// What the products $x z$ and $(u - x) v$ are to become.
     complementarity_rhs: Vec<f64>,
     upper_rhs: Vec<f64>,
     dual_residual: Vec<f64>,
     primal_residual: Vec<f64>,
     dx: Vec<f64>,
     dy: Vec<f64>,
-    /// What goes with the direction and the aims; zero where fixed.
+    /// The multipliers' steps; zero where fixed.
     dz: Vec<f64>,
     dv: Vec<f64>,
     rx: Vec<f64>,
@@ -107,7 +107,7 @@ pub struct InteriorPoint<P> {
 
 impl<P: QuadraticProgram> InteriorPoint<P> {
     /// From $x > 0$ (below its bounds), $z > 0$ and $y$. `z` also starts the upper bounds'
-    /// multiplier_steps.
+    /// multipliers.
     pub fn new(program: P, data: ProblemData, x: Vec<f64>, z: Vec<f64>, y: Vec<f64>) -> Self {
         let (n, m) = (x.len(), y.len());
         let bounded = x[data.bounded.clone()].iter();
@@ -141,7 +141,7 @@ impl<P: QuadraticProgram> InteriorPoint<P> {
         }
     }
 
-    /// What the next steps depend on: variables, multiplier_steps, and what is fixed.
+    /// What the next steps depend on: variables, multipliers, and what is fixed.
     pub fn iterate(&self) -> ([Vec<f64>; 5], Vec<bool>) {
         let kept = [&self.x, &self.z, &self.y, &self.upper_slack, &self.v];
         (kept.map(Vec::clone), self.fixed.clone())
@@ -161,14 +161,17 @@ impl<P: QuadraticProgram> InteriorPoint<P> {
         self.v.fill(0.0);
     }
 
-    /// Whether a variable is at_bound where it is.
+    /// Whether a variable is held where it is.
     pub fn is_fixed(&self, i: usize) -> bool {
         self.fixed[i]
     }
 
-    /// Variables that stay at a bound on the whole optimal face, as seen from an accurate optimum:
-    /// of each complementary pair one member is positive there (Goldman and Tucker 1956), and the
-    /// method ends where the smaller one has vanished.
+    /// Variables that are at a bound at every optimum, as seen from an accurate one. The method's
+    /// limit is maximally complementary (Güler and Ye 1993, *Math. Program.* 60, 129-152): a
+    /// variable that vanishes there vanishes on the whole optimal face. In linear programs its
+    /// multiplier is then positive (Goldman and Tucker 1956). In quadratic ones both may vanish,
+    /// and such a variable may be told either way: to fix it is right, and not to fix it changes
+    /// nothing, as the face's other constraints hold it.
     pub fn active_bounds(&self) -> Vec<bool> {
         let mut fixed: Vec<bool> = self.x.iter().zip(&self.z).map(|(x, z)| z > x).collect();
         for (j, i) in self.data.bounded.clone().enumerate() {
@@ -220,12 +223,12 @@ impl<P: QuadraticProgram> InteriorPoint<P> {
         )
     }
 
-    /// The complementarity n_complementary' sum: the gap, as far as both sides are feasible.
+    /// The sum of the complementarity products: the gap, as far as both sides are feasible.
     pub fn gap(&self) -> f64 {
         dot(&self.x, &self.z) + dot(&self.upper_slack, &self.v)
     }
 
-    /// The mean of the complementarity n_complementary.
+    /// The mean of the complementarity products, $\mu$.
     pub fn mu(&self) -> f64 {
         self.gap() / self.n_complementary()
     }
@@ -285,15 +288,15 @@ impl<P: QuadraticProgram> InteriorPoint<P> {
         }
         let (gap, count) = (self.gap(), self.n_complementary());
         let mu = gap / count;
-        // predictor: complementarity_rhs at zero complementarity; it only tells how far to complementarity_rhs and need not be
-        // exact
+        // predictor: the direction to zero complementarity; it only tells how far the corrector
+        // should go and need not be exact
         self.complementarity_rhs.fill(0.0);
         self.upper_rhs.fill(0.0);
         self.solve();
         self.multiplier_steps();
         let (primal, dual) = self.largest_steps();
         let centre = (self.gap_after(primal, dual) / gap).clamp(0.0, 1.0).powi(3) * mu;
-        // corrector: complementarity_rhs at the centre, less the second-order term of the predictor
+        // corrector: the direction to the central path, less the predictor's second-order term
         let changes = [&self.dx[..], &self.dz];
         map(&mut self.complementarity_rhs, changes, |_, [dx, dz]| {
             centre - dx * dz
@@ -330,7 +333,7 @@ impl<P: QuadraticProgram> InteriorPoint<P> {
         });
     }
 
-    /// The multiplier_steps' steps that go with the direction and the aims.
+    /// The multipliers' steps that go with the direction.
     fn multiplier_steps(&mut self) {
         let inputs = [
             &self.free[..],
@@ -366,7 +369,7 @@ impl<P: QuadraticProgram> InteriorPoint<P> {
         );
     }
 
-    /// Newton's direction towards the aims, with the factor at hand, as exact as one solution is.
+    /// Newton's direction with the factor at hand, as exact as one solution is.
     fn solve(&mut self) {
         let inputs = [
             &self.free[..],
@@ -479,7 +482,7 @@ impl<P: QuadraticProgram> InteriorPoint<P> {
         share(largest(&self.error_x), size) + share(largest(&self.error_y), scale.1.max(moved))
     }
 
-    /// Takes out what rounding free fixed variables by.
+    /// Takes out what rounding moves fixed variables by.
     fn zero_fixed(&mut self) {
         let keep = |dx, [free]: [f64; 1]| if free > 0.0 { dx } else { 0.0 };
         map(&mut self.dx, [&self.free], keep);
@@ -533,3 +536,6 @@ impl<P: QuadraticProgram> InteriorPoint<P> {
         add(&mut self.y, dual, &self.dy);
     }
 }
+
+#[cfg(test)]
+mod tests;

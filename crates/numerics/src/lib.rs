@@ -9,9 +9,10 @@ pub mod gauss;
 pub mod groups;
 pub mod interior_point;
 pub mod line_search;
+#[cfg(test)]
+mod oracle;
 pub mod parallel;
 pub mod primal_dual;
 pub mod simplex_quadratic;
 pub mod sorted;
-pub mod tiles;
 pub mod twofold;

@@ -95,7 +95,7 @@ pub struct Iteration {
     pub primal: Side,
     /// $y$.
     pub dual: Side,
-    /// ColumnLeastSquares $\omega$.
+    /// The balance $\omega$.
     weight: f64,
     since_restart: usize,
     total: usize,
@@ -168,5 +168,162 @@ impl Iteration {
         self.dual.restart();
         self.since_restart = 0;
         self.last_residual = f64::INFINITY;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::{self, Numbers};
+
+    /// $\min_x \max_y\; y^\top K x$ over simplexes: a matrix game. Stored row by row.
+    struct Game {
+        payoff: Vec<f64>,
+        rows: usize,
+        columns: usize,
+    }
+
+    /// The nearest point of the simplex, by trying every number of positive entries.
+    fn project(x: &mut [f64]) {
+        let mut sorted = x.to_vec();
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        let mut sum = 0.0;
+        let mut shift = 0.0;
+        for (k, v) in sorted.iter().enumerate() {
+            sum += v;
+            let candidate = (sum - 1.0) / (k + 1) as f64;
+            if *v > candidate {
+                shift = candidate;
+            }
+        }
+        x.iter_mut().for_each(|x| *x = (*x - shift).max(0.0));
+    }
+
+    impl SaddlePoint for Game {
+        fn primal_gradient(&self, y: &[f64], out: &mut [f64]) {
+            out.copy_from_slice(&oracle::transpose_times(&self.payoff, y, self.columns));
+        }
+
+        fn dual_gradient(&self, x: &[f64], out: &mut [f64]) {
+            out.copy_from_slice(&oracle::times(&self.payoff, x));
+        }
+
+        fn project_primal(&self, x: &mut [f64]) {
+            project(x);
+        }
+
+        fn project_dual(&self, y: &mut [f64]) {
+            project(y);
+        }
+    }
+
+    impl Game {
+        fn new(payoff: Vec<f64>, rows: usize) -> Self {
+            let columns = payoff.len() / rows;
+            Game {
+                payoff,
+                rows,
+                columns,
+            }
+        }
+
+        /// One over the absolute sums of columns and rows, as all users of the method take them.
+        fn scales(&self) -> (Vec<f64>, Vec<f64>) {
+            let sizes: Vec<f64> = self.payoff.iter().map(|x| x.abs()).collect();
+            let ones = vec![1.0; self.rows.max(self.columns)];
+            let of_columns = oracle::transpose_times(&sizes, &ones[..self.rows], self.columns);
+            let of_rows = oracle::times(&sizes, &ones[..self.columns]);
+            let inverse = |sums: Vec<f64>| sums.iter().map(|x| 1.0 / x).collect();
+            (inverse(of_columns), inverse(of_rows))
+        }
+
+        fn start(&self) -> Iteration {
+            let (tau, sigma) = self.scales();
+            let even = |n: usize| vec![1.0 / n as f64; n];
+            let mut x = even(self.columns);
+            x[0] += 0.5;
+            project(&mut x);
+            Iteration::new(Side::new(x, tau), Side::new(even(self.rows), sigma), 0.5)
+        }
+
+        /// What the other side can make of each side's strategy: two bounds of the value.
+        fn bounds(&self, iteration: &Iteration) -> (f64, f64) {
+            let (x, y) = (&iteration.primal.point, &iteration.dual.point);
+            let of_columns = oracle::transpose_times(&self.payoff, y, self.columns);
+            let of_rows = oracle::times(&self.payoff, x);
+            (
+                of_columns.iter().copied().fold(f64::INFINITY, f64::min),
+                of_rows.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            )
+        }
+    }
+
+    /// Rock, paper, scissors has value 0; $[[a, b], [c, d]]$ without a saddle point
+    /// $(ad - bc) / (a + d - b - c)$; matching pennies with sides of unequal worth $-1/12$.
+    #[test]
+    fn games_have_their_value() {
+        let rps = Game::new(vec![0.0, -1.0, 1.0, 1.0, 0.0, -1.0, -1.0, 1.0, 0.0], 3);
+        let morra = Game::new(vec![-2.0, 3.0, 3.0, -4.0], 2);
+        let square = Game::new(vec![4.0, 1.0, 2.0, 3.0], 2);
+        for (game, value) in [(rps, 0.0), (morra, 1.0 / 12.0), (square, 10.0 / 4.0)] {
+            let mut iteration = game.start();
+            for _ in 0..2_000 {
+                iteration.advance(&game);
+            }
+            let (low, high) = game.bounds(&iteration);
+            assert!(low <= value + 1e-12 && value <= high + 1e-12);
+            assert!(high - low < 1e-9, "{low} {high} {value}");
+        }
+    }
+
+    /// On random games of many strategies the two bounds meet: convergence is linear, so that nine
+    /// digits take no more than a few times as long as three. Iterates are feasible throughout.
+    #[test]
+    fn bounds_of_random_games_meet() {
+        let mut numbers = Numbers(11);
+        for (rows, columns) in [(5, 8), (12, 7), (20, 20)] {
+            let game = Game::new(numbers.signed(rows * columns), rows);
+            let mut iteration = game.start();
+            let (mut few, mut many) = (0, 0);
+            for k in 1..=40_000 {
+                iteration.advance(&game);
+                let (low, high) = game.bounds(&iteration);
+                for side in [&iteration.primal.point, &iteration.dual.point] {
+                    assert!((side.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                    assert!(side.iter().all(|x| *x >= 0.0));
+                }
+                if high - low < 1e-3 && few == 0 {
+                    few = k;
+                }
+                if high - low < 1e-9 {
+                    many = k;
+                    break;
+                }
+            }
+            assert!(many > 0 && many < 40 * few, "{few} {many}");
+        }
+    }
+
+    /// With these scales the step is short enough for every matrix: its length times the norm of
+    /// $\Sigma^{1/2} K T^{1/2}$ is below one, and as long as that for matrices without a sign.
+    #[test]
+    fn steps_are_never_too_long() {
+        let mut numbers = Numbers(12);
+        for case in 0..40 {
+            let (rows, columns) = (1 + numbers.below(9), 1 + numbers.below(9));
+            let mut payoff = numbers.signed(rows * columns);
+            if case % 2 == 0 {
+                payoff.iter_mut().for_each(|x| *x = x.abs());
+            }
+            let game = Game::new(payoff, rows);
+            let (tau, sigma) = game.scales();
+            let mut scaled = game.payoff.clone();
+            for (k, x) in scaled.iter_mut().enumerate() {
+                *x *= (tau[k % columns] * sigma[k / columns]).sqrt();
+            }
+            let norm = oracle::norm(oracle::dense(&scaled, columns).as_ref());
+            assert!(STEP * norm < 1.0, "{norm}");
+            assert!(case % 2 == 1 || norm > 1.0 - 1e-9, "{norm}");
+        }
     }
 }

@@ -195,3 +195,129 @@ fn resize<T: Clone>(v: &mut Vec<T>, n: usize, value: T) {
     v.clear();
     v.resize(n, value);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::{self, Numbers};
+    use faer::Mat;
+
+    /// A positive definite matrix.
+    fn definite(numbers: &mut Numbers, m: usize) -> Vec<f64> {
+        let root = numbers.signed(m * m);
+        let mut matrix = vec![0.0; m * m];
+        for i in 0..m {
+            for j in 0..m {
+                matrix[i * m + j] = (0..m).map(|k| root[k * m + i] * root[k * m + j]).sum();
+            }
+            matrix[i * m + i] += 0.05;
+        }
+        matrix
+    }
+
+    /// $\tfrac12 d^\top H d + g \cdot d$.
+    fn value(matrix: &[f64], gradient: &[f64], d: &[f64]) -> f64 {
+        let product = oracle::times(matrix, d);
+        dot(d, gradient) + 0.5 * dot(d, &product)
+    }
+
+    /// The best step over all choices of the actions that end at the bound, by dense LU.
+    fn enumerate(matrix: &[f64], gradient: &[f64], p: &[f64], xi: f64) -> Vec<f64> {
+        let m = p.len();
+        let mut best: Option<(f64, Vec<f64>)> = None;
+        for code in 0..1usize << m {
+            let held = |i: usize| code >> i & 1 == 1;
+            if code == (1 << m) - 1 {
+                continue;
+            }
+            let system = Mat::from_fn(m + 1, m + 1, |i, j| match (i < m, j < m) {
+                (true, _) if held(i) => f64::from(u8::from(i == j)),
+                (true, true) => matrix[i * m + j],
+                (true, false) | (false, true) => 1.0,
+                (false, false) => 0.0,
+            });
+            let right = (0..=m).map(|i| match i {
+                i if i == m => 0.0,
+                i if held(i) => xi - p[i],
+                i => -gradient[i],
+            });
+            let right: Vec<f64> = right.collect();
+            let d = oracle::solve(system.as_ref(), &right);
+            if (0..m).all(|i| p[i] + d[i] >= xi - 1e-10) {
+                let value = value(matrix, gradient, &d[..m]);
+                if best.as_ref().is_none_or(|(least, _)| value < *least) {
+                    best = Some((value, d[..m].to_vec()));
+                }
+            }
+        }
+        best.unwrap().1
+    }
+
+    /// Up to six actions, starts inside and on the boundary, with and without a floor.
+    #[test]
+    fn steps_are_those_of_enumeration() {
+        let mut numbers = Numbers(21);
+        let mut quadratic = SimplexQuadratic::default();
+        let mut at_bound = 0;
+        for case in 0..300 {
+            let m = 2 + case % 5;
+            let xi = [0.0, 0.03][case % 2];
+            let matrix = definite(&mut numbers, m);
+            let gradient: Vec<f64> = numbers.signed(m).iter().map(|g| 2.0 * g).collect();
+            let mut p: Vec<f64> = (0..m).map(|_| numbers.next()).collect();
+            if case % 3 == 0 {
+                p[numbers.below(m)] = 0.0;
+            }
+            let sum: f64 = p.iter().sum();
+            let free = 1.0 - m as f64 * xi;
+            p.iter_mut().for_each(|x| *x = xi + free * *x / sum);
+            quadratic.resize(m);
+            quadratic.matrix.copy_from_slice(&matrix);
+            quadratic.minimise(&gradient, &p, xi);
+            let expected = enumerate(&matrix, &gradient, &p, xi);
+            for (i, (d, e)) in quadratic.direction.iter().zip(&expected).enumerate() {
+                assert!((d - e).abs() < 1e-9, "case {case}, action {i}: {d} {e}");
+                if quadratic.fixed[i] {
+                    assert!((p[i] + d - xi).abs() < 1e-12);
+                    at_bound += 1;
+                }
+            }
+        }
+        assert!(at_bound > 100, "{at_bound}");
+    }
+
+    /// $N$ is what $(H, 1)$'s bordered inverse says: $N H N = N$, no row outside of the free
+    /// actions, rows that sum to zero.
+    #[test]
+    fn inverses_are_those_of_the_bordered_matrix() {
+        let mut numbers = Numbers(22);
+        let mut quadratic = SimplexQuadratic::default();
+        for case in 0..100 {
+            let m = 1 + case % 6;
+            let matrix = definite(&mut numbers, m);
+            let free: Vec<bool> = (0..m).map(|_| numbers.next() < 0.7).collect();
+            let members: Vec<usize> = (0..m).filter(|i| free[*i]).collect();
+            quadratic.resize(m);
+            quadratic.matrix.copy_from_slice(&matrix);
+            let mut inverse = vec![f64::NAN; m * m];
+            quadratic.inverse(|i| free[i], &mut inverse);
+            let q = members.len();
+            let system = Mat::from_fn(q + 1, q + 1, |i, j| match (i < q, j < q) {
+                (true, true) => matrix[members[i] * m + members[j]],
+                (false, false) => 0.0,
+                _ => 1.0,
+            });
+            let mut expected = vec![0.0; m * m];
+            for j in 0..if q > 1 { q } else { 0 } {
+                let unit: Vec<f64> = (0..=q).map(|i| f64::from(u8::from(i == j))).collect();
+                let column = oracle::solve(system.as_ref(), &unit);
+                for i in 0..q {
+                    expected[members[i] * m + members[j]] = column[i];
+                }
+            }
+            for (k, (n, e)) in inverse.iter().zip(&expected).enumerate() {
+                assert!((n - e).abs() < 1e-9, "case {case}, entry {k}: {n} {e}");
+            }
+        }
+    }
+}

@@ -10,15 +10,15 @@
 use super::{FACE_TOLERANCE, InteriorPoint, QuadraticProgram, ROW_TOLERANCE};
 use crate::parallel::add;
 
-/// Where the objective curves what free, so many steps in a row may exchange no fewer than some
+/// Where the objective is strictly convex in what is free, so many steps in a row may exchange no fewer than some
 /// step before did: exchanges often go up at first. Elsewhere exchanges that do not halve from step
 /// to step, a few apart, end in a circle sooner or later.
 const PATIENCE: usize = 5;
 const FEW: f64 = 2.0;
-/// Up to this share of what free may be without curvature for that: slacks of columns are, while
-/// numbers on cells are most of what free.
+/// Up to this share of the free variables may be without curvature for that: slacks of columns
+/// are, while the numbers on cells are most of them.
 const FLAT: f64 = 0.5;
-/// Weight of standing still: what the objective does not determine stays where it is.
+/// Curvature of a variable that the objective leaves undetermined: it stays where it is.
 const REGULARISATION: f64 = 1e-9;
 /// What counts as beyond a bound, and as a force.
 const BEYOND: f64 = 1e-11;
@@ -27,7 +27,7 @@ const FORCE: f64 = 1e-9;
 impl<P: QuadraticProgram> InteriorPoint<P> {
     /// From a point with some variables fixed to the optimum with these fixed, in at most so many
     /// steps and as long as one is `alive`; the number of steps, or nothing if it was not found.
-    /// Those that are `at_bound` are taken to end at a bound.
+    /// Variables `at_bound` are taken to end at a bound.
     pub fn solve_with_active_set(
         &mut self,
         at_bound: &[bool],
@@ -90,7 +90,7 @@ impl<P: QuadraticProgram> InteriorPoint<P> {
         None
     }
 
-    /// Whether the objective curves most of what is not fixed.
+    /// Whether the objective is strictly convex in most of the free variables.
     fn is_curved(&mut self) -> bool {
         self.rx.fill(1.0);
         self.correction_x.fill(0.0);
@@ -101,7 +101,8 @@ impl<P: QuadraticProgram> InteriorPoint<P> {
         flat as f64 <= FLAT * moving.count() as f64
     }
 
-    /// Holds what is beyond its bound, lets go what is pushed off it; says how many there were.
+    /// Fixes what is beyond its bound and frees what its multiplier pushes off it; says how many
+    /// there were.
     fn exchange(&mut self, face: &[bool]) -> usize {
         let mut count = 0;
         for i in (0..self.x.len()).filter(|i| !face[*i]) {

@@ -22,7 +22,7 @@ pub(in crate::solve) struct BirkhoffFace {
     rows: TransitionRows,
     proximal: ProximalTerm,
     elimination: RowSchur,
-    /// A column whose multiplier is pinned.
+    /// A column whose multiplier is pinned: the columns' sums together say what the simplexes' say.
     pinned: usize,
 }
 

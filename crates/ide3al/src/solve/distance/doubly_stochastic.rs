@@ -87,20 +87,12 @@ fn largest_entry(mdp: &Mdp, policy: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::domains;
-    use crate::solve::Options;
+    use crate::formulation::{Formulation, Problem};
+    use crate::model::Policy;
     use crate::solve::driver::{Candidate, Kind};
+    use crate::solve::{Options, SolverChoice, solve};
 
-    /// On a ring that can be walked both ways the nearest policy to any one is found, and columns
-    /// of a garnet's policies that cannot all hold one are a proof that there is none.
-    #[test]
-    fn finds_what_there_is() {
-        let ring = Mdp::from_fn(6, 2, |s, a, next| {
-            next.push(((s + 1 + 4 * a) % 6, 1.0));
-            true
-        })
-        .unwrap();
-        let garnet = domains::load("garnet:states=12,actions=3,branching=4,seed=1").unwrap();
-        let mut nobody = ();
+    fn driver(nobody: &mut ()) -> Driver<'_> {
         let kind = Kind {
             maximises: false,
             dual_follows_policy: false,
@@ -111,7 +103,20 @@ mod tests {
             bound: 0.0,
             dual: Vec::new(),
         };
-        let mut driver = Driver::new(kind, &Options::default(), first, &mut nobody);
+        Driver::new(kind, &Options::default(), first, nobody)
+    }
+
+    /// On a ring that can be walked both ways the nearest policy to any one is found, with and
+    /// without a cap.
+    #[test]
+    fn finds_what_there_is() {
+        let ring = Mdp::from_fn(6, 2, |s, a, next| {
+            next.push(((s + 1 + 4 * a) % 6, 1.0));
+            true
+        })
+        .unwrap();
+        let mut nobody = ();
+        let mut driver = driver(&mut nobody);
         let centre = [0.9, 0.1, 0.2, 0.8].repeat(3);
         let found = nearest_policy(&ring, (0.0, 1.0), &centre, &mut driver).unwrap();
         // every state goes forward as often as every other of its parity
@@ -125,9 +130,37 @@ mod tests {
             (tight[0] - 0.6).abs() < 1e-9 && (tight[2] - 0.4).abs() < 1e-9,
             "{tight:?}"
         );
-        let uniform = crate::model::Policy::uniform(&garnet);
-        let limits = (0.01, 1.0);
-        let none = nearest_policy(&garnet, limits, uniform.probabilities(), &mut driver);
-        assert!(none.is_none());
+    }
+
+    /// Some garnets have such a policy and some have none: as the reference solver says of Column
+    /// Sum.
+    #[test]
+    fn agrees_with_the_reference_that_there_is_none() {
+        let (mut some, mut none) = (0, 0);
+        for seed in 0..20 {
+            let name = format!("garnet:states=12,actions=3,branching=4,seed={seed}");
+            let mdp = domains::load(&name).unwrap();
+            let problem = Problem {
+                xi: 0.01 * (seed % 3) as f64,
+                ..Problem::new(Formulation::ColumnSum)
+            };
+            let options = Options {
+                solver: SolverChoice::Conic,
+                ..Options::default()
+            };
+            let exact = solve(&mdp, &problem, &options, None, &mut ()).unwrap();
+            let uniform = Policy::uniform(&mdp);
+            let (mut nobody, limits) = ((), (problem.xi, 1.0));
+            let mut driver = driver(&mut nobody);
+            let found = nearest_policy(&mdp, limits, uniform.probabilities(), &mut driver);
+            let objective = exact.certificate.objective;
+            assert_eq!(found.is_some(), objective < 1e-6, "{name}: {objective}");
+            if found.is_some() {
+                some += 1
+            } else {
+                none += 1
+            }
+        }
+        assert!(some > 0 && none > 0, "{some} {none}");
     }
 }

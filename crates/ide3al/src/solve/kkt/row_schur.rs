@@ -10,7 +10,7 @@
 //!
 //! $$ (\mathrm{diag}(\theta) + P_s W_s P_s^\top)\, dp_s = \text{force}_s + \eta_s + P_s F_s (\lambda_s + \beta) . $$
 //!
-//! The sum of $p_s$ is kept by free relative to one *reference* action, the one with the least
+//! The sum of $p_s$ is kept by moving relative to one *reference* action, the one with the least
 //! $\theta$: with $T$ the differences of the other actions' rows from its own, the matrix
 //! $\mathrm{diag}(\theta) + \theta_r 1 1^\top + T W T^\top = L L^\top$ is a sum of positive parts,
 //! so that nothing cancels however far the $\theta$ lie apart. With $C = L^{-1} T F$,
@@ -50,7 +50,7 @@ pub(in crate::solve) struct Weights {
 /// The factored elimination.
 pub(in crate::solve) struct RowSchur {
     pub(in crate::solve) weights: Weights,
-    /// $dM$ of the last solution, one per cell; what it pinned before does not matter.
+    /// $dM$ of the last solution, one per cell; what it held before does not matter.
     pub(in crate::solve) mass: Vec<f64>,
     matrix: CliqueMatrix,
     keeps_rows: bool,
@@ -72,7 +72,7 @@ pub(in crate::solve) struct RowSchur {
     square: Vec<f64>,
     updates: Vec<f64>,
     downdates: Vec<f64>,
-    /// The forces on the actions, forward_solved solved; one state's part; and as they are.
+    /// The forces on the actions after the forward solution; one state's part; and as they are.
     forward_solved: Vec<f64>,
     solved: Vec<f64>,
     force: Vec<f64>,
@@ -147,7 +147,7 @@ impl RowSchur {
 
     /// Eliminates every row and factors the columns' system. Where the columns' sums say nothing
     /// that the rows' do not say together, the system is singular: `pinned` names a column whose
-    /// multiplier is then pinned near zero by doubling its diagonal entry. What was updates is
+    /// multiplier is then held near zero by doubling its diagonal entry. What was added is
     /// returned; nothing where the matrix breaks down.
     pub(in crate::solve) fn factor(
         &mut self,
@@ -254,7 +254,7 @@ impl RowSchur {
         }
     }
 
-    /// Adds $L^{-1}$ of the force relative to the reference's to what is forward_solved solved.
+    /// Adds $L^{-1}$ of the force relative to the reference's to what is solved so far.
     fn forward_solve(&mut self, rows: &TransitionRows, s: usize, force: &[f64], simplex: f64) {
         let own = rows.first[s]..rows.first[s + 1];
         let Some(others) = own.len().checked_sub(1) else {
@@ -276,7 +276,7 @@ impl RowSchur {
         }
     }
 
-    /// The actions' steps from their forward_solved-solved form, and $dM$.
+    /// The actions' steps from the forward solution, and $dM$.
     fn back_substitute(&mut self, rows: &TransitionRows, simplex: &[f64], dp: &mut [f64]) {
         for s in 0..rows.n_states() {
             let own = rows.first[s]..rows.first[s + 1];

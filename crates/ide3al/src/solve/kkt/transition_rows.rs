@@ -1,4 +1,4 @@
-//! TransitionRows that are independent of each other but for the columns they fill.
+//! Rows that are independent of each other but for the columns they fill.
 //!
 //! The three distances are quadratic programs of one shape. State $s$ has its policy,
 //! $\pi_s = \xi + m_s p_s$ with $p_s$ in the simplex, and numbers on the *cells* of its row; states

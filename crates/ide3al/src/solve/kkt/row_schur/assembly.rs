@@ -1,4 +1,4 @@
-//! One row at a time: its policy is eliminated, and what that leaves is updates to the columns'
+//! One row at a time: its policy is eliminated, and what that leaves is added to the columns'
 //! matrix.
 
 use super::squares::{add_squares, rests};

@@ -2,8 +2,7 @@
 
 use super::RowSchur;
 use crate::solve::kkt::transition_rows::TransitionRows;
-use ide3al_numerics::clique_matrix::push_dense_row;
-use ide3al_numerics::tiles::add_product;
+use ide3al_numerics::clique_matrix::{add_product, push_dense_row};
 
 /// Squares of longer rows than this are left to a dense product, which takes a microsecond to
 /// begin.
@@ -12,7 +11,7 @@ const BY_PRODUCT: usize = 48;
 impl RowSchur {
     /// Begins with $\sum_s D_s - D_s 1 1^\top D_s / 1^\top D_s 1$ of the wide rows. Off the
     /// diagonal every term is negative, so that their product adds up without cancelling; on it the
-    /// differences are downdates term by term.
+    /// differences are taken term by term.
     pub(super) fn add_wide_rows(&mut self, rows: &TransitionRows) {
         if !self.keeps_rows {
             return;
@@ -50,7 +49,7 @@ pub(super) fn rests(d: &[f64], sum: f64) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Adds the squares of rows of `width` numbers, one after the other in `rows`, to the upper forward_solved of
+/// Adds the squares of rows of `width` numbers, one after the other in `rows`, to the upper half of
 /// a row-major square.
 pub(super) fn add_squares(local: &mut [f64], rows: &[f64], width: usize) {
     if width > BY_PRODUCT {

@@ -3,7 +3,7 @@
 //! With $F_s$ the entries of row $s$ strictly between their bounds and $N_s$ the inverse of the
 //! row's second derivative on the directions free to move, a step $d\alpha, d\beta$ changes $U_s$
 //! by $(I_F + P_F^\top N P_F)(d\alpha_s + d\beta)$. With $l_s = N_s P_F 1$,
-//! $v_s = 1_F + P_F^\top l_s$ and the schur_pivot $h_s = 1^\top v_s$, eliminating $d\alpha$ leaves
+//! $v_s = 1_F + P_F^\top l_s$ and the pivot $h_s = 1^\top v_s$, eliminating $d\alpha$ leaves
 //!
 //! $$\sum_s \big(I_F + P_F^\top N_s P_F - v_s v_s^\top / h_s\big)\, d\beta = 1 - \text{columns} - \sum_s v_s (1 - \text{row}_s) / h_s,$$
 //!

@@ -43,7 +43,7 @@ pub(super) struct Shared<'a> {
     pub(super) dual: &'a Projection<'a>,
 }
 
-/// The derivative of a solved row: $N$, $l$ and the schur_pivot $h$.
+/// The derivative of a solved row: $N$, $l$ and the pivot $h$.
 #[derive(Clone, Copy)]
 pub(super) struct Derivative<'a> {
     pub(super) inverse: &'a [f64],
@@ -251,7 +251,7 @@ impl Row {
 
     /// The derivative of the solved row at `p`, with $F$ the free entries and $N$ the inverse of
     /// the second derivative on the directions free to move: $N$ into `inverse` and $l = N P_F 1$
-    /// into `policy_response`. Returns the schur_pivot $h = 1^\top (I_F + P_F^\top N P_F) 1$, damped by `delta`.
+    /// into `policy_response`. Returns the pivot $h = 1^\top (I_F + P_F^\top N P_F) 1$, damped by `delta`.
     pub(super) fn differentiate(
         &mut self,
         shared: &Shared<'_>,
