@@ -17,18 +17,17 @@ mod stretched;
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::ldlt;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::sparse::linalg::SupernodalThreshold;
 use faer::sparse::linalg::cholesky::{
     CholeskySymbolicParams, LdltRef, SymbolicCholesky, SymbolicCholeskyRaw,
     factorize_symbolic_cholesky,
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMat};
-use faer::{Conj, Mat, MatMut, MatRef, Par, Side};
+use faer::{Accum, Conj, Mat, MatMut, MatRef, Par, Side};
 use pattern::{pattern, widest_front};
 use stretched::Stretched;
 pub use stretched::{PIECE, Shape, cells};
-
-use super::tiles;
 
 /// Columns are eliminated in blocks where each number of the factor takes at least this share of
 /// the multiplications that faer waits for: at this one blocks are a quarter faster on random
@@ -72,8 +71,6 @@ pub struct CliqueMatrix {
     /// Cliques that are in pieces; those for which there is no entry are not.
     stretched: Vec<Option<Stretched>>,
     buffer: MemBuffer,
-    /// What a dense factorisation needs besides.
-    room: Vec<f64>,
     right: Mat<f64>,
 }
 
@@ -139,7 +136,6 @@ impl CliqueMatrix {
             sparse,
             stretched: Vec::new(),
             buffer: MemBuffer::try_new(scratch).ok()?,
-            room: Vec::new(),
             right: Mat::zeros(n, 1),
         })
     }
@@ -222,7 +218,7 @@ impl CliqueMatrix {
     /// Dense storage only.
     pub fn add_product(&mut self, rows: &[f64], sign: f64) {
         if self.sparse.is_none() && !rows.is_empty() {
-            tiles::add_product(&mut self.values, rows, self.scale.len(), sign);
+            add_product(&mut self.values, rows, self.scale.len(), sign);
         }
     }
 
@@ -257,12 +253,12 @@ impl CliqueMatrix {
         // L D L' and not L L': of the latter faer 0.24 leaves a replaced pivot out of the factor's
         // diagonal
         let stack = MemStack::new(&mut self.buffer);
+        let regularization = ldlt::factor::LdltRegularization {
+            dynamic_regularization_signs: Some(&self.signs[..]),
+            dynamic_regularization_delta: DROPPED,
+            dynamic_regularization_epsilon: least,
+        };
         if let Some(sparse) = &mut self.sparse {
-            let regularization = ldlt::factor::LdltRegularization {
-                dynamic_regularization_signs: Some(&self.signs[..]),
-                dynamic_regularization_delta: DROPPED,
-                dynamic_regularization_epsilon: least,
-            };
             let matrix = SparseColMatRef::new(sparse.pattern.as_ref(), &self.values);
             sparse
                 .symbolic
@@ -278,7 +274,14 @@ impl CliqueMatrix {
                 .is_ok()
         } else {
             let matrix = MatMut::from_column_major_slice_mut(&mut self.values, n, n);
-            tiles::factor(matrix, &self.signs, (least, DROPPED), &mut self.room, stack)
+            ldlt::factor::cholesky_in_place(
+                matrix,
+                regularization,
+                Par::Seq,
+                stack,
+                Default::default(),
+            )
+            .is_ok()
         }
     }
 
@@ -305,8 +308,26 @@ impl CliqueMatrix {
     }
 }
 
+/// Adds `sign` times $X^\top X$ to the upper half of a row-major square, which is the lower half of
+/// one by columns, $X$ having rows of `width` numbers.
+pub fn add_product(square: &mut [f64], rows: &[f64], width: usize, sign: f64) {
+    let rows = MatRef::from_column_major_slice(rows, width, rows.len() / width);
+    let square = MatMut::from_column_major_slice_mut(square, width, width);
+    triangular::matmul(
+        square,
+        BlockStructure::TriangularLower,
+        Accum::Add,
+        rows,
+        BlockStructure::Rectangular,
+        rows.transpose(),
+        BlockStructure::Rectangular,
+        sign,
+        Par::Seq,
+    );
+}
+
 /// Appends a dense row of `n` numbers that holds `scale` times `values` in `columns`.
-pub fn stack(
+pub fn push_dense_row(
     rows: &mut Vec<f64>,
     n: usize,
     columns: impl Iterator<Item = u32>,

@@ -17,7 +17,7 @@
 use super::flow_blocks::Blocks;
 use crate::formulation::support::Support;
 use crate::model::{Kernel, Mdp};
-use ide3al_numerics::clique_matrix::{CliqueMatrix, ROUND_COST, stack};
+use ide3al_numerics::clique_matrix::{CliqueMatrix, ROUND_COST, push_dense_row};
 use ide3al_numerics::conjugate_gradients::ConjugateGradients;
 use ide3al_numerics::groups::owners;
 use ide3al_numerics::parallel::{add, dot, map, update};
@@ -35,7 +35,7 @@ pub(super) struct FlowSystem<'a> {
     transposed: Kernel,
     state_of: Vec<u32>,
     pub(super) blocks: Blocks<'a>,
-    /// The diagonal of the matrix at the last [`assemble`](Self::assemble).
+    /// The diagonal of the last matrix, or a [bound](Self::bound_diagonal) on it.
     pub(super) diagonal: Vec<f64>,
     /// Potentials that are fixed by an addition to their diagonal entry. Without restarts the flow
     /// constraints of a component sum to zero: the matrix is singular, and potentials are free up
@@ -74,11 +74,6 @@ struct UniformRows {
 /// Room for what one state contributes.
 #[derive(Default)]
 struct Local {
-    /// The clique, and the place of each entry of the state's rows in it.
-    members: Vec<u32>,
-    places: Vec<u32>,
-    /// For each state of the model its place in the clique, or none.
-    place_of: Vec<u32>,
     /// One row over the clique with its uniform share at the end, and two sums of such rows.
     row: Vec<f64>,
     mean: Vec<f64>,
@@ -87,8 +82,6 @@ struct Local {
     /// The products of rows with their uniform shares.
     border: Vec<f64>,
 }
-
-const NONE: u32 = u32::MAX;
 
 impl<'a> FlowSystem<'a> {
     /// With restarts of probability `restart`, and without blocks as yet.
@@ -105,10 +98,7 @@ impl<'a> FlowSystem<'a> {
             pattern: None,
             factored: false,
             pairs: vec![0.0; mdp.n_pairs()],
-            local: Local {
-                place_of: vec![NONE; n],
-                ..Local::default()
-            },
+            local: Local::default(),
         }
     }
 
@@ -234,36 +224,68 @@ impl<'a> FlowSystem<'a> {
         solved
     }
 
-    /// Computes the diagonal and, if it is `whole`, the matrix of the blocks at hand.
-    pub(super) fn assemble(&mut self, whole: bool) {
+    /// Bounds the diagonal of the matrix of the blocks at hand from above, in one pass over the
+    /// kernel: squares of sums of an entry's parts count as sums of squares, but for the state's own.
+    pub(super) fn bound_diagonal(&mut self) {
+        self.factored = false;
+        self.diagonal.fill(0.0);
+        for s in 0..self.mdp.n_states() {
+            let (parts, first) = (self.blocks.of(s), self.mdp.pairs(s).start);
+            let mut own = 1.0;
+            for (i, (u, c)) in parts.free.iter().zip(parts.together).enumerate() {
+                let exchange = u * (1.0 - u * parts.exchange_weight).max(0.0);
+                let both = exchange + c * parts.together_weight;
+                for (t, p) in self.mdp.row(first + i).entries() {
+                    let x = self.stay * p;
+                    if t == s {
+                        own -= c * x;
+                        self.diagonal[t] += exchange * x * x;
+                    } else {
+                        self.diagonal[t] += both * x * x;
+                    }
+                }
+            }
+            self.diagonal[s] += parts.together_weight * own * own;
+        }
+    }
+
+    /// Computes the matrix of the blocks at hand and its diagonal, once the pattern is analysed.
+    pub(super) fn assemble(&mut self) {
         let (mdp, kernel) = (self.mdp, self.mdp.kernel());
-        let mut pattern = self.pattern.as_mut().filter(|_| whole);
-        let has_uniform = kernel.has_spread();
+        let Some(pattern) = &mut self.pattern else {
+            return;
+        };
         let local = &mut self.local;
         self.diagonal.fill(0.0);
         self.factored = false;
-        if let Some(pattern) = &mut pattern {
-            pattern.clear();
-        }
+        pattern.clear();
         for s in 0..mdp.n_states() {
-            let own = local.enter(mdp, s, pattern.as_deref());
-            let width = local.members.len();
-            let wide = (pattern.as_ref()).is_some_and(|p| p.matrix.prefers_rows(width));
+            let width = pattern.matrix.members(s).len();
+            let wide = pattern.matrix.prefers_rows(width);
             // the square of the clique, or its diagonal
-            let stride = if pattern.is_some() && !wide { width } else { 0 };
+            let stride = if wide { 0 } else { width };
             local.clear(width, stride);
-            local.together[own] = 1.0;
+            local.together[pattern.own_places[s] as usize] = 1.0;
             let (parts, first) = (self.blocks.of(s), mdp.pairs(s).start);
-            let start = kernel.offsets()[first];
+            let places = &pattern.entry_places;
             let entries = |pair: usize| {
                 let range = kernel.offsets()[pair]..kernel.offsets()[pair + 1];
-                range.map(|e| (e - start, kernel.values()[e]))
+                range.map(|e| (places[e] as usize, kernel.values()[e]))
             };
             let (stay, reference) = (self.stay, first + parts.reference);
+            let rows = &mut pattern.rows;
+            let mut add_square = |local: &mut Local, which: Which, weight: f64| {
+                let dense = local.add_square(which, weight, stride);
+                if wide {
+                    let columns = pattern.matrix.members(s).iter().copied();
+                    let rows = &mut rows[usize::from(weight < 0.0)];
+                    push_dense_row(rows, mdp.n_states(), columns, dense, weight.abs().sqrt());
+                }
+            };
             for (i, (u, c)) in parts.free.iter().zip(parts.together).enumerate() {
                 let (pair, together) = (first + i, &mut local.together);
-                for (e, x) in entries(pair) {
-                    together[local.places[e] as usize] -= stay * c * x;
+                for (place, x) in entries(pair) {
+                    together[place] -= stay * c * x;
                 }
                 together[width] -= stay * c * kernel.spread_of(pair);
                 if pair == reference || *u == 0.0 {
@@ -272,44 +294,26 @@ impl<'a> FlowSystem<'a> {
                 let row = &mut local.row;
                 row.fill(0.0);
                 for (from, sign) in [(pair, -stay), (reference, stay)] {
-                    for (e, x) in entries(from) {
-                        row[local.places[e] as usize] += sign * x;
+                    for (place, x) in entries(from) {
+                        row[place] += sign * x;
                     }
                     row[width] += sign * kernel.spread_of(from);
                 }
                 add(&mut local.mean, *u, row);
-                local.add_square(Which::Row, *u, (stride, wide), pattern.as_deref_mut());
+                add_square(local, Which::Row, *u);
             }
-            let (exchange, together) = (parts.exchange_weight, parts.together_weight);
-            local.add_square(
-                Which::Mean,
-                -exchange,
-                (stride, wide),
-                pattern.as_deref_mut(),
-            );
-            local.add_square(
-                Which::Together,
-                together,
-                (stride, wide),
-                pattern.as_deref_mut(),
-            );
-            for (j, t) in local.members.iter().enumerate() {
+            add_square(local, Which::Mean, -parts.exchange_weight);
+            add_square(local, Which::Together, parts.together_weight);
+            for (j, t) in pattern.matrix.members(s).iter().enumerate() {
                 self.diagonal[*t as usize] += local.square[j * (stride + 1)];
             }
-            if let Some(pattern) = &mut pattern {
-                if !wide {
-                    pattern.matrix.add_clique(s, &local.square);
-                }
-                if has_uniform {
-                    pattern.add_border(&local.members, &local.border);
-                }
-                pattern.add_rows(DENSE_ROWS);
+            if !wide {
+                pattern.matrix.add_clique(s, &local.square);
             }
-            local.leave();
+            pattern.add_border(s, &local.border);
+            pattern.add_rows(DENSE_ROWS);
         }
-        if let Some(pattern) = pattern {
-            pattern.add_rows(1);
-        }
+        pattern.add_rows(1);
     }
 
     /// Factors the assembled matrix with `shift` of states and their diagonal entries added to these; pivots below the share
@@ -355,88 +359,43 @@ enum Which {
 }
 
 impl Local {
-    /// Finds the clique of a state and the places of its entries; returns that of the state itself.
-    fn enter(&mut self, mdp: &Mdp, s: usize, pattern: Option<&Pattern>) -> usize {
-        let (pairs, kernel) = (mdp.pairs(s), mdp.kernel());
-        let entries = kernel.offsets()[pairs.start]..kernel.offsets()[pairs.end];
-        self.members.clear();
-        self.places.clear();
-        if let Some(pattern) = pattern {
-            self.members.extend_from_slice(pattern.matrix.members(s));
-            self.places
-                .extend_from_slice(&pattern.entry_places[entries]);
-            return pattern.own_places[s] as usize;
-        }
-        let (members, place_of) = (&mut self.members, &mut self.place_of);
-        let mut place = |t: u32| {
-            if place_of[t as usize] == NONE {
-                place_of[t as usize] = members.len() as u32;
-                members.push(t);
-            }
-            place_of[t as usize]
-        };
-        let own = place(s as u32);
-        self.places
-            .extend(kernel.indices()[entries].iter().map(|t| place(*t)));
-        own as usize
-    }
-
     /// Makes room.
     fn clear(&mut self, width: usize, stride: usize) {
         self.row.resize(width + 1, 0.0);
-        for zeros in [&mut self.mean, &mut self.together] {
+        let rows = [&mut self.mean, &mut self.together, &mut self.border];
+        let square = (&mut self.square, width * stride.max(1));
+        for (zeros, size) in rows.map(|row| (row, width + 1)).into_iter().chain([square]) {
             zeros.clear();
-            zeros.resize(width + 1, 0.0);
+            zeros.resize(size, 0.0);
         }
-        self.square.clear();
-        self.square.resize(width * stride.max(1), 0.0);
-        self.border.clear();
-        self.border.resize(width + 1, 0.0);
     }
 
     /// Adds a weighted square of a row to the upper half of the row-major square, or to its
-    /// diagonal alone where there is no stride, and to the products with uniform shares; rows of a
-    /// wide clique are kept for a dense product.
-    fn add_square(
-        &mut self,
-        which: Which,
-        weight: f64,
-        (stride, wide): (usize, bool),
-        pattern: Option<&mut Pattern>,
-    ) {
+    /// diagonal alone where there is no stride, and to the products with uniform shares. Returns the
+    /// row.
+    fn add_square(&mut self, which: Which, weight: f64, stride: usize) -> &[f64] {
         let row = match which {
             Which::Row => &self.row,
             Which::Mean => &self.mean,
             Which::Together => &self.together,
         };
-        let (row, uniform) = (&row[..self.members.len()], row[self.members.len()]);
+        let width = row.len() - 1;
+        let (row, uniform) = (&row[..width], row[width]);
         if uniform != 0.0 {
-            add(&mut self.border[..row.len()], weight * uniform, row);
-            self.border[row.len()] += weight * uniform * uniform;
+            add(&mut self.border[..width], weight * uniform, row);
+            self.border[width] += weight * uniform * uniform;
         }
         if stride == 0 {
             let squares = self.square.iter_mut().zip(row);
             squares.for_each(|(sum, x)| *sum += weight * x * x);
+            return row;
         }
-        if let Some(pattern) = pattern.filter(|_| wide) {
-            let rows = &mut pattern.rows[usize::from(weight < 0.0)];
-            let (n, columns) = (self.place_of.len(), self.members.iter().copied());
-            stack(rows, n, columns, row, weight.abs().sqrt());
+        for (j, x) in row.iter().enumerate().filter(|x| *x.1 != 0.0) {
+            let sums = &mut self.square[j * stride + j..(j + 1) * stride];
+            let products = sums.iter_mut().zip(&row[j..]);
+            products.for_each(|(sum, y)| *sum += weight * x * y);
         }
-        if stride > 0 {
-            for (j, x) in row.iter().enumerate().filter(|x| *x.1 != 0.0) {
-                let sums = &mut self.square[j * stride + j..(j + 1) * stride];
-                let products = sums.iter_mut().zip(&row[j..]);
-                products.for_each(|(sum, y)| *sum += weight * x * y);
-            }
-        }
-    }
-
-    /// Forgets the clique.
-    fn leave(&mut self) {
-        for t in &self.members {
-            self.place_of[*t as usize] = NONE;
-        }
+        row
     }
 }
 
@@ -462,8 +421,9 @@ impl Pattern {
 
     /// Adds the products of one clique's rows with their uniform shares; the last one is that of
     /// the shares themselves.
-    fn add_border(&mut self, members: &[u32], products: &[f64]) {
+    fn add_border(&mut self, s: usize, products: &[f64]) {
         if let Some(uniform) = &mut self.uniform {
+            let members = self.matrix.members(s);
             for (t, x) in members.iter().zip(products) {
                 uniform.border[*t as usize] += x;
             }

@@ -13,8 +13,8 @@ use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
 use crate::formulation::utility::Average;
 use crate::formulation::visits::Limit;
+use crate::solve::cost::LINEAR_BY_INTERIOR_POINT;
 use crate::solve::driver::{Candidate, Driver, Kind};
-use crate::solve::size::LINEAR_BY_INTERIOR_POINT;
 
 /// Sweeps between two looks at the clock.
 const SWEEPS: usize = 25;

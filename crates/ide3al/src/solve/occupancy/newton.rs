@@ -10,7 +10,7 @@ use super::flow_system::FlowSystem;
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::simplex;
 use crate::model::Mdp;
-use crate::solve::size::{CHEAP_STEP, DENSE_HESSIAN, FACTOR_FIRST};
+use crate::solve::cost::{CHEAP_STEP, DENSE_HESSIAN, FACTOR_FIRST};
 
 /// Conjugate gradient steps after which a factor is thought of, and by whose rate they are judged.
 const TRIAL: usize = 20;
@@ -220,7 +220,7 @@ impl<'a> Newton<'a> {
     /// raised by `shift` times $d (1 + 1/\tau)$. Returns whether there is one.
     fn factorize(&mut self, shift: f64) -> bool {
         let (system, d) = (&mut self.system, &self.d);
-        system.assemble(true);
+        system.assemble();
         let shift = shift * (1.0 + 1.0 / self.tau);
         let entry = |s: usize| system.diagonal[s] + shift * d[s];
         let by_entry = |a: &usize, b: &usize| entry(*a).total_cmp(&entry(*b));
@@ -270,7 +270,7 @@ impl<'a> Newton<'a> {
     /// they end as soon as their rate promises no more.
     fn iterate(&mut self, most: usize, expired: Expired<'_>) -> bool {
         let forcing = self.violation().sqrt().clamp(1e-3, 0.1);
-        self.system.assemble(false);
+        self.system.bound_diagonal();
         let diagonal = &mut self.system.diagonal;
         let least = 1e-12 * diagonal.iter().copied().fold(0.0, f64::max);
         diagonal.iter_mut().for_each(|x| *x = x.max(least));

@@ -53,7 +53,11 @@ fn both_solutions_satisfy_the_equations() {
             out
         };
         assert!(system.analyse(AT_MOST).is_some());
-        system.assemble(true);
+        system.bound_diagonal();
+        let bounds = system.diagonal.clone();
+        system.assemble();
+        let within = bounds.iter().zip(&system.diagonal);
+        assert!(uniform || within.into_iter().all(|(b, x)| x <= &(b * (1.0 + 1e-12))));
         if restart == 0.0 {
             system.fixed = vec![(3, system.diagonal[3])];
         }

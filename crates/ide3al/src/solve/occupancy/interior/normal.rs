@@ -14,8 +14,8 @@
 
 use super::super::flow_system::{FlowSystem, steps_worth};
 use crate::formulation::occupancy::Occupancies;
+use crate::solve::cost::DENSE;
 use crate::solve::driver::Driver;
-use crate::solve::methods::elimination::AT_ONCE;
 use ide3al_numerics::parallel::add;
 
 /// Pivots below this share of their diagonal entries are rounding.
@@ -70,12 +70,12 @@ impl<'a> Normal<'a> {
         let n = mdp.n_states();
         // a small matrix can be factored whatever its pattern, which need not be analysed before
         // that time has come
-        let steps = if n <= AT_ONCE.order {
+        let steps = if n <= DENSE.order {
             Some(steps_worth(mdp, (n as f64).powi(3) / 3.0))
         } else {
             system
-                .analyse(AT_ONCE.order)
-                .filter(|_| system.work() <= AT_ONCE.work)
+                .analyse(DENSE.order)
+                .filter(|_| system.work() <= DENSE.work)
         };
         if steps.is_none() {
             system.forget_pattern();
@@ -108,7 +108,7 @@ impl<'a> Normal<'a> {
         let sound = if self.uses_factor {
             self.factorize()
         } else {
-            self.system.assemble(false);
+            self.system.bound_diagonal();
             self.fix_potentials();
             self.system.diagonal.iter().all(|x| x.is_finite())
         };
@@ -124,10 +124,10 @@ impl<'a> Normal<'a> {
     /// Factors the matrix of the blocks at hand, from now on always.
     fn factorize(&mut self) -> bool {
         self.uses_factor = true;
-        if self.system.analyse(AT_ONCE.order).is_none() {
+        if self.system.analyse(DENSE.order).is_none() {
             return false;
         }
-        self.system.assemble(true);
+        self.system.assemble();
         self.fix_potentials();
         let uniform = self.part.mdp().kernel().has_spread();
         let share = if uniform { WITHOUT_SPREAD } else { 0.0 };

@@ -82,7 +82,7 @@ fn derivatives_are_those_of_the_dual_function() {
             at(&mut newton, &v);
             let (p, d) = (&newton.p, &newton.d);
             newton.system.blocks.set_soft(&newton.free, p, d, tau);
-            newton.system.assemble(false);
+            newton.system.bound_diagonal();
             newton.system.fixed.clear();
             let right: Vec<f64> = gradient.iter().map(|g| -g).collect();
             let mut other = vec![0.0; n];
