@@ -86,12 +86,13 @@ pub(super) fn polish<P: QuadraticProgram>(
     true
 }
 
-/// From a point near a face to the nearest policy to the one wanted among those on it: says whether
-/// it got there, nothing if the solve is to stop. Active sets are tried first, and again whenever it
+/// From a point near a face to the nearest policy to the one wanted among those on it, in at most
+/// so many steps: says whether it got there, nothing if the solve is to stop. Active sets are tried first, and again whenever it
 /// is known better which variables end at a bound; steps of the interior-point method come between.
 pub(super) fn solve_face_qp<P: QuadraticProgram>(
     point: &mut InteriorPoint<P>,
     fixed: Vec<bool>,
+    most: usize,
     driver: &mut Driver<'_>,
 ) -> Option<bool> {
     point.start_on_face(fixed, START_MU);
@@ -99,14 +100,14 @@ pub(super) fn solve_face_qp<P: QuadraticProgram>(
     // its complementarity is as small as this
     let mut guess = f64::INFINITY;
     let mut infeasibilities = Vec::new();
-    for k in 0..MOST_STEPS {
+    for k in 0..most {
         if point.mu() <= guess {
             let (guessed, next) = if k == 0 {
                 (Vec::new(), GUESS_MU)
             } else {
                 (point.active_bounds(), guess * NEXT_GUESS)
             };
-            let found = point.solve_with_active_set(&guessed, MOST_STEPS - k, || driver.alive());
+            let found = point.solve_with_active_set(&guessed, most - k, || driver.alive());
             if let Some(steps) = found {
                 driver.count(steps);
                 return Some(true);

@@ -11,11 +11,11 @@
 
 use std::ops::Range;
 
-use crate::formulation::distinct::Distinct;
+use crate::formulation::reduction::copies::Distinct;
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
 use crate::model::Mdp;
-use crate::solve::cost::SizeLimits;
+use crate::solve::size::SizeLimits;
 use ide3al_numerics::clique_matrix::{MOST_CELLS, cells as cells_of};
 use ide3al_numerics::parallel::{blocks, dot, total};
 

@@ -4,17 +4,18 @@ mod saddle_point;
 
 use super::column_sum_program::ColumnSum;
 use super::strategy::{self, Engine};
-use super::task::{InteriorPointMethod, Task};
+use super::task::{InteriorPointMethod, MOST_STEPS, Task};
 use super::tie_break::{NearestPolicy, polish, solve_face_qp, take_nearest};
 use crate::error::Result;
 use crate::formulation::{Problem, column_sum, simplex};
 use crate::model::Mdp;
-use crate::solve::cost::{DENSE, DENSE_LARGE, FIRST_ORDER_TRIAL};
 use crate::solve::driver::{Candidate, Driver};
+use crate::solve::size::{DENSE, DENSE_LARGE, FIRST_ORDER_TRIAL};
+use crate::solve::strategy::{Stage, Strategy};
 use crate::solve::{Solution, reference};
 use ide3al_numerics::interior_point::InteriorPoint;
 
-pub(super) const STRATEGY: [Engine; 4] = [
+const STRATEGY: [Engine; 4] = [
     Engine::InteriorPoint(DENSE),
     Engine::FirstOrderTrial(FIRST_ORDER_TRIAL, DENSE_LARGE),
     Engine::InteriorPoint(DENSE_LARGE),
@@ -24,6 +25,16 @@ pub(super) const STRATEGY: [Engine; 4] = [
 /// Infinity's relaxation is solved for a start: it does not pay to wait for the interior-point
 /// method.
 pub(super) const RELAXATION: [Engine; 2] = [Engine::InteriorPoint(DENSE), Engine::FirstOrder];
+
+/// The strategy as the documents show it.
+pub(in crate::solve) fn strategy() -> Strategy {
+    let first = Stage::new(
+        "start",
+        "the policy nearest to the one wanted is optimal",
+        "the engines",
+    );
+    strategy::described("column-sum", first, &STRATEGY)
+}
 
 /// Solves; returns what the user should know.
 pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {
@@ -55,7 +66,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         driver.offer(certified(mdp, problem.xi, policy, y), "interior-point");
         let fixed = point.active_bounds();
         ColumnSum::set_proximal_objective(&mut point, centre);
-        let nearest = solve_face_qp(&mut point, fixed, driver)?;
+        let nearest = solve_face_qp(&mut point, fixed, MOST_STEPS, driver)?;
         let (policy, _) = point.program.read(&point.x, &point.y);
         let policy = simplex::feasible(mdp, problem.xi, policy);
         Some(NearestPolicy {

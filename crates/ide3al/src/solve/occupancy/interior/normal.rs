@@ -17,7 +17,7 @@ use super::super::cliques::{Cliques, rounds_worth};
 use super::blocks::Blocks;
 use crate::formulation::occupancy::Occupancies;
 use crate::model::{Kernel, Mdp};
-use crate::solve::cost::DENSE;
+use crate::solve::size::DENSE;
 use ide3al_numerics::clique_matrix::CliqueMatrix;
 use ide3al_numerics::parallel::add;
 
