@@ -271,7 +271,8 @@ fn active_bounds_are_those_of_the_optimal_face() {
 fn fixed_variables_stay() {
     let mut numbers = Numbers(4);
     for _ in 0..20 {
-        let instance = backwards(&mut numbers, 9, false);
+        let mut instance = backwards(&mut numbers, 9, false);
+        instance.data.bounded = 0..0;
         let mut point = instance.start();
         point.x[7] = 0.25;
         point.fix(7..8);
