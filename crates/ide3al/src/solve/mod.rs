@@ -2,10 +2,11 @@
 //!
 //! `driver` is the one loop. `distance` and `occupancy` choose the method for each problem and
 //! certify its answers, with engines of `ide3al-numerics` on linear systems that know the model
-//! (`kkt`); `size` holds the sizes up to which each is used. `reference` is Clarabel, and
+//! (`kkt`); `cost` holds the sizes up to which each is used. `reference` is Clarabel, and
 //! [`birkhoff`] tells what a policy is worth where that takes a projection or a flow.
 
 pub mod birkhoff;
+mod cost;
 mod distance;
 mod driver;
 pub mod episode;
@@ -13,8 +14,6 @@ mod kkt;
 mod occupancy;
 mod options;
 mod reference;
-mod size;
-mod strategy;
 
 use std::ops::ControlFlow;
 
@@ -28,20 +27,6 @@ use distance::task::Task;
 use driver::{Candidate, Driver, Kind};
 use occupancy::Report;
 pub use options::{Options, SolverChoice, TieBreak};
-pub use strategy::{Stage, Strategy};
-
-/// The strategies of all problems, in the order of the documentation.
-pub fn strategies() -> Vec<Strategy> {
-    vec![
-        distance::column_sum::strategy(),
-        distance::infinity::strategy(),
-        distance::frobenius::strategy(),
-        occupancy::entropy_strategy(),
-        occupancy::visits_strategy(),
-        occupancy::own_strategy(),
-        episode::strategy(),
-    ]
-}
 
 /// How a solve ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,10 +12,10 @@
 
 use crate::formulation::Problem;
 use crate::model::Mdp;
+use crate::solve::cost::DENSE;
 use crate::solve::kkt::proximal_term::ProximalTerm;
 use crate::solve::kkt::row_schur::RowSchur;
 use crate::solve::kkt::transition_rows::{Cells, TransitionRows, capped};
-use crate::solve::size::DENSE;
 use ide3al_numerics::interior_point::{InteriorPoint, ProblemData, QuadraticProgram};
 
 pub(in crate::solve) struct BirkhoffFace {

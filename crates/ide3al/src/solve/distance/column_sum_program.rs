@@ -10,10 +10,10 @@
 //! it to the policy is that the columns together lack nothing, $\sum_t (u_t - v_t) = 0$.
 
 use crate::model::Mdp;
+use crate::solve::cost::SizeLimits;
 use crate::solve::kkt::proximal_term::ProximalTerm;
 use crate::solve::kkt::row_schur::RowSchur;
 use crate::solve::kkt::transition_rows::{Cells, TransitionRows};
-use crate::solve::size::SizeLimits;
 use ide3al_numerics::interior_point::{InteriorPoint, ProblemData, QuadraticProgram};
 
 pub(in crate::solve) struct ColumnSum {

@@ -15,8 +15,8 @@ use super::task::MOST_STEPS;
 use super::tie_break::solve_face_qp;
 use crate::formulation::{column_sum, simplex};
 use crate::model::Mdp;
+use crate::solve::cost::DENSE;
 use crate::solve::driver::Driver;
-use crate::solve::size::DENSE;
 use ide3al_numerics::interior_point::InteriorPoint;
 
 /// A bound this far above zero proves that no policy is doubly stochastic; where the method's own

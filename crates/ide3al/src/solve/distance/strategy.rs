@@ -1,9 +1,10 @@
-//! A distance's strategy is a short list: which engine, for models of which size, one after the
-//! other until an answer is certified.
+//! A strategy is a short list: which engine, for models of which size, one after the other until an
+//! answer is certified. `docs/explanation/solvers.md` shows the same lists.
 
+use std::fmt;
+
+use crate::solve::cost::SizeLimits;
 use crate::solve::driver::Driver;
-use crate::solve::size::SizeLimits;
-use crate::solve::strategy::{Stage, Strategy};
 
 /// An engine, and the models that it is for.
 #[derive(Debug, Clone, Copy)]
@@ -22,43 +23,27 @@ pub(super) enum Engine {
     ProximalNewton,
 }
 
-impl Engine {
-    /// The line of the documents' table.
-    fn stage(self, last: bool) -> Stage {
-        let (engine, when) = match self {
-            Engine::InteriorPoint(SizeLimits { order, work }) => (
-                "interior-point",
-                format!(
-                    "the columns' matrix is sparse when factored or has at most {order} rows, and \
-                     a step takes at most {work:.0e} multiplications"
-                ),
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Engine::InteriorPoint(SizeLimits { order, work }) => write!(
+                f,
+                "interior point, if the columns' matrix is sparse or has at most {order} rows, \
+                 and a step takes at most {work:.0e} multiplications"
             ),
-            Engine::FirstOrderTrial(steps, SizeLimits { order, .. }) => (
-                "primal-dual",
-                format!("at most {order} states; {steps} steps"),
-            ),
-            Engine::LevelSets => ("level sets", "`zeta` is 1".to_owned()),
-            Engine::FirstOrder => ("primal-dual", "always".to_owned()),
-            Engine::WholeTarget(states) => ("interior-point", format!("at most {states} states")),
-            Engine::ProximalNewton => ("proximal Newton", "always".to_owned()),
-        };
-        let otherwise = if last {
-            "the best answer so far"
-        } else {
-            "the next engine"
-        };
-        Stage::new(engine, when, otherwise)
-    }
-}
-
-/// The strategy of a problem as the documents show it: what is looked at first, then the engines.
-pub(super) fn described(problem: &'static str, first: Stage, engines: &[Engine]) -> Strategy {
-    let last = engines.len() - 1;
-    let engines = engines.iter().enumerate();
-    let engines = engines.map(|(k, engine)| engine.stage(k == last));
-    Strategy {
-        problems: vec![problem],
-        stages: std::iter::once(first).chain(engines).collect(),
+            Engine::FirstOrderTrial(steps, SizeLimits { order, .. }) => {
+                write!(
+                    f,
+                    "primal-dual gradient, {steps} steps, if there are at most {order} states"
+                )
+            }
+            Engine::LevelSets => write!(f, "Column Sum, then level sets, if `zeta` is 1"),
+            Engine::FirstOrder => write!(f, "primal-dual gradient"),
+            Engine::WholeTarget(states) => {
+                write!(f, "interior point, if there are at most {states} states")
+            }
+            Engine::ProximalNewton => write!(f, "proximal Newton"),
+        }
     }
 }
 
@@ -81,5 +66,38 @@ pub(super) fn run(
         }
         let ran = run(*engine, driver);
         applied |= ran && !matches!(engine, Engine::FirstOrderTrial(..));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::solve::distance::{column_sum, frobenius, infinity};
+
+    /// The documents show the lists as they are.
+    #[test]
+    fn documents_show_every_line() {
+        let place = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/explanation/solvers.md"
+        );
+        let text = std::fs::read_to_string(place).unwrap();
+        for (problem, strategy) in [
+            ("column-sum", &column_sum::STRATEGY[..]),
+            ("infinity", &infinity::STRATEGY),
+            ("frobenius", &frobenius::STRATEGY),
+        ] {
+            let section = text.split(&format!("## {problem}\n")).nth(1);
+            let section = section.and_then(|rest| rest.split("\n## ").next());
+            let section = section.unwrap_or_else(|| panic!("no section on {problem}"));
+            let shown: Vec<String> = (section.lines())
+                .filter_map(|line| {
+                    line.split_once(". ")
+                        .filter(|(n, _)| n.parse::<u8>().is_ok())
+                })
+                .map(|(_, engine)| engine.to_owned())
+                .collect();
+            let lines: Vec<String> = strategy.iter().map(ToString::to_string).collect();
+            assert_eq!(shown, lines, "{problem}");
+        }
     }
 }

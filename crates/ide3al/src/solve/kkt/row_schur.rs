@@ -24,7 +24,7 @@ mod assembly;
 mod squares;
 
 use super::transition_rows::TransitionRows;
-use crate::solve::size::SizeLimits;
+use crate::solve::cost::SizeLimits;
 use assembly::{shape, work_of_rows};
 use ide3al_numerics::clique_matrix::CliqueMatrix;
 use ide3al_numerics::parallel::{add, map, total};

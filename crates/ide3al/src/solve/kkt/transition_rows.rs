@@ -15,7 +15,7 @@ use crate::formulation::reduction::copies::Distinct;
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
 use crate::model::Mdp;
-use crate::solve::size::SizeLimits;
+use crate::solve::cost::SizeLimits;
 use ide3al_numerics::clique_matrix::{MOST_CELLS, cells as cells_of};
 use ide3al_numerics::parallel::{blocks, dot, total};
 

@@ -118,14 +118,10 @@ impl<'a> Certifier<'a> {
     }
 
     /// The value of what a policy visits, and what a dual point proves.
-    pub(super) fn certify(&mut self, visited: Visited, mut dual: Dual) -> Candidate {
-        let bound = self.part.bound(
-            self.utility,
-            self.limits,
-            &mut dual.r,
-            &dual.v,
-            &dual.prices,
-        );
+    pub(super) fn certify(&mut self, visited: Visited, dual: Dual) -> Candidate {
+        let bound = self
+            .part
+            .bound(self.utility, self.limits, &dual.r, &dual.v, &dual.prices);
         let policy = match self.whole {
             Some(mdp) => self.part.reduced().whole_policy(mdp, &visited.policy),
             None => visited.policy.clone(),

@@ -9,13 +9,12 @@ use super::tie_break::{NearestPolicy, polish, solve_face_qp, take_nearest};
 use crate::error::Result;
 use crate::formulation::{Problem, column_sum, simplex};
 use crate::model::Mdp;
+use crate::solve::cost::{DENSE, DENSE_LARGE, FIRST_ORDER_TRIAL};
 use crate::solve::driver::{Candidate, Driver};
-use crate::solve::size::{DENSE, DENSE_LARGE, FIRST_ORDER_TRIAL};
-use crate::solve::strategy::{Stage, Strategy};
 use crate::solve::{Solution, reference};
 use ide3al_numerics::interior_point::InteriorPoint;
 
-const STRATEGY: [Engine; 4] = [
+pub(super) const STRATEGY: [Engine; 4] = [
     Engine::InteriorPoint(DENSE),
     Engine::FirstOrderTrial(FIRST_ORDER_TRIAL, DENSE_LARGE),
     Engine::InteriorPoint(DENSE_LARGE),
@@ -25,16 +24,6 @@ const STRATEGY: [Engine; 4] = [
 /// Infinity's relaxation is solved for a start: it does not pay to wait for the interior-point
 /// method.
 pub(super) const RELAXATION: [Engine; 2] = [Engine::InteriorPoint(DENSE), Engine::FirstOrder];
-
-/// The strategy as the documents show it.
-pub(in crate::solve) fn strategy() -> Strategy {
-    let first = Stage::new(
-        "start",
-        "the policy nearest to the one wanted is optimal",
-        "the engines",
-    );
-    strategy::described("column-sum", first, &STRATEGY)
-}
 
 /// Solves; returns what the user should know.
 pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {

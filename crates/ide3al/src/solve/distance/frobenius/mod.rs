@@ -13,15 +13,15 @@ use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
 use crate::solve::birkhoff::distance::Evaluator;
+use crate::solve::cost::WHOLE_TARGET;
 use crate::solve::driver::{Candidate, Driver};
-use crate::solve::size::WHOLE_TARGET;
-use crate::solve::strategy::{Stage, Strategy};
 use crate::solve::{Solution, reference};
 use ide3al_numerics::interior_point::InteriorPoint;
 use program::Frobenius;
 use proximal_newton::ProximalNewton;
 
-const STRATEGY: [Engine; 2] = [Engine::WholeTarget(WHOLE_TARGET), Engine::ProximalNewton];
+pub(super) const STRATEGY: [Engine; 2] =
+    [Engine::WholeTarget(WHOLE_TARGET), Engine::ProximalNewton];
 
 /// A warm start is worth more than an interior: a few proximal steps will do. Where they come no
 /// further the other way is tried.
@@ -33,17 +33,6 @@ const PROJECTION_STEPS: usize = 300;
 const START_STEPS: usize = 5;
 /// What the rough one may miss of a row or column sum for its distance to be one.
 const MOST_MISSED: f64 = 1e-8;
-
-/// The strategy as the documents show it.
-pub(in crate::solve) fn strategy() -> Strategy {
-    let first = Stage::new(
-        "start",
-        "the uniform policy is optimal (or that of a warm start), or else the nearest one whose chain is \
-         doubly stochastic (a linear and a quadratic program)",
-        "the engines, with a warm start the other way around",
-    );
-    strategy::described("frobenius", first, &STRATEGY)
-}
 
 /// Solves; returns what the user should know.
 pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {

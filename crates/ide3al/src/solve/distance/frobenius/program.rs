@@ -9,11 +9,11 @@
 use crate::formulation::Problem;
 use crate::formulation::frobenius::bound;
 use crate::model::Mdp;
+use crate::solve::cost::{DENSE, WHOLE_TARGET};
 use crate::solve::distance::birkhoff_face_program::Optimum;
 use crate::solve::kkt::proximal_term::ProximalTerm;
 use crate::solve::kkt::row_schur::RowSchur;
 use crate::solve::kkt::transition_rows::{Cells, TransitionRows, capped};
-use crate::solve::size::{DENSE, WHOLE_TARGET};
 use ide3al_numerics::interior_point::{InteriorPoint, ProblemData, QuadraticProgram};
 use ide3al_numerics::parallel::{blocks, map};
 

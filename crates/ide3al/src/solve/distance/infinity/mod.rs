@@ -14,32 +14,20 @@ use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
 use crate::model::Mdp;
 use crate::solve::birkhoff::completion::{objective_while, shortfall};
+use crate::solve::cost::{DENSE, DENSE_LARGE, FIRST_ORDER_TRIAL, MOST_FILLED, SizeLimits};
 use crate::solve::driver::{Candidate, Driver};
 use crate::solve::reference;
-use crate::solve::size::{DENSE, DENSE_LARGE, FIRST_ORDER_TRIAL, MOST_FILLED, SizeLimits};
-use crate::solve::strategy::{Stage, Strategy};
 use ide3al_numerics::interior_point::InteriorPoint;
 use level_sets::LevelSets;
 use program::Infinity;
 
-const STRATEGY: [Engine; 5] = [
+pub(super) const STRATEGY: [Engine; 5] = [
     Engine::InteriorPoint(DENSE),
     Engine::FirstOrderTrial(FIRST_ORDER_TRIAL, DENSE_LARGE),
     Engine::InteriorPoint(DENSE_LARGE),
     Engine::LevelSets,
     Engine::FirstOrder,
 ];
-
-/// The strategy as the documents show it.
-pub(in crate::solve) fn strategy() -> Strategy {
-    let first = Stage::new(
-        "start",
-        "the policy nearest to the one wanted is optimal, or else the nearest one whose chain is doubly \
-         stochastic (a linear and a quadratic program)",
-        "the engines",
-    );
-    strategy::described("infinity", first, &STRATEGY)
-}
 
 /// Solves; returns what the user should know.
 pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Result<Vec<String>> {

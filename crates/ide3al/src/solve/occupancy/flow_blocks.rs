@@ -1,28 +1,31 @@
-//! The inverses of the blocks $K_s$ of the [normal equations](super::normal), one per state,
-//! written down as a sum of positive parts.
+//! The blocks of the [flow system](super::flow_system), one per state, each a sum of positive
+//! parts,
 //!
-//! $K = \mathrm{diag}(h) + g\, \mathbf 1 \mathbf 1^\top + N \mathrm{diag}(w) N$ is diagonal once
-//! the change $\delta$ of the state's own visits is given, so that minimising
-//! $\tfrac12 x^\top K x - v \cdot x$ first over the $x$ that sum to $\delta$ and then over $\delta$
-//! gives
-//!
-//! $$K^{-1} = \mathrm{diag}(u) - \frac{u u^\top}{\sigma} + \frac{c\, c^\top}{\kappa}, \qquad u = \frac{1}{h + w}, \quad \sigma = \sum u, \quad
-//!   c = \frac{q}{\sigma} u + \xi\, w u, \quad q = 1 - \xi \sum w u, \quad \kappa = g + \xi^2 \sum
-//!   h w u + \frac{q^2}{\sigma} :$$
+//! $$ \mathrm{diag}(u) - \frac{u u^\top}{\sigma} + \frac{c\, c^\top}{\kappa}, \qquad \sigma = \sum u, \quad \sum c = 1 :$$
 //!
 //! what actions exchange among each other, and how all move together ($c$ sums to one). Near an
 //! optimum the weights differ by more than floating point has digits, and in a sum of the blocks'
 //! entries the small ones would be lost, and with them all that can still move. Here nothing of the
 //! kind is added up: exchanges are told relative to the action that moves most freely, the
 //! *reference*, and $q$ is a sum of positive terms, too.
+//!
+//! For the Hessian of the entropies' dual $u = d f / \tau$ with the weights $f$ by which the policy
+//! moves, $c = p$ and $1 / \kappa = d$. For the interior-point method they are the inverse of
+//! $K = \mathrm{diag}(h) + g\, \mathbf 1 \mathbf 1^\top + N \mathrm{diag}(w) N$, which is diagonal
+//! once the change $\delta$ of the state's own visits is given, so that minimising
+//! $\tfrac12 x^\top K x - v \cdot x$ first over the $x$ that sum to $\delta$ and then over $\delta$
+//! gives
+//!
+//! $$ u = \frac{1}{h + w}, \quad c = \frac{q}{\sigma} u + \xi\, w u, \quad q = 1 - \xi \sum w u, \quad
+//!    \kappa = g + \xi^2 \sum h w u + \frac{q^2}{\sigma} .$$
 
 use std::ops::Range;
 
 use crate::model::Mdp;
+use ide3al_numerics::parallel::blocks;
 
 pub(super) struct Blocks<'a> {
     mdp: &'a Mdp,
-    xi: f64,
     /// $u$ and $c$ by pairs, $1/\sigma$ and $1/\kappa$ by states, and the reference of each state.
     free: Vec<f64>,
     together: Vec<f64>,
@@ -50,23 +53,49 @@ pub(super) struct Parts<'b> {
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn new(mdp: &'a Mdp, xi: f64) -> Self {
+    pub(super) fn new(mdp: &'a Mdp) -> Self {
         Blocks {
             mdp,
-            xi,
             free: vec![0.0; mdp.n_pairs()],
             together: vec![0.0; mdp.n_pairs()],
             states: vec![Shared::default(); mdp.n_states()],
         }
     }
 
-    /// Takes $h$ and $w$ by pairs and $g$ by states; false where a block is not positive.
-    pub(super) fn factor(&mut self, h: &[f64], g: &[f64], w: &[f64]) -> bool {
-        (0..self.mdp.n_states()).all(|s| self.invert(self.mdp.pairs(s), s, h, g[s], w))
+    /// Sets the blocks of the entropies' Hessian from $f$ and $p$ by pairs and $d$ by states.
+    pub(super) fn set_soft(&mut self, free: &[f64], p: &[f64], d: &[f64], tau: f64) {
+        self.together.copy_from_slice(p);
+        for (s, d) in d.iter().enumerate() {
+            let (pairs, scale) = (self.mdp.pairs(s), d / tau);
+            let (mut sum, mut reference) = (0.0, pairs.start);
+            for i in pairs.clone() {
+                self.free[i] = scale * free[i];
+                sum += self.free[i];
+                if free[i] > free[reference] {
+                    reference = i;
+                }
+            }
+            self.states[s] = Shared {
+                // without a free action nothing is exchanged
+                exchange: if sum > 0.0 { 1.0 / sum } else { 0.0 },
+                together: *d,
+                reference: reference - pairs.start,
+            };
+        }
     }
 
-    fn invert(&mut self, pairs: Range<usize>, s: usize, h: &[f64], g: f64, w: &[f64]) -> bool {
-        let xi = self.xi;
+    /// Inverts $K$ with $h$ and $w$ by pairs and $g$ by states; false where a block is not positive.
+    pub(super) fn invert(&mut self, xi: f64, h: &[f64], g: &[f64], w: &[f64]) -> bool {
+        (0..self.mdp.n_states()).all(|s| self.invert_one(self.mdp.pairs(s), s, xi, (h, g[s], w)))
+    }
+
+    fn invert_one(
+        &mut self,
+        pairs: Range<usize>,
+        s: usize,
+        xi: f64,
+        (h, g, w): (&[f64], f64, &[f64]),
+    ) -> bool {
         let free_share = 1.0 - xi * pairs.len() as f64;
         let (mut sum, mut held, mut stiff) = (0.0, free_share, g);
         let mut reference = pairs.start;
@@ -107,11 +136,10 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Multiplies by $K^{-1}$, in place.
+    /// Multiplies by the blocks, in place.
     pub(super) fn divide(&self, x: &mut [f64]) {
-        for s in 0..self.mdp.n_states() {
+        blocks(self.mdp.first_pair(), x, |s, row| {
             let parts = self.of(s);
-            let row = &mut x[self.mdp.pairs(s)];
             let at_reference = row[parts.reference];
             let (mut mean, mut all) = (0.0, 0.0);
             for ((x, u), c) in row.iter_mut().zip(parts.free).zip(parts.together) {
@@ -124,7 +152,7 @@ impl<'a> Blocks<'a> {
             for ((x, u), c) in row.iter_mut().zip(parts.free).zip(parts.together) {
                 *x = u * (*x - mean) + c * all;
             }
-        }
+        });
     }
 }
 
@@ -150,8 +178,8 @@ mod tests {
         ] {
             let h: Vec<f64> = (0..n).map(|i| h_size * spread(i + 3, by)).collect();
             let w: Vec<f64> = (0..n).map(|i| spread(i, by)).collect();
-            let mut blocks = Blocks::new(&mdp, xi);
-            assert!(blocks.factor(&h, &[g], &w));
+            let mut blocks = Blocks::new(&mdp);
+            assert!(blocks.invert(xi, &h, &[g], &w));
             let v: Vec<f64> = (0..n).map(|i| (i as f64 - 1.7).sin()).collect();
             let mut x = v.clone();
             blocks.divide(&mut x);
@@ -171,7 +199,7 @@ mod tests {
                 );
             }
         }
-        let mut blocks = Blocks::new(&mdp, 0.0);
-        assert!(!blocks.factor(&[0.0; 5], &[1.0], &[0.0; 5]));
+        let mut blocks = Blocks::new(&mdp);
+        assert!(!blocks.invert(0.0, &[0.0; 5], &[1.0], &[0.0; 5]));
     }
 }
