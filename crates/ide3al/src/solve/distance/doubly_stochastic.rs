@@ -11,8 +11,8 @@
 
 use super::birkhoff_face_program::BirkhoffFace;
 use super::column_sum_program::ColumnSum;
+use super::face_qp::solve_face_qp;
 use super::task::MOST_STEPS;
-use super::tie_break::solve_face_qp;
 use crate::formulation::{column_sum, simplex};
 use crate::model::Mdp;
 use crate::solve::cost::DENSE;

@@ -3,9 +3,10 @@
 mod saddle_point;
 
 use super::column_sum_program::ColumnSum;
+use super::face_qp::{polish, solve_face_qp};
 use super::strategy::{self, Engine};
 use super::task::{InteriorPointMethod, MOST_STEPS, Task};
-use super::tie_break::{NearestPolicy, polish, solve_face_qp, take_nearest};
+use super::tie_break::{NearestPolicy, take_nearest};
 use crate::error::Result;
 use crate::formulation::{Problem, column_sum, simplex};
 use crate::model::Mdp;

@@ -5,9 +5,10 @@ mod proximal_newton;
 
 use super::birkhoff_face_program::BirkhoffFace;
 use super::doubly_stochastic;
+use super::face_qp::{polish, solve_face_qp};
 use super::strategy::{self, Engine};
 use super::task::{InteriorPointMethod, MOST_STEPS, Task};
-use super::tie_break::{NearestPolicy, polish, solve_face_qp, take_nearest};
+use super::tie_break::{NearestPolicy, take_nearest};
 use crate::error::Result;
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
