@@ -13,7 +13,7 @@
 //! interior-point algorithms for linear programming*, SIAM J. Optim. 9).
 
 mod pattern;
-mod stretched;
+mod split_rows;
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::ldlt;
@@ -26,8 +26,8 @@ use faer::sparse::linalg::cholesky::{
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMat};
 use faer::{Accum, Conj, Mat, MatMut, MatRef, Par, Side};
 use pattern::{pattern, widest_front};
-use stretched::Stretched;
-pub use stretched::{PIECE, Shape, cells};
+use split_rows::SplitClique;
+pub use split_rows::{PIECE, Shape, cells};
 
 /// Columns are eliminated in blocks where each number of the factor takes at least this share of
 /// the multiplications that faer waits for: at this one blocks are a quarter faster on random
@@ -50,7 +50,7 @@ const BLOCK_COST: f64 = 2.0;
 pub const ROUND_COST: f64 = 80.0;
 /// Cliques with more members than this are wide. They are added to a dense matrix by dense
 /// products, as their squares, cell by cell, would cost more, and a sparse one may be
-/// [stretched](CliqueMatrix::stretched) for them.
+/// [split](CliqueMatrix::with_split_rows) for them.
 const WIDE: usize = 96;
 /// What such a pivot is replaced by: large, so that its unknown comes out as zero.
 const DROPPED: f64 = 1e100;
@@ -69,7 +69,7 @@ pub struct CliqueMatrix {
     signs: Vec<i8>,
     sparse: Option<Sparse>,
     /// Cliques that are in pieces; those for which there is no entry are not.
-    stretched: Vec<Option<Stretched>>,
+    split: Vec<Option<SplitClique>>,
     buffer: MemBuffer,
     right: Mat<f64>,
 }
@@ -134,7 +134,7 @@ impl CliqueMatrix {
             scale: vec![0.0; n],
             signs: vec![1; n],
             sparse,
-            stretched: Vec::new(),
+            split: Vec::new(),
             buffer: MemBuffer::try_new(scratch).ok()?,
             right: Mat::zeros(n, 1),
         })

@@ -23,7 +23,8 @@ use super::parallel::{fold, map};
 /// The step size $\eta$: the scales see to it that any up to one is safe.
 const STEP: f64 = 0.998;
 
-/// A saddle problem; gradients are affine in their argument.
+/// A saddle problem; gradients are affine in their argument. Projections are those in the norm of
+/// the scales: entries that are projected together have the same scale.
 pub trait SaddlePoint {
     /// $\nabla_x L$ at `y`.
     fn primal_gradient(&self, y: &[f64], out: &mut [f64]);
@@ -238,7 +239,11 @@ mod tests {
         }
 
         fn start(&self) -> Iteration {
-            let (tau, sigma) = self.scales();
+            // a simplex is projected on as a whole, so all of it takes the same step
+            let [tau, sigma] = <[Vec<f64>; 2]>::from(self.scales()).map(|scale| {
+                let least = scale.iter().copied().fold(f64::INFINITY, f64::min);
+                vec![least; scale.len()]
+            });
             let even = |n: usize| vec![1.0 / n as f64; n];
             let mut x = even(self.columns);
             x[0] += 0.5;

@@ -269,3 +269,12 @@ fn reached(mdp: &Mdp, xi: f64, restart: f64, allowed: Vec<bool>) -> Option<Vec<b
     }
     Some(allowed)
 }
+
+/// A dual point, up to a common factor where the utility's bound does not depend on one.
+pub(crate) struct Dual {
+    pub(crate) r: Vec<f64>,
+    pub(crate) v: Vec<f64>,
+    pub(crate) prices: Vec<f64>,
+    /// What the prices are to be multiplied by to be in the units of the objective.
+    pub(crate) price_scale: f64,
+}

@@ -3,7 +3,16 @@
 //! `driver` is the one loop. `distance` and `occupancy` choose the method for each problem and
 //! certify its answers, with engines of `ide3al-numerics` on linear systems that know the model
 //! (`kkt`); `cost` holds the sizes up to which each is used. `reference` is Clarabel, and
-//! [`birkhoff`] tells what a policy is worth where that takes a projection or a flow.
+//! [`birkhoff`] tells what a policy is worth where that takes a projection or a flow. No module
+//! imports one further down, and those of one line do not know each other:
+//!
+//! ```text
+//! cost, options
+//! driver
+//! birkhoff, kkt
+//! reference
+//! distance, occupancy, episode
+//! ```
 
 pub mod birkhoff;
 mod cost;

@@ -11,8 +11,8 @@
 
 use super::birkhoff_face_program::BirkhoffFace;
 use super::column_sum_program::ColumnSum;
+use super::face_qp::solve_face_qp;
 use super::task::MOST_STEPS;
-use super::tie_break::solve_face_qp;
 use crate::formulation::{column_sum, simplex};
 use crate::model::Mdp;
 use crate::solve::cost::DENSE;
@@ -34,7 +34,7 @@ pub(super) fn nearest_policy(
     driver: &mut Driver<'_>,
 ) -> Option<Vec<f64>> {
     let mut point = ColumnSum::start(mdp, xi, centre, DENSE)?;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..steps_left(driver) {
         if !driver.alive() || !point.step() {
             return None;
         }
@@ -54,8 +54,13 @@ pub(super) fn nearest_policy(
     // once more, with these bounds
     let mut point = BirkhoffFace::start_doubly_stochastic(mdp, (xi, zeta), centre)?;
     let fixed = vec![false; point.x.len()];
-    solve_face_qp(&mut point, fixed, driver)?
+    solve_face_qp(&mut point, fixed, steps_left(driver), driver)?
         .then(|| simplex::feasible(mdp, xi, point.program.policy(&point.x)))
+}
+
+/// Steps count here as everywhere.
+fn steps_left(driver: &Driver<'_>) -> usize {
+    MOST_STEPS.min(driver.steps_left())
 }
 
 /// The nearest policy of which no column lacks anything, from the uniform one.
@@ -67,7 +72,7 @@ fn nearest_without_excess(
     driver: &mut Driver<'_>,
 ) -> Option<Vec<f64>> {
     let fixed = ColumnSum::without_excess(point, centre);
-    solve_face_qp(point, fixed, driver)?
+    solve_face_qp(point, fixed, steps_left(driver), driver)?
         .then(|| simplex::feasible(mdp, xi, point.program.read(&point.x, &point.y).0))
 }
 

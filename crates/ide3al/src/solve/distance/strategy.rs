@@ -13,6 +13,8 @@ pub(super) enum Engine {
     InteriorPoint(SizeLimits),
     /// So many steps of first order, where the interior-point method of these limits may follow.
     FirstOrderTrial(usize, SizeLimits),
+    /// Column Sum as a relaxation, then level sets.
+    LevelSets,
     /// Steps of first order, to the end.
     FirstOrder,
     /// The interior-point method on the whole target, up to so many states.
@@ -35,6 +37,7 @@ impl fmt::Display for Engine {
                     "primal-dual gradient, {steps} steps, if there are at most {order} states"
                 )
             }
+            Engine::LevelSets => write!(f, "Column Sum, then level sets, if `zeta` is 1"),
             Engine::FirstOrder => write!(f, "primal-dual gradient"),
             Engine::WholeTarget(states) => {
                 write!(f, "interior point, if there are at most {states} states")

@@ -100,10 +100,10 @@ impl RowSchur {
             lower_offsets.push(lower_offsets[s] + others * others);
         }
         let (offsets, shape) = (&clique_offsets, |s| shape(rows, s, keeps_rows));
-        let stretched = (!beyond_reach)
-            .then(|| CliqueMatrix::stretched(n, offsets, &members, limits.order, shape))
+        let split = (!beyond_reach)
+            .then(|| CliqueMatrix::with_split_rows(n, offsets, &members, limits.order, shape))
             .flatten();
-        let matrix = match stretched {
+        let matrix = match split {
             Some(matrix) => matrix,
             None => CliqueMatrix::new(n, clique_offsets, members, beyond_reach, limits.order)?,
         };
@@ -301,3 +301,6 @@ impl RowSchur {
         rows.transpose_times(dp, &mut self.mass);
     }
 }
+
+#[cfg(test)]
+mod tests;

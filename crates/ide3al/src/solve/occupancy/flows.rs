@@ -11,8 +11,8 @@
 //! products with $P$. An interior-point method would need hundreds of times as many: near a vertex
 //! its equations are too uneven for conjugate gradients.
 
-use super::certifier::{Certifier, Dual, Visited};
-use crate::formulation::occupancy::Occupancies;
+use super::certifier::{Certifier, Visited};
+use crate::formulation::occupancy::{Dual, Occupancies};
 use crate::model::Kernel;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 use ide3al_numerics::parallel;

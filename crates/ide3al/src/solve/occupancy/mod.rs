@@ -13,7 +13,6 @@ mod potentials;
 mod strategy;
 mod visits;
 
-pub(super) use certifier::Dual;
 pub(super) use frank_wolfe::solve as own;
 pub(super) use visits::solve as visits;
 

@@ -3,9 +3,10 @@
 mod saddle_point;
 
 use super::column_sum_program::ColumnSum;
+use super::face_qp::{polish, solve_face_qp};
 use super::strategy::{self, Engine};
-use super::task::{InteriorPointMethod, Task};
-use super::tie_break::{NearestPolicy, polish, solve_face_qp, take_nearest};
+use super::task::{InteriorPointMethod, MOST_STEPS, Task};
+use super::tie_break::{NearestPolicy, take_nearest};
 use crate::error::Result;
 use crate::formulation::{Problem, column_sum, simplex};
 use crate::model::Mdp;
@@ -55,7 +56,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         driver.offer(certified(mdp, problem.xi, policy, y), "interior-point");
         let fixed = point.active_bounds();
         ColumnSum::set_proximal_objective(&mut point, centre);
-        let nearest = solve_face_qp(&mut point, fixed, driver)?;
+        let nearest = solve_face_qp(&mut point, fixed, MOST_STEPS, driver)?;
         let (policy, _) = point.program.read(&point.x, &point.y);
         let policy = simplex::feasible(mdp, problem.xi, policy);
         Some(NearestPolicy {

@@ -5,9 +5,10 @@ mod proximal_newton;
 
 use super::birkhoff_face_program::BirkhoffFace;
 use super::doubly_stochastic;
+use super::face_qp::{polish, solve_face_qp};
 use super::strategy::{self, Engine};
-use super::task::{InteriorPointMethod, Task};
-use super::tie_break::{NearestPolicy, polish, solve_face_qp, take_nearest};
+use super::task::{InteriorPointMethod, MOST_STEPS, Task};
+use super::tie_break::{NearestPolicy, take_nearest};
 use crate::error::Result;
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
@@ -29,7 +30,7 @@ const WARM: [Engine; 2] = [Engine::ProximalNewton, Engine::WholeTarget(WHOLE_TAR
 
 /// Newton steps of a projection, and of that of the uniform policy: at distance zero hardly any are
 /// needed, and else it is worth no more.
-const MOST_STEPS: usize = 300;
+const PROJECTION_STEPS: usize = 300;
 const START_STEPS: usize = 5;
 /// What the rough one may miss of a row or column sum for its distance to be one.
 const MOST_MISSED: f64 = 1e-8;
@@ -64,7 +65,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         driver.offer(found, "interior-point");
         let optimum = Frobenius::optimum(&point);
         let mut face = BirkhoffFace::start(mdp, problem, &optimum, centre)?;
-        let nearest = solve_face_qp(&mut face, optimum.fixed, driver)?;
+        let nearest = solve_face_qp(&mut face, optimum.fixed, MOST_STEPS, driver)?;
         let policy = face.program.policy(&face.x);
         let (_, multipliers) = point.program.read(&point.x, &point.y);
         let found = certified(mdp, problem, policy, Some(&multipliers), driver);
@@ -162,7 +163,7 @@ fn certified(
     multipliers: Option<&[f64]>,
     driver: &mut Driver<'_>,
 ) -> Candidate {
-    certified_within(mdp, problem, policy, multipliers, MOST_STEPS, driver).0
+    certified_within(mdp, problem, policy, multipliers, PROJECTION_STEPS, driver).0
 }
 
 /// The same with so many steps of the projection, and what it misses of a row or column sum.

@@ -45,7 +45,7 @@ enum Stage {
 }
 
 /// The stages, one round after the other.
-pub(super) struct LevelSetHeuristic<'a> {
+pub(super) struct LevelSets<'a> {
     mdp: &'a Mdp,
     problem: Problem,
     support: &'a Support,
@@ -62,7 +62,7 @@ pub(super) struct LevelSetHeuristic<'a> {
     bound: f64,
 }
 
-impl<'a> LevelSetHeuristic<'a> {
+impl<'a> LevelSets<'a> {
     /// Solves Column Sum, whose dual point with all rows priced alike is the first bound, and
     /// offers its policy.
     pub(super) fn new(
@@ -95,7 +95,7 @@ impl<'a> LevelSetHeuristic<'a> {
         let sums = balance.columns.now.iter();
         let target = sums.map(|c| if *c < 1.0 { *c } else { equal });
         balance.aim_at(target.collect());
-        let mut method = LevelSetHeuristic {
+        let mut method = LevelSets {
             mdp,
             problem: *problem,
             support,
@@ -139,9 +139,9 @@ impl<'a> LevelSetHeuristic<'a> {
     }
 }
 
-impl Method for LevelSetHeuristic<'_> {
+impl Method for LevelSets<'_> {
     fn name(&self) -> &'static str {
-        "equal shares"
+        "level sets"
     }
 
     fn step(&mut self, driver: &mut Driver<'_>) -> Step {

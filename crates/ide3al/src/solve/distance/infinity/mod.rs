@@ -5,9 +5,10 @@ mod program;
 mod saddle_point;
 
 use super::doubly_stochastic;
+use super::face_qp::{polish, solve_face_qp};
 use super::strategy::{self, Engine};
-use super::task::{InteriorPointMethod, Task};
-use super::tie_break::{NearestPolicy, polish, solve_face_qp, take_nearest};
+use super::task::{InteriorPointMethod, MOST_STEPS, Task};
+use super::tie_break::{NearestPolicy, take_nearest};
 use crate::error::{Error, Result};
 use crate::formulation::infinity::{Block, DualPoint, bound, full_mass, repair};
 use crate::formulation::support::Support;
@@ -18,13 +19,14 @@ use crate::solve::cost::{DENSE, DENSE_LARGE, FIRST_ORDER_TRIAL, MOST_FILLED, Siz
 use crate::solve::driver::{Candidate, Driver};
 use crate::solve::reference;
 use ide3al_numerics::interior_point::InteriorPoint;
+use level_sets::LevelSets;
 use program::Infinity;
 
-/// The primal-dual gradient comes with a start of its own where $\zeta = 1$: [`level_sets`].
-pub(super) const STRATEGY: [Engine; 4] = [
+pub(super) const STRATEGY: [Engine; 5] = [
     Engine::InteriorPoint(DENSE),
     Engine::FirstOrderTrial(FIRST_ORDER_TRIAL, DENSE_LARGE),
     Engine::InteriorPoint(DENSE_LARGE),
+    Engine::LevelSets,
     Engine::FirstOrder,
 ];
 
@@ -136,10 +138,16 @@ impl Solver<'_> {
                 // would take gigabytes
                 let is_for_it = mdp.n_states() <= limits.order && !mdp.kernel().has_spread();
                 if is_for_it {
-                    driver.within_steps(steps, |driver| self.by_first_order(driver));
+                    driver.within_steps(steps, |driver| {
+                        self.by_level_sets(driver);
+                        if !driver.done() && driver.alive() {
+                            self.by_first_order(driver);
+                        }
+                    });
                 }
                 is_for_it
             }
+            Engine::LevelSets => self.by_level_sets(driver),
             _ => {
                 self.by_first_order(driver);
                 true
@@ -170,6 +178,17 @@ impl Solver<'_> {
         }
     }
 
+    /// Level sets, where $\zeta = 1$; says whether that is so.
+    fn by_level_sets(&self, driver: &mut Driver<'_>) -> bool {
+        let (mdp, problem) = (self.task.mdp, self.task.problem);
+        let applies = problem.zeta >= 1.0;
+        if applies {
+            let mut method = LevelSets::new(mdp, problem, &self.support, driver);
+            driver.run(&mut method);
+        }
+        applies
+    }
+
     fn by_first_order(&self, driver: &mut Driver<'_>) {
         let (mdp, problem, warm) = (self.task.mdp, self.task.problem, self.task.warm);
         saddle_point::solve(mdp, problem, &self.support, warm, driver);
@@ -192,7 +211,7 @@ impl Solver<'_> {
                 let mut fixed = at.active_bounds();
                 fixed[at.program.level()] = true;
                 Infinity::set_proximal_objective(&mut at, self.task.centre);
-                let Some(settled) = solve_face_qp(&mut at, fixed, driver) else {
+                let Some(settled) = solve_face_qp(&mut at, fixed, MOST_STEPS, driver) else {
                     break;
                 };
                 let (policy, kept) = at.program.read(&at.x);

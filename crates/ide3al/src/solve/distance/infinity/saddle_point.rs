@@ -8,7 +8,6 @@
 //! none above $\max \lambda$). The primal vector is $(\pi, k)$, the dual one
 //! $(\lambda, y, \rho, \mu)$. Blocks $c$ are added as they are met.
 
-use super::level_sets::LevelSetHeuristic;
 use crate::formulation::infinity::{Block, DualPoint, bound, full_mass, repair};
 use crate::formulation::support::Support;
 use crate::formulation::{Problem, simplex};
@@ -204,8 +203,7 @@ impl CertifiedSaddlePoint for Infinity<'_> {
     }
 }
 
-/// Solves from the best policy at hand: equal shares first where no cap asks for more than them,
-/// then primal-dual steps.
+/// Solves from the best policy at hand and its prices; from a warm start where nothing is proven.
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
@@ -213,12 +211,6 @@ pub(in crate::solve) fn solve(
     warm: Option<&Solution>,
     driver: &mut Driver<'_>,
 ) {
-    if problem.zeta >= 1.0 {
-        let mut shares = LevelSetHeuristic::new(mdp, problem, support, driver);
-        if driver.run(&mut shares) || !driver.alive() {
-            return;
-        }
-    }
     let best = driver.best();
     let (policy, dual) = match warm {
         Some(warm) if best.bound == 0.0 => (warm.policy.probabilities().to_vec(), &warm.dual),

@@ -14,7 +14,7 @@ pub(super) fn work_of_rows(rows: &TransitionRows, matrix: &CliqueMatrix) -> f64 
         let reach = rows.reach(s).len();
         let cells = rows.offsets[s + 1] - rows.offsets[s];
         let others = (rows.first[s + 1] - rows.first[s]) as f64;
-        let square = if matrix.is_stretched(s) {
+        let square = if matrix.is_split(s) {
             PIECE as f64
         } else if matrix.prefers_rows(reach) {
             n
@@ -46,7 +46,7 @@ pub(super) fn shape(rows: &TransitionRows, s: usize, keeps_rows: bool) -> Shape 
     Shape {
         apart,
         rank: wide.min(others) + usize::from(keeps_rows),
-        hub: keeps_rows,
+        auxiliary: keeps_rows,
     }
 }
 
@@ -158,8 +158,8 @@ impl RowSchur {
             let rows = c.chunks_exact(width.max(1));
             rows.zip(&self.c_total[own.clone()])
         };
-        let stretched = self.matrix.is_stretched(s);
-        let narrow = !stretched && !self.matrix.prefers_rows(width);
+        let split = self.matrix.is_split(s);
+        let narrow = !split && !self.matrix.prefers_rows(width);
         let whole = narrow && width == cells.len();
         if narrow {
             self.local.clear();
@@ -167,10 +167,10 @@ impl RowSchur {
         }
         if !self.keeps_rows {
             let reached = reach.iter().map(|c| rows.columns[*c as usize]);
-            if stretched {
+            if split {
                 self.square.clear();
                 self.square.extend_from_slice(c);
-                self.matrix.add_stretched(s, &mut self.square);
+                self.matrix.add_split(s, &mut self.square);
             } else if narrow {
                 add_squares(&mut self.local, c, width);
                 self.matrix.add_clique(s, &self.local);
@@ -199,15 +199,15 @@ impl RowSchur {
         let root = own_part.sqrt();
         let square = &mut self.square;
         square.clear();
-        if whole || stretched {
+        if whole || split {
             for (row, sum) in c_rows() {
                 square.extend(row.iter().zip(g.iter()).map(|(x, g)| x - share * sum * g));
             }
             square.extend((g.iter().zip(d)).map(|(g, d)| root * (share * g - d / own_part)));
         }
-        if stretched {
-            self.matrix.add_stretched(s, square);
-            self.matrix.add_hub(s, d);
+        if split {
+            self.matrix.add_split(s, square);
+            self.matrix.add_auxiliary(s, d);
         } else if whole {
             for (j, rest) in rests(d, own_part).enumerate() {
                 let x = d[j] / own_part;

@@ -29,8 +29,8 @@ mod normal;
 mod point;
 mod steps;
 
-use super::certifier::{Certifier, Dual, Visited, WITHIN, limit_size};
-use crate::formulation::occupancy::Occupancies;
+use super::certifier::{Certifier, Visited, WITHIN, limit_size};
+use crate::formulation::occupancy::{Dual, Occupancies};
 use crate::formulation::simplex;
 use crate::formulation::utility::{Conjugate, Form, Linear};
 use crate::formulation::visits::Limit;

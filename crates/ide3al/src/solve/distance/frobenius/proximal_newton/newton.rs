@@ -85,7 +85,7 @@ impl Newton {
         self.linearise(rows, dual, delta);
         while !self.columns(rows, dual, (delta, tolerance), driver) {}
         let (clipped, line) = (&mut dual.clipped, &mut dual.line);
-        self.follow(&rows.problem_data, clipped, &line.beta);
+        self.row_responses(&rows.problem_data, clipped, &line.beta);
         let (sums, schur_pivots, tau) = (&clipped.rows.sums, &self.schur_pivots, &self.tau);
         update(&mut line.alpha, |s, _| {
             (1.0 - sums[s]) / schur_pivots[s] - tau[s]
@@ -114,13 +114,13 @@ impl Newton {
         let (sums, schur_pivots) = (&clipped.rows.sums, &self.schur_pivots);
         self.moving.products.fill(0.0);
         update(&mut self.tau, |s, _| (sums[s] - 1.0) / schur_pivots[s]);
-        self.spread(problem_data, clipped, &mut gradients.residual);
+        self.column_responses(problem_data, clipped, &mut gradients.residual);
         let sums = &clipped.columns.sums;
         update(&mut gradients.residual, |t, x| 1.0 - sums[t] - x);
         let rounds = self.rounds;
         let times = |v: &[f64], out: &mut [f64]| {
-            self.follow(problem_data, clipped, v);
-            self.spread(problem_data, clipped, out);
+            self.row_responses(problem_data, clipped, v);
+            self.column_responses(problem_data, clipped, out);
             let counts = &clipped.columns.counts;
             update(out, |t, x| x + damped(counts[t], delta) * v[t]);
             driver.alive()
@@ -199,7 +199,12 @@ impl Newton {
     }
 
     /// `products` and `tau` for a step `x` of the columns' multipliers.
-    fn follow(&mut self, problem_data: &ProximalProblem<'_>, clipped: &mut Clipped<'_>, x: &[f64]) {
+    fn row_responses(
+        &mut self,
+        problem_data: &ProximalProblem<'_>,
+        clipped: &mut Clipped<'_>,
+        x: &[f64],
+    ) {
         clipped.times(x, &mut self.tau);
         self.moving.times(problem_data, x, &self.tau);
         let (policy_response, schur_pivots, moving) =
@@ -215,7 +220,7 @@ impl Newton {
 
     /// $\sum_s (P_F^\top N_s P_F\, d\beta - v_s \tau_s)$ in every column, from `products` and
     /// `tau`.
-    fn spread(
+    fn column_responses(
         &mut self,
         problem_data: &ProximalProblem<'_>,
         clipped: &mut Clipped<'_>,

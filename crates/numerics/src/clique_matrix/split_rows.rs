@@ -7,7 +7,7 @@
 //!
 //! and
 //! $\sum_t d_t x_t^2 - (\sum_t d_t x_t)^2 / \sum_t d_t = \min_\lambda \sum_t d_t (x_t + \lambda)^2$.
-//! Solving for the *links* $\mu$ and the *hubs* $\lambda$, too, with zeros on the right, gives the
+//! Solving for the auxiliary unknowns $\mu$ and $\lambda$, too, with zeros on the right, gives the
 //! same $x$. The larger matrix is a sum of small squares, so positive wherever the smaller one is,
 //! and nothing in it cancels. (Dense columns of linear programs are stretched in the same way:
 //! Grcar 1990, *Matrix stretching for linear equations*.)
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use super::{CliqueMatrix, Sparse, WIDE};
 
-/// Wide cliques are cut into pieces of so many members to twice as many: more links are more work,
+/// Wide cliques are cut into pieces of so many members to twice as many: more auxiliary unknowns are more work,
 /// larger pieces, too (from 16 to 64 the time changes by a tenth).
 pub const PIECE: usize = 24;
 /// More additional unknowns than this share of the others are not worth it.
@@ -39,16 +39,16 @@ pub struct Shape {
     /// Of how many vectors.
     pub rank: usize,
     /// Whether there is a $\mathrm{diag}(d) - d d^\top / \sum d$ besides.
-    pub hub: bool,
+    pub auxiliary: bool,
 }
 
 /// A clique in pieces. The clique itself has the members apart.
-pub(super) struct Stretched {
+pub(super) struct SplitClique {
     shape: Shape,
     /// The members of each piece, as places in the clique.
     pieces: Vec<Range<usize>>,
     /// The small clique of the first square's first piece; those of its other pieces follow, then
-    /// those of the other squares, then one for each member and the hub.
+    /// those of the other squares, then one for each member and $\lambda$.
     first: usize,
 }
 
@@ -56,7 +56,7 @@ impl CliqueMatrix {
     /// A sparse matrix of order `n` over cliques of which some are wide, and then of some `shape`;
     /// nothing where none is, so many are that it is not worth it, or the factor would not be
     /// sparse.
-    pub fn stretched(
+    pub fn with_split_rows(
         n: usize,
         offsets: &[usize],
         members: &[u32],
@@ -75,9 +75,9 @@ impl CliqueMatrix {
             wide.push(shape);
         }
         let mut order = n;
-        let mut stretched = Vec::new();
+        let mut split = Vec::new();
         for ((_, clique), shape) in cliques().zip(wide) {
-            stretched.push(shape.map(|shape| {
+            split.push(shape.map(|shape| {
                 let (pieces, first) = (pieces(clique, n), ends.len() - 1);
                 for _ in 0..shape.rank {
                     for (j, piece) in pieces.iter().enumerate() {
@@ -88,14 +88,14 @@ impl CliqueMatrix {
                     }
                     order += pieces.len() - 1;
                 }
-                if shape.hub {
+                if shape.auxiliary {
                     for t in clique {
                         small.extend([*t, order as u32]);
                         ends.push(small.len());
                     }
                     order += 1;
                 }
-                Stretched {
+                SplitClique {
                     shape,
                     pieces,
                     first,
@@ -105,29 +105,29 @@ impl CliqueMatrix {
                 return None;
             }
         }
-        if !stretched.iter().any(Option::is_some) {
+        if !split.iter().any(Option::is_some) {
             return None;
         }
         // a dense one may be less work
         let most_work = super::most_work(n, most_dense);
         let sparse = Sparse::new(order, &ends, &small, most_work)?;
         let mut matrix = CliqueMatrix::over(order, ends, small, Some(sparse))?;
-        matrix.stretched = stretched;
+        matrix.split = split;
         Some(matrix)
     }
 
     /// Whether a clique is in pieces.
-    pub fn is_stretched(&self, s: usize) -> bool {
-        self.stretched.get(s).is_some_and(Option::is_some)
+    pub fn is_split(&self, s: usize) -> bool {
+        self.split.get(s).is_some_and(Option::is_some)
     }
 
     /// Adds the squares of `rows` over the members of a clique that is in pieces, one after the
     /// other; these are used up.
-    pub fn add_stretched(&mut self, s: usize, rows: &mut [f64]) {
-        let Some(clique) = self.stretched[s].take() else {
+    pub fn add_split(&mut self, s: usize, rows: &mut [f64]) {
+        let Some(clique) = self.split[s].take() else {
             return;
         };
-        let Stretched {
+        let SplitClique {
             shape,
             pieces,
             first,
@@ -138,7 +138,7 @@ impl CliqueMatrix {
         let (mut piece, mut local) = (Vec::new(), Vec::new());
         let (along, across) = rows.split_at((shape.rank * width).min(rows.len()));
         for (q, row) in along.chunks_exact(width).enumerate() {
-            // any number will do for the links' weight; with one of the row's size the matrix'
+            // any number will do for the weight $\nu$; with one of the row's size the matrix'
             // entries are of one size
             let weight = root * row.iter().map(|x| x * x).sum::<f64>().sqrt();
             for (j, places) in pieces.iter().enumerate() {
@@ -161,12 +161,12 @@ impl CliqueMatrix {
             }
         }
         self.add_clique(s, &local);
-        self.stretched[s] = Some(clique);
+        self.split[s] = Some(clique);
     }
 
     /// Adds $\mathrm{diag}(d) - d d^\top / \sum d$ over the members of a clique that is in pieces.
-    pub fn add_hub(&mut self, s: usize, d: &[f64]) {
-        if let Some(clique) = &self.stretched[s] {
+    pub fn add_auxiliary(&mut self, s: usize, d: &[f64]) {
+        if let Some(clique) = &self.split[s] {
             let first = clique.first + clique.shape.rank * clique.pieces.len();
             for (k, d) in d.iter().enumerate() {
                 self.add_clique(first + k, &[*d, *d, 0.0, *d]);
