@@ -22,14 +22,14 @@ pub(super) fn limit_size(limit: &Limit) -> f64 {
 }
 
 /// A policy and what it visits in the long run, exactly.
-pub(super) struct Visited {
+pub(super) struct PolicyOccupancy {
     pub(super) policy: Vec<f64>,
     pub(super) omega: Vec<f64>,
     /// Averages of the limits' costs.
     pub(super) spent: Vec<f64>,
 }
 
-impl Visited {
+impl PolicyOccupancy {
     /// Where the policy's chain has several recurrent classes they share the mass as it is when the
     /// process starts from `near`.
     pub(super) fn by_policy(
@@ -39,7 +39,7 @@ impl Visited {
         near: &[f64],
     ) -> Self {
         let omega = part.of_policy(&policy, near);
-        Visited {
+        PolicyOccupancy {
             policy,
             spent: limits.iter().map(|l| dot(&l.cost, &omega)).collect(),
             omega,
@@ -55,7 +55,7 @@ impl Visited {
         let d: Vec<f64> = states
             .map(|row| row.iter().map(|x| x.max(0.0)).sum())
             .collect();
-        Visited::by_policy(part, limits, policy, &d)
+        PolicyOccupancy::by_policy(part, limits, policy, &d)
     }
 
     /// Whether it keeps to the limits.
@@ -81,7 +81,7 @@ pub(super) struct Certifier<'a> {
     sign: f64,
     /// What the best policy visits that kept to the limits, and its value; and the limits' prices
     /// when one did last.
-    pub(super) kept: Option<Visited>,
+    pub(super) kept: Option<PolicyOccupancy>,
     reached: f64,
     pub(super) prices: Vec<f64>,
 }
@@ -109,7 +109,7 @@ impl<'a> Certifier<'a> {
     }
 
     /// The value of what a policy visits, and what a dual point proves.
-    pub(super) fn certify(&mut self, visited: Visited, dual: Dual) -> Candidate {
+    pub(super) fn certify(&mut self, visited: PolicyOccupancy, dual: Dual) -> Candidate {
         let bound = self
             .part
             .bound(self.utility, self.limits, &dual.r, &dual.v, &dual.prices);

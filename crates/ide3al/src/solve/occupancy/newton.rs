@@ -2,15 +2,15 @@
 //! gradient and steps.
 //!
 //! The Hessian without $- \nabla F \nabla F^\top$, which only makes the step shorter along the same
-//! direction, is a [flow system](super::flow_system). It is solved by conjugate gradients as long as
+//! direction, is a [flow system](crate::solve::kkt::flow_system). It is solved by conjugate gradients as long as
 //! a few of these do; where they do not it is factored as soon as that costs less, if its factor
 //! can be held.
 
-use super::flow_system::FlowSystem;
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::simplex;
 use crate::model::Mdp;
 use crate::solve::cost::{CHEAP_STEP, DENSE_HESSIAN, FACTOR_FIRST};
+use crate::solve::kkt::flow_system::FlowSystem;
 
 /// Conjugate gradient steps after which a factor is thought of, and by whose rate they are judged.
 const TRIAL: usize = 20;
@@ -287,7 +287,7 @@ impl<'a> Newton<'a> {
     /// The stationary distribution of the policy at hand by lazy steps from $d$, which is nearly
     /// stationary near the optimum; nothing where `patience` steps do not do. Mass that several
     /// classes hold stays with them: whatever comes out is stationary.
-    pub(super) fn settle(&mut self, patience: usize, wanted: f64) -> Option<Vec<f64>> {
+    pub(super) fn power_iterate(&mut self, patience: usize, wanted: f64) -> Option<Vec<f64>> {
         let mdp = self.mdp;
         let mut d = self.d.clone();
         for _ in 0..patience {

@@ -44,7 +44,7 @@ const LOOSE: f64 = 5e-4;
 /// is not quite stationary yet.
 const EXPECTED: f64 = 3.0;
 /// Steps of the chain that valuing a policy may take under a loose gap.
-const SETTLE: usize = 400;
+const POWER_STEPS: usize = 400;
 
 /// Newton steps inside one smoothing step.
 const MOST_INNER: usize = 60;
@@ -160,14 +160,14 @@ impl<'a> Potentials<'a> {
         let policy = self.policy();
         let newton = &mut self.newton;
         let (mdp, formulation) = (self.mdp, self.problem.formulation);
-        let settled = if self.loose {
-            newton.settle(SETTLE, 1e-3 * driver.relative)
+        let stationary = if self.loose {
+            newton.power_iterate(POWER_STEPS, 1e-3 * driver.relative)
         } else {
             None
         };
         let target = self.target;
         let (bound, dual) = self.proven();
-        let objective = settled
+        let objective = stationary
             .map(|d| entropy::worth(mdp, formulation, target, &policy, &d))
             // no policy is worth more than the bound: a few steps of the chain were too few to tell
             .filter(|worth| *worth <= bound)

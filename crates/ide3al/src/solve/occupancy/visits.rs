@@ -1,7 +1,7 @@
 //! Targets, coverage, model error, and all of them with restarts and limits: what is left of the
 //! model, the method for it, and what it proves.
 
-use super::certifier::{Certifier, Visited};
+use super::certifier::{Certifier, PolicyOccupancy};
 use super::flows::Flows;
 use super::interior::Interior;
 use super::limits::{not_met, part, reports, unmet};
@@ -62,7 +62,7 @@ pub(in crate::solve) fn solve(
         // where there is no solution the conic solver does not say which limit is to blame
         let (omega, dual) = reference::visits(&part, utility.as_ref(), &limits, driver)
             .map_err(|error| unmet(&part, &limits, driver).unwrap_or(error))?;
-        let visited = Visited::by_occupancy(&part, &limits, &omega);
+        let visited = PolicyOccupancy::by_occupancy(&part, &limits, &omega);
         let candidate = certifier.certify(visited, dual);
         driver.offer(candidate, "conic");
     } else {
