@@ -59,12 +59,12 @@ impl PolicyOccupancy {
     }
 
     /// Whether it keeps to the limits.
-    pub(super) fn keeps(&self, limits: &[Limit]) -> bool {
-        self.beyond(limits).all(|beyond| beyond <= WITHIN)
+    pub(super) fn is_feasible(&self, limits: &[Limit]) -> bool {
+        self.budget_excess(limits).all(|beyond| beyond <= WITHIN)
     }
 
     /// By how much it exceeds each budget, as a share of the largest cost.
-    pub(super) fn beyond(&self, limits: &[Limit]) -> impl Iterator<Item = f64> {
+    pub(super) fn budget_excess(&self, limits: &[Limit]) -> impl Iterator<Item = f64> {
         let spent = limits.iter().zip(&self.spent);
         spent.map(|(limit, x)| (x - limit.budget) / limit_size(limit))
     }
@@ -81,8 +81,8 @@ pub(super) struct Certifier<'a> {
     sign: f64,
     /// What the best policy visits that kept to the limits, and its value; and the limits' prices
     /// when one did last.
-    pub(super) kept: Option<PolicyOccupancy>,
-    reached: f64,
+    pub(super) best_feasible: Option<PolicyOccupancy>,
+    best_value: f64,
     pub(super) prices: Vec<f64>,
 }
 
@@ -102,8 +102,8 @@ impl<'a> Certifier<'a> {
             utility,
             limits,
             sign,
-            kept: None,
-            reached: f64::NEG_INFINITY,
+            best_feasible: None,
+            best_value: f64::NEG_INFINITY,
             prices: vec![0.0; limits.len()],
         }
     }
@@ -119,11 +119,11 @@ impl<'a> Certifier<'a> {
         };
         // beyond the limits it is no policy of the problem
         let mut objective = f64::NEG_INFINITY;
-        if visited.keeps(self.limits) {
+        if visited.is_feasible(self.limits) {
             objective = self.utility.value(&visited.omega);
             self.prices = dual.prices.iter().map(|y| y * dual.price_scale).collect();
-            if self.kept.is_none() || objective > self.reached {
-                (self.kept, self.reached) = (Some(visited), objective);
+            if self.best_feasible.is_none() || objective > self.best_value {
+                (self.best_feasible, self.best_value) = (Some(visited), objective);
             }
         }
         Candidate {

@@ -208,7 +208,7 @@ impl FrankWolfe<'_> {
     fn certified(&mut self, bound: f64) -> Result<Candidate> {
         let part = self.utility_on_part.part;
         let visited = PolicyOccupancy::by_occupancy(part, self.limits, &self.here.omega);
-        let objective = if visited.keeps(self.limits) {
+        let objective = if visited.is_feasible(self.limits) {
             self.utility_on_part.value(&visited.omega)?
         } else {
             f64::NEG_INFINITY

@@ -109,7 +109,7 @@ pub(in crate::solve) fn solve(
             }
         }
     }
-    if certifier.kept.is_none() && !limits.is_empty() {
+    if certifier.best_feasible.is_none() && !limits.is_empty() {
         return Err(not_met(&part, &limits, driver));
     }
     if options.tie_break == TieBreak::Uniform
@@ -122,7 +122,7 @@ pub(in crate::solve) fn solve(
         );
     }
     let mut spent = Vec::new();
-    if let Some(kept) = certifier.kept {
+    if let Some(kept) = certifier.best_feasible {
         // with restarts every part is reached from the start
         if visits.restart == 0.0 {
             notes.extend(apart(part.mdp(), &kept.policy, part.components()));

@@ -39,27 +39,28 @@ use ide3al_numerics::parallel::dot;
 use normal::Normal;
 use point::Point;
 
-/// The start has at least this share of the mean occupancy everywhere, so that no product is small
-/// in the beginning.
+/// Every pair starts with at least this share of the mean occupancy, so that no complementarity
+/// product is small in the beginning.
 const LEAST_START: f64 = 1e-3;
-/// So much of the least share of what is wanted of a pair, coverage begins with: well below, for
-/// the same reason.
+/// Coverage starts at this share of the least $\omega / b$, so that no slack is small in the
+/// beginning.
 const FIRST_COVERAGE: f64 = 0.1;
-/// Limits with less slack than this in the beginning count as violated, and begin with a slack of
-/// one.
+/// A limit whose scaled slack at the start is below this counts as violated, and its slack variable
+/// starts at one.
 const LEAST_SLACK: f64 = 1e-2;
-/// Flows that are met to this share of all are worth the price of a policy's exact occupancy.
-const NEARLY: f64 = 1e-4;
-/// Lowering budgets may cost this share of the gap that is wanted without further ado, where
-/// policies exceed them by no more than this share of the largest cost.
+/// A certificate costs a policy's exact occupancy. It is asked for once the relative error of the
+/// flow constraints is below this.
+const NEARLY_FEASIBLE: f64 = 1e-4;
+/// If a policy exceeds budgets by at most `SLIGHTLY` times the largest cost, and lowering them costs
+/// at most this share of the wanted gap, they are lowered at once, at the same mu.
 const CHEAP: f64 = 0.1;
 const SLIGHTLY: f64 = 1e-6;
-/// Products below this no longer make policies more exact, nor does it help to wait for a policy
-/// that keeps to its limits after so many that did not.
-const EXHAUSTED: f64 = 1e-12;
+/// Below this mu, or after so many infeasible policies in a row, budgets are lowered instead of
+/// reducing mu further.
+const LEAST_MU: f64 = 1e-12;
 const MOST_INFEASIBLE: usize = 5;
 
-/// A bound that is less than the value at hand by more than this share of it is made of rounding,
+/// A bound that falls short of the value at hand by more than this share of it is a rounding error,
 /// as in the driver.
 const CONTRADICTION: f64 = 1e-9;
 
@@ -77,8 +78,8 @@ pub(super) struct Interior<'a> {
     /// occupancies within it.
     cost_scales: Vec<f64>,
     budget_margins: Vec<f64>,
-    /// Policies in a row that exceeded a budget, and whether the next step is to keep the products
-    /// as they are because budgets were lowered.
+    /// How many policies in a row exceeded a budget, and whether the next step keeps the
+    /// complementarity products as they are because budgets were lowered.
     infeasible_streak: usize,
     keep_complementarity: bool,
     /// $b$ of coverage, scaled to a mean of one, and that mean.
@@ -87,10 +88,10 @@ pub(super) struct Interior<'a> {
     d: Vec<f64>,
     linear: Linear,
     steps: usize,
-    /// Steps in a row that were too short, and that had nothing but rounding to work with.
+    /// How many steps in a row were too short, and how many had a mu below rounding.
     short: usize,
     rounding_steps: usize,
-    /// Whether there is no step left; what is at hand was offered then.
+    /// True once no further step is possible; the last iterate has been offered by then.
     ended: bool,
 }
 
@@ -244,13 +245,13 @@ impl<'a> Interior<'a> {
             / self.cost_scales[j]
     }
 
-    /// Mean of the products.
+    /// The mean of the complementarity products.
     fn mu(&self) -> f64 {
         let (sum, count) = self.at.complementarity();
         sum / count as f64
     }
 
-    /// About how far the utility is from its optimum: the products, and by how much
+    /// About how far the utility is from its optimum: the complementarity, and by how much
     /// $\langle r, \omega \rangle - f(\omega)$ exceeds $f^*(r)$.
     fn estimated_gap(&self, omega: &[f64], value: f64) -> f64 {
         let gap = self.at.complementarity().0;
@@ -352,7 +353,7 @@ impl<'a> Interior<'a> {
         let gap = driver.wanted(value);
         let missed = |visited: &PolicyOccupancy| {
             let short = value - gap - self.utility.value(&visited.omega);
-            let beyond = visited.beyond(self.limits).map(|x| x - WITHIN);
+            let beyond = visited.budget_excess(self.limits).map(|x| x - WITHIN);
             beyond.fold(short, f64::max)
         };
         let all = self.visited(false);
@@ -369,7 +370,7 @@ impl<'a> Interior<'a> {
         };
         self.lower_budgets(&nearer, prices, gap);
         // whichever is nearer, one that keeps to the limits is an answer
-        let is_answer = |visited: &PolicyOccupancy| visited.keeps(self.limits);
+        let is_answer = |visited: &PolicyOccupancy| visited.is_feasible(self.limits);
         if is_answer(&farther) && !is_answer(&nearer) {
             farther
         } else {
@@ -377,12 +378,12 @@ impl<'a> Interior<'a> {
         }
     }
 
-    /// Aims a little below budgets that a policy exceeds. Where that is cheap it is done without
-    /// going on to smaller products, which need not make policies more exact; else these are waited
-    /// for, but not for ever.
+    /// Lowers the budgets that a policy exceeds by twice the excess. Where that is cheap it is done
+    /// at once; else a smaller mu may make the policy feasible, and only after [`MOST_INFEASIBLE`]
+    /// policies or below [`LEAST_MU`] are budgets lowered.
     fn lower_budgets(&mut self, visited: &PolicyOccupancy, prices: &[f64], gap: f64) {
-        let exceeded: Vec<f64> = visited.beyond(self.limits).collect();
-        if visited.keeps(self.limits) {
+        let exceeded: Vec<f64> = visited.budget_excess(self.limits).collect();
+        if visited.is_feasible(self.limits) {
             self.infeasible_streak = 0;
             return;
         }
@@ -392,7 +393,7 @@ impl<'a> Interior<'a> {
         self.keep_complementarity = all_cheap && self.infeasible_streak <= MOST_INFEASIBLE;
         if self.keep_complementarity
             || self.infeasible_streak > MOST_INFEASIBLE
-            || self.mu() <= EXHAUSTED
+            || self.mu() <= LEAST_MU
         {
             for (budget_margin, (x, unit)) in
                 (self.budget_margins.iter_mut()).zip(exceeded.iter().zip(&self.cost_scales))
@@ -478,7 +479,7 @@ impl Method for Interior<'_> {
             let omega = self.occupancy();
             let value = self.utility.value(&omega);
             let close = self.estimated_gap(&omega, value) <= driver.wanted(value);
-            if !(close && self.violation() <= NEARLY) {
+            if !(close && self.violation() <= NEARLY_FEASIBLE) {
                 return Step::Going;
             }
         }

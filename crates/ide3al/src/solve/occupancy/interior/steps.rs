@@ -6,31 +6,31 @@ use super::point::{Point, max_step};
 use crate::formulation::utility::Form;
 use crate::solve::driver::Driver;
 
-/// Products this small are rounding: below the last digit of occupancies and multipliers, which are
-/// scaled to about one.
+/// A mu this small is rounding: below the last digit of occupancies and multipliers, which are scaled
+/// to about one.
 const LEAST: f64 = 1e-17;
-/// The centre is at least this share of the mean of the products, however well the predictor does:
-/// eight digits in one step are enough.
+/// The centring parameter is at least this, however well the predictor does: eight digits in one step
+/// are enough.
 const LEAST_CENTRE: f64 = 1e-8;
-/// Where a corrected step is shorter than this, one is tried that aims at products all alike, and
-/// so much smaller than their mean: from a point where they are alike already, aiming at the mean
-/// itself would lead nowhere.
+/// If the corrected step is shorter than this, a pure centring step to `LESS` times mu is tried, too:
+/// from a point on the central path, centring at mu itself would lead nowhere.
 const TOO_SHORT: f64 = 0.1;
 const LESS: f64 = 0.5;
-/// Steps so short in a row end the method.
+/// The method ends after so many steps in a row that are shorter than this.
 const SHORT: (f64, usize) = (1e-6, 4);
-/// Steps with products that are rounding: Newton's method for the utility alone, which needs some
-/// ten.
+/// The method ends after so many steps with a mu below rounding: they are Newton's method for the
+/// utility alone, which needs some ten.
 const MOST_ROUNDING_STEPS: usize = 60;
-/// Steps after which floating point has given out; it takes some tens where it has not.
+/// The method ends after so many steps; some tens are usual.
 const MOST_STEPS: usize = 300;
-/// The share of the way to the boundary that a step may go, as usual with Mehrotra's method.
+/// A step goes at most this share of the way to the boundary, as usual with Mehrotra's method.
 const TO_THE_BOUNDARY: f64 = 0.995;
-/// No product may fall below this share of their mean: products that run ahead stop all others (S.
-/// Wright 1997, *Primal-Dual Interior-Point Methods*, chapter 5). Values from 0.01 to 0.05 take
+/// No complementarity product may fall below this share of mu, the neighbourhood of the central path
+/// (S. Wright 1997, *Primal-Dual Interior-Point Methods*, chapter 5). Values from 0.01 to 0.05 take
 /// about equally many steps.
 const CENTRAL: f64 = 0.02;
-/// By how much a step is shortened to keep to that, and how often: to 4 % of its length at least.
+/// A step that leaves the neighbourhood is shortened by this factor, at most so many times: to 4 % of
+/// its length at least.
 const SHORTEN: (f64, usize) = (0.9, 30);
 
 impl Interior<'_> {
@@ -88,7 +88,7 @@ impl Interior<'_> {
         true
     }
 
-    /// The direction corrected for the products of the predictor's changes.
+    /// Mehrotra's corrector: the direction corrected for the second-order terms of the predictor.
     fn corrected(
         &mut self,
         equations: &Equations,
@@ -118,7 +118,7 @@ impl Interior<'_> {
         ((share * primal).min(1.0), (share * dual).min(1.0))
     }
 
-    /// How far to go towards the boundary without letting some products fall behind.
+    /// The step lengths that stay in the neighbourhood of the central path.
     fn central_lengths(&self, step: &Point, mu: f64) -> (f64, f64) {
         let (mut primal, mut dual) = self.lengths(step, TO_THE_BOUNDARY);
         for _ in 0..SHORTEN.1 {
