@@ -25,7 +25,7 @@ const NEXT_GUESS: f64 = 1e-3;
 const FEASIBLE: f64 = 1e-6;
 const PATIENCE: usize = 5;
 
-/// Goes on from an optimum until the optimal face can be told, at the latest when it is as `clear`
+/// Goes on from an optimum until the optimal face is known, at the latest when it is as `clear`
 /// as wanted; false if the solve is to stop.
 pub(super) fn polish<P: QuadraticProgram>(
     point: &mut InteriorPoint<P>,

@@ -231,7 +231,7 @@ impl Infinity {
         }
     }
 
-    /// Solves with the borders pinned still.
+    /// Solves with the borders at zero.
     fn solve_rows(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]) {
         let at = self.layout();
         let rows = &self.rows;
