@@ -45,8 +45,9 @@ pub(super) fn polish<P: QuadraticProgram>(
 }
 
 /// From a point near a face to the nearest policy to the one wanted among those on it, in at most
-/// so many steps: says whether it got there, nothing if the solve is to stop. Active sets are tried first, and again whenever it
-/// is known better which variables end at a bound; steps of the interior-point method come between.
+/// so many steps: says whether it got there, nothing if the solve is to stop. Active sets are tried
+/// first, and again whenever it is known better which variables end at a bound; steps of the
+/// interior-point method come between.
 pub(super) fn solve_face_qp<P: QuadraticProgram>(
     point: &mut InteriorPoint<P>,
     fixed: Vec<bool>,
