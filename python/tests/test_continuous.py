@@ -1,4 +1,4 @@
-"""Continuous environments: cells, actions and repeats are chosen, learned with, saved and loaded."""
+"""Continuous environments: cells, actions and repeats are chosen, learned with, saved, loaded."""
 
 import gymnasium
 import numpy as np
@@ -99,7 +99,8 @@ def test_explores_more_evenly_than_at_random():
 
 
 class Mixed(Room):
-    """The same point within a dictionary: twice, beside a goal that stays, a switch, and numbers without bounds."""
+    """The same point within a dictionary: twice, beside a goal that stays, a switch, and numbers
+    without bounds."""
 
     observation_space = spaces.Dict(
         {
@@ -219,11 +220,6 @@ def lines(observation_space, observations, action_space=Room.action_space):
 BOX = spaces.Box(-1.0, 1.0, (2,), np.float32)
 GOOD = np.zeros(2)
 BAD = [
-    (
-        lines(BOX, [GOOD, np.array([0.0, 1.5])]),
-        {},
-        r"observation\[1\] = 1.5 lies beyond its declared bounds \[-1, 1\]",
-    ),
     (lines(BOX, [GOOD, np.array([np.inf, 0.0])]), {}, "not finite .*clip it"),
     (lines(BOX, [GOOD, np.array([np.nan, 0.0])]), {}, "not finite"),
     (
@@ -235,9 +231,9 @@ BAD = [
     (lines(BOX, [GOOD, "north"]), {}, "no array of numbers"),
     (lines(BOX, [GOOD]), {}, "nothing in the observations changed"),
     (
-        lines(spaces.Box(-1.0, 1.0, (100,), np.float32), [np.zeros(100)]),
+        lines(spaces.Box(-1.0, 1.0, (2000,), np.float32), [np.zeros(2000)]),
         {},
-        "100 numbers .*features=",
+        "2000 numbers .*features=",
     ),
     (
         lines(spaces.Box(-1.0, 1.0, (40,), np.float32), [np.zeros(40), np.arange(40) / 40]),
@@ -313,7 +309,8 @@ def test_nearest_neighbours_tell_entropy():
 
 
 class Halves(Room):
-    """A line on which nothing differs to the left, and which the right half of leaves for one of two places by where one is."""
+    """A line on which nothing differs to the left, and which the right half of leaves for one of
+    two places by where one is."""
 
     action_space = spaces.Discrete(2)
     observation_space = spaces.Box(0.0, 1.0, (1,), np.float32)

@@ -1,4 +1,5 @@
-"""The card of a data set: what it covers, what is missing, where it comes from. As JSON, as a few lines, as one page."""
+"""The card of a data set: what it covers, what is missing, where it comes from. As JSON, as a few
+lines, as one page."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from .._display import nats
+from .._entropy import entropy
 from .._ide3al import Error
+from ..encoding.discrete import from_key
 from .card_figures import curve_svg, heat_svg
 from .transitions import Transitions
 
@@ -33,12 +36,13 @@ def card_of(data: Transitions) -> Card:
     """Everything that can be told from the data, and what is known about them."""
     counts, actionable = data.counts, data.actionable
     visits = counts.sum(axis=1)
-    of_wanting = counts[actionable]
-    untried = np.argwhere((counts == 0) & actionable[:, None])
+    possible = data.possible & actionable[:, None]
+    of_wanting = counts[possible]
+    untried = np.argwhere((counts == 0) & possible)
     unmet = np.flatnonzero(~data.met)
     bounds = data.bounds
     returns = np.add.reduceat(data.rewards, bounds[:-1]) if len(data) else np.zeros(0)
-    state_entropy, pair_entropy = _entropy(visits), _entropy(counts.ravel())
+    state_entropy, pair_entropy = entropy(visits), entropy(counts.ravel())
     least = int(of_wanting.min()) if of_wanting.size else 0
     card: Card = {
         "format": "ide3al-card-1",
@@ -47,17 +51,15 @@ def card_of(data: Transitions) -> Card:
             "number": len(bounds) - 1 if len(data) else 0,
             "terminated": int(data.terminations.sum()),
             "truncated": int(data.truncations.sum()),
-            "mean_return": float(returns.mean())
-            if returns.size and np.isfinite(returns.mean())
-            else None,
+            "mean_return": _mean_return(returns),
         },
         "states": {
-            "declared": data.n_states if data.states is None else None,
+            "declared": data.n_states if data.keys is None else None,
             "met": int(data.met.sum()),
             "terminal": int(data.terminal.sum()),
-            "unmet": int(unmet.size) if data.states is None else None,
+            "unmet": int(unmet.size) if data.keys is None else None,
             "unmet_named": [_name(data, s) for s in unmet[:NAMED].tolist()]
-            if data.states is None
+            if data.keys is None
             else [],
         },
         "actions": data.n_actions,
@@ -83,21 +85,33 @@ def card_of(data: Transitions) -> Card:
     return card
 
 
-def _entropy(counts: Any) -> float:
-    total = counts.sum()
-    if total == 0:
-        return 0.0
-    shares = counts[counts > 0] / total
-    return float(max(-(shares * np.log(shares)).sum(), 0.0))
+def _mean_return(returns: Any) -> float | list[float] | None:
+    """One number, or one for each objective; nothing where it is not finite."""
+    if not returns.size or not np.isfinite(returns).all():
+        return None
+    mean = returns.mean(axis=0)
+    return float(mean) if mean.ndim == 0 else [float(x) for x in mean]
 
 
 def _name(data: Transitions, state: int) -> Any:
     """A state as people know it: its number, or what was observed."""
-    if data.states is None:
+    if data.keys is None:
         return state
-    key = data.states[state]
-    text = repr(key)
+    # without the space, so that a card read from a file says the same
+    text = _short(from_key(None, data.keys[state]))
     return f"{state}: {text if len(text) <= 80 else text[:77] + '...'}"
+
+
+def _short(observation: Any) -> str:
+    """An observation on one line."""
+    if isinstance(observation, np.ndarray):
+        return repr(observation.tolist())
+    if isinstance(observation, dict):
+        parts = ", ".join(f"{name!r}: {_short(part)}" for name, part in observation.items())
+        return f"{{{parts}}}"
+    if isinstance(observation, np.generic):
+        return repr(observation.item())
+    return repr(observation)
 
 
 def _rarest(counts: Any, actionable: Any, count: int) -> list[tuple[int, int]]:
@@ -109,8 +123,8 @@ def _rarest(counts: Any, actionable: Any, count: int) -> list[tuple[int, int]]:
 
 
 def _curve(data: Transitions) -> dict[str, list[float]]:
-    """Pairs tried, least count and effective states after so many steps. The least count is over the pairs of states that
-    the whole data set met."""
+    """Pairs tried, least count and effective states after so many steps. The least count is over
+    the pairs of states that the whole data set met."""
     n = len(data)
     marks = (
         np.unique(np.linspace(0, n, min(n, _POINTS) + 1).astype(np.int64))
@@ -125,7 +139,7 @@ def _curve(data: Transitions) -> dict[str, list[float]]:
     for before, after in zip(marks[:-1].tolist(), marks[1:].tolist(), strict=True):
         so_far += np.bincount(pairs[before:after], minlength=so_far.size)
         least.append(int(so_far[actionable].min()) if actionable.any() else 0)
-        effective.append(float(np.exp(_entropy(so_far.reshape(-1, data.n_actions).sum(axis=1)))))
+        effective.append(float(np.exp(entropy(so_far.reshape(-1, data.n_actions).sum(axis=1)))))
     return {
         "steps": marks.tolist(),
         "pairs_tried": np.searchsorted(first, marks, side="left").tolist(),

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _ide3al
+from .._entropy import entropy
 from .._ide3al import Error
 from ..encoding.discrete import DiscoveredStates, SpaceIndex
 from ..types import Floats, Integers
@@ -21,11 +22,34 @@ from .transitions import Transitions
 
 @dataclass(frozen=True)
 class Coverage:
-    """A promise about data: at least ``each_pair`` samples of every action in every state, or ``each_state`` visits of every
-    state, or as many ``effective_states`` (exp of the entropy of the visits).
+    """A promise about data: how often every pair or state occurs, or how even the visits are.
 
-    It speaks of the states that were met and are not terminal; declared states that were never met are named on the card. ``states``
-    lists states that have to be met beside: without them the promise does not hold.
+    It speaks of the states that were met and are not terminal; declared states that were never met
+    are named on the card. Give one of the first three.
+
+    Parameters
+    ----------
+    each_pair : int, optional
+        Number of samples of every action in every state.
+    each_state : int, optional
+        Number of visits of every state.
+    effective_states : float, optional
+        The exponential of the entropy of the visits.
+    states : sequence, optional
+        States that have to be met besides: without them the promise does not hold.
+
+    Raises
+    ------
+    Error
+        If not exactly one kind is given, or its number is below 1.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> env = gymnasium.make("FrozenLake-v1")
+    >>> data = ide3al.collect(env, ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=3), seed=1)
+    >>> data.card["promise"]["holds"]
+    True
     """
 
     each_pair: int | None = None
@@ -43,6 +67,8 @@ class Coverage:
         if len(given) != 1:
             raise Error(f"Coverage: give one of {', '.join(kinds)}")
         for name, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+                raise Error(f"Coverage: {name} = {value!r}: a number from 1 is needed")
             if not (math.isfinite(value) and value >= 1) or (
                 name != "effective_states" and value != int(value)
             ):
@@ -51,7 +77,13 @@ class Coverage:
             raise Error("Coverage: effective_states speaks of all states; leave out states")
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """Give the promise as JSON has it.
+
+        Returns
+        -------
+        dict
+            What was given.
+        """
         named = None if self.states is None else [repr(state) for state in self.states]
         kinds = {
             "each_pair": self.each_pair,
@@ -63,6 +95,7 @@ class Coverage:
 
     @property
     def text(self) -> str:
+        """The promise in words."""
         if self.effective_states is not None:
             return f"{self.effective_states:g} effective states"
         if self.each_pair is not None:
@@ -80,6 +113,8 @@ class CoverageTracker:
         size = self.states.size if isinstance(self.states, SpaceIndex) else max(self.states.size, 1)
         self.counts: Integers = np.zeros((size, self.n_actions), dtype=np.int64)
         self._met = np.zeros(size, dtype=np.bool_)
+        #: Actions that were allowed in each state at some time, where any are masked.
+        self._allowed: npt.NDArray[np.bool_] | None = None
         self._ended = np.zeros(size, dtype=np.bool_)
         self.steps = 0
         self.experience = _ide3al.Experience(size, self.n_actions)
@@ -96,6 +131,11 @@ class CoverageTracker:
             self._met = np.concatenate([self._met, np.zeros(more, dtype=np.bool_)])
             self._ended = np.concatenate([self._ended, np.zeros(more, dtype=np.bool_)])
         np.add.at(self.counts, (episode.states[:-1], episode.actions), 1)
+        if episode.allowed is not None:
+            before, self._allowed = self._allowed, np.zeros(self.counts.shape, dtype=np.bool_)
+            if before is not None:
+                self._allowed[: len(before)] = before
+            np.logical_or.at(self._allowed, episode.states, episode.allowed)
         self._met[episode.states] = True
         if episode.terminated:
             self._ended[episode.states[-1]] = True
@@ -112,17 +152,23 @@ class CoverageTracker:
         """Samples still missing, per pair or per state; none of what was never met."""
         actionable = self.actionable
         if self.until.each_pair is not None:
-            missing = np.maximum(self.until.each_pair - self.counts, 0) * actionable[:, None]
+            wanted = actionable[:, None] & self.possible()
+            missing = np.maximum(self.until.each_pair - self.counts, 0) * wanted
         else:
             missing = (
                 np.maximum((self.until.each_state or 0) - self.counts.sum(axis=1), 0) * actionable
             )
         return missing.astype(np.float64)
 
+    def possible(self) -> npt.NDArray[np.bool_]:
+        """Pairs that can be tried at all, (S, A)."""
+        possible = np.ones(self.counts.shape, dtype=np.bool_)
+        if self._allowed is not None:
+            possible[: len(self._allowed)] = self._allowed
+        return possible
+
     def effective(self) -> float:
-        visits = self.counts.sum(axis=1)
-        shares = visits[visits > 0] / max(self.steps, 1)
-        return float(np.exp(-(shares * np.log(shares)).sum())) if self.steps else 0.0
+        return float(np.exp(entropy(self.counts.sum(axis=1)))) if self.steps else 0.0
 
     def unmet(self) -> list[Any]:
         """States asked for by name that were not met."""
@@ -155,11 +201,7 @@ class CoverageTracker:
             return None
         actionable = self.actionable
         n = float(self.until.each_pair or self.until.each_state or 0)
-        whole = (
-            np.repeat(actionable[:, None], self.n_actions, axis=1)
-            if self.until.each_pair
-            else actionable
-        )
+        whole = actionable[:, None] & self.possible() if self.until.each_pair else actionable
         return self.plan(whole.astype(np.float64) * n)[1]
 
     def plan(self, wanted: Floats) -> tuple[Floats, dict[str, Any]]:
@@ -199,13 +241,14 @@ class CoverageTracker:
             return []
         if isinstance(self.states, DiscoveredStates):
             return [self.states.find(state) for state in self.until.states]
-        return [self.states.number(state) for state in self.until.states]
+        # a promise names declared states only
+        return [SpaceIndex.number(self.states, state) for state in self.until.states]
 
 
 def coverage_report(data: Transitions, until: Coverage) -> dict[str, Any]:
     """How a promise stands in a data set."""
     states = DiscoveredStates()
-    states.restart(range(data.n_states) if data.states is None else data.states)
+    states.restart(range(data.n_states) if data.keys is None else data.keys)
     tracker = CoverageTracker(until, states, data.n_actions)
     for episode in data.episodes():
         tracker.observe(episode)

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _ide3al
 from .._display import html_table, text_table
 from .._ide3al import Error
+from ..encoding.raw import RawSteps
 from ..types import Integers
 from .card import Card, card_of, card_page, card_rows, card_text
 from .episode import Episode
@@ -24,9 +26,38 @@ from .formats.registry import FORMATS
 from .transitions import Transitions
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Data(Transitions):
-    """Transitions as arrays, one entry per step; states and actions by number."""
+    """Transitions as arrays, one entry per step, with a card that says what they cover.
+
+    States and actions are numbers. Data come from :func:`collect` and :func:`audit`.
+
+    Parameters
+    ----------
+    observations, actions : ndarray of int
+        State and action of every step.
+    rewards : ndarray of float
+        Reward of every step.
+    next_observations : ndarray of int
+        Next state of every step.
+    terminations, truncations : ndarray of bool
+        Whether the episode ended there in a terminal state, or was truncated.
+    n_states, n_actions : int
+        How many there are.
+    dataset : minari.MinariDataset, optional
+        The Minari data set that was written or read.
+    keys : tuple, optional
+        What tells the states, by number, where they were numbered as they were met;
+        :attr:`states` are the observations themselves.
+    about : dict, optional
+        Where the data come from; part of the card.
+    spaces : tuple, optional
+        The spaces of observations and actions.
+    raw : RawSteps, optional
+        Steps as a continuous environment took and gave them.
+    allowed : numpy.ndarray of bool, optional
+        Which actions were allowed, (S, A), where the environment masks any.
+    """
 
     @cached_property
     def card(self) -> Card:
@@ -34,8 +65,19 @@ class Data(Transitions):
         return card_of(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``.npz`` or ``.parquet`` (all of it, card included), or the card alone as ``.json`` or ``.html``; whole or
-        not at all."""
+        """Write the data, or their card, to a file; whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            Name of the file: ``.npz`` and ``.parquet`` hold everything, ``.json`` and ``.html`` the
+            card.
+
+        Raises
+        ------
+        Error
+            If the ending is another, or the file cannot be written.
+        """
         name = os.fspath(path)
         suffix = Path(name).suffix
         if suffix in FORMATS:
@@ -45,20 +87,66 @@ class Data(Transitions):
         else:
             raise Error(f"{name}: the ending says the format: {', '.join([*FORMATS, *_CARDS])}")
 
-    def to_minari(self, dataset_id: str, env: Any = None) -> Any:
-        """Writes a Minari data set with the card in its metadata, whole or not at all, and returns it."""
-        return write_minari(self, self.card, dataset_id, env)
+    def to_minari(self, dataset_id: str, env: Any = None, *, overwrite: bool = False) -> Any:
+        """Write a Minari data set with the card in its metadata, whole or not at all.
+
+        Data of a continuous environment are written as it gave them, one row per step of it.
+
+        Parameters
+        ----------
+        dataset_id : str
+            Name of the data set.
+        env : gymnasium.Env, optional
+            The environment, whose specification is stored.
+        overwrite : bool, default False
+            Whether to replace a data set of that name.
+
+        Returns
+        -------
+        minari.MinariDataset
+            The data set.
+
+        Raises
+        ------
+        Error
+            If there is one of that name, or the spaces are not known.
+        """
+        return write_minari(self, self.card, dataset_id, env, overwrite)
 
     def to_d3rlpy(self) -> Any:
-        """The same as ``d3rlpy.dataset.MDPDataset``; observations are numbers as 32-bit floats."""
+        """Convert to the data set of d3rlpy.
+
+        Returns
+        -------
+        d3rlpy.dataset.MDPDataset
+            The data; those of a continuous environment as it gave them, else observations are
+            numbers as 32-bit floats.
+        """
         return d3rlpy_dataset(self)
 
     def to_polars(self) -> Any:
-        """One row per step."""
+        """Convert to a frame with one row per step.
+
+        Returns
+        -------
+        polars.DataFrame
+            The data.
+        """
         return frame(self)
 
     def save_card(self, folder: str | os.PathLike[str]) -> None:
-        """``card.json`` and ``card.html`` in a folder."""
+        """Write ``card.json`` and ``card.html``.
+
+        Parameters
+        ----------
+        folder : path-like
+            Where to.
+
+        Raises
+        ------
+        Error
+            If a file cannot be written.
+        """
         _ide3al.write_file(Path(folder) / "card.json", card_text(self.card).encode())
         _ide3al.write_file(Path(folder) / "card.html", card_page(self.card).encode())
 
@@ -77,7 +165,7 @@ def joined(
     episodes: Sequence[Episode],
     n_states: int,
     n_actions: int,
-    states: tuple[Hashable, ...] | None,
+    keys: tuple[Hashable, ...] | None,
     about: dict[str, Any],
     spaces: tuple[Any, Any] | None,
 ) -> Data:
@@ -92,13 +180,36 @@ def joined(
     return Data(
         observations=np.concatenate(empty_states + [episode.states[:-1] for episode in whole]),
         actions=np.concatenate(empty_states + [episode.actions for episode in whole]),
-        rewards=np.concatenate([np.zeros(0)] + [episode.rewards for episode in whole]),
+        rewards=np.concatenate([episode.rewards for episode in whole]) if whole else np.zeros(0),
         next_observations=np.concatenate(empty_states + [episode.states[1:] for episode in whole]),
         terminations=terminations,
         truncations=truncations,
         n_states=n_states,
         n_actions=n_actions,
-        states=states,
+        keys=keys,
         about=about,
         spaces=spaces,
+        raw=_raw(whole),
+        allowed=_allowed(whole, n_states, n_actions),
     )
+
+
+def _raw(episodes: Sequence[Episode]) -> RawSteps | None:
+    raw = [episode.raw for episode in episodes if episode.raw is not None]
+    return RawSteps.of(raw, None) if raw and len(raw) == len(episodes) else None
+
+
+def _allowed(
+    episodes: Sequence[Episode], n_states: int, n_actions: int
+) -> npt.NDArray[np.bool_] | None:
+    """Actions allowed in each state at some time."""
+    if all(episode.allowed is None for episode in episodes):
+        return None
+    allowed = np.zeros((n_states, n_actions), dtype=np.bool_)
+    for episode in episodes:
+        if episode.allowed is None:
+            allowed[episode.states] = True
+        else:
+            np.logical_or.at(allowed, episode.states, episode.allowed)
+    # of what was never met nothing is known
+    return allowed | ~allowed.any(axis=1, keepdims=True)

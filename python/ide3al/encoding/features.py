@@ -14,17 +14,20 @@ from ..types import Floats
 
 #: Any function from an observation to a vector.
 Extractor = Callable[[Any], npt.ArrayLike]
+#: Most values of a whole number that are told apart.
+MAX_VALUES = 1024
 #: Most numbers per observation that cells can sensibly be cut from.
-MAX_FEATURES = 64
+MAX_FEATURES = 1024
 
 
 class Features:
-    """Turns observations into vectors: ``vector(observation)``, with ``names``, declared ``low`` and ``high`` (infinite where
-    nothing is declared), and ``whole`` where a number is one of a few that must not be mixed up.
+    """Turns observations into vectors: ``vector(observation)``, with ``names``, declared ``low``
+    and ``high`` (infinite where nothing is declared), and ``whole`` where a number is one of a
+    few that must not be mixed up.
 
-    ``Box``, ``Discrete``, ``MultiDiscrete``, ``MultiBinary``, and tuples and dictionaries of them, to any depth, part by part in
-    order; or whatever ``features`` makes of an observation. ``angles`` are pairs of places: (cosine, sine) become one angle,
-    which takes the place of both.
+    ``Box``, ``Discrete``, ``MultiDiscrete``, ``MultiBinary``, and tuples and dictionaries of them,
+    to any depth, part by part in order; or whatever ``features`` makes of an observation.
+    ``angles`` are pairs of places: (cosine, sine) become one angle, which takes the place of both.
     """
 
     def __init__(
@@ -56,7 +59,8 @@ class Features:
 
     @property
     def fixed(self) -> npt.NDArray[np.bool_]:
-        """Numbers whose bounds are what they are, whatever is seen: the few values of some, and angles."""
+        """Numbers whose bounds are what they are, whatever is seen: the few values of some, and
+        angles."""
         turns = np.arange(self.size) >= self.size - len(self._angles)
         return self.whole | turns
 
@@ -195,7 +199,8 @@ def _parts(space: Any, name: str, path: tuple[Any, ...] = ()) -> list[_Part]:
                 f"{space} holds images; cells of pixels say nothing: give the few numbers that matter with "
                 "Abstraction(features=lambda observation: ...)"
             )
-        whole = np.dtype(space.dtype).kind in "iub" and bool((space.high - space.low < 32).all())
+        values = space.high.astype(np.float64) - space.low.astype(np.float64)
+        whole = np.dtype(space.dtype).kind in "iub" and bool((values < MAX_VALUES).all())
         return [_Part(path, tuple(space.shape), name, space.low, space.high, whole)]
     if kind == "Discrete":
         return [_Part(path, (), name, space.start, space.start + space.n - 1, True)]

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from .._ide3al import Error
 from ..types import Floats, Integers
 from .tree import Tree
+from .values import MIXERS, Values
 
 
 class Grid:
-    """A box cut into equally many equal parts along each number: ``keys(vectors)``. What lies beyond the box belongs to its
-    outermost cells."""
+    """A box cut into equally many equal parts along each number: ``keys(vectors)``. What lies
+    beyond the box belongs to its outermost cells."""
 
     kind = "grid"
 
@@ -67,11 +68,12 @@ class Grid:
 
 
 class Centres:
-    """Cells around centres: each vector belongs to the centre nearest to it, distances measured in units of ``scale``.
+    """Cells around centres: each vector belongs to the centre nearest to it, distances measured in
+    units of ``scale``.
 
-    The centres come from k-means on what was seen, thinned so that a place visited often counts no more than one visited
-    once: cells are then about equally large wherever anything was seen, on whatever curve or surface that lies.
-    """
+    The centres come from k-means on what was seen, thinned so that a place visited often counts no
+    more than one visited once: cells are then about equally large wherever anything was seen, on
+    whatever curve or surface that lies."""
 
     kind = "k-means"
 
@@ -90,7 +92,8 @@ class Centres:
 
     @property
     def width(self) -> Floats:
-        """How wide a cell is along each number: as far as centres commonly are from the nearest other."""
+        """How wide a cell is along each number: as far as centres commonly are from the nearest
+        other."""
         gaps = 2 * (self._half[:, None] + self._half - self._unit @ self._unit.T)
         np.fill_diagonal(gaps, np.inf)
         gap = np.sqrt(np.maximum(np.median(gaps.min(axis=1)), 1e-18)) if len(gaps) > 1 else 1.0
@@ -132,21 +135,16 @@ def _nearest(unit: Floats, centres: Floats, half: Floats) -> Integers:
     return found
 
 
-#: Powers of an odd number, as whole numbers that wrap around.
-_MIXERS = np.cumprod(np.full(64, 0x9E3779B97F4A7C15, dtype=np.uint64), dtype=np.uint64).view(
-    np.int64
-)
-
-
 def thinned(unit: Floats, max_vectors: int) -> Floats:
-    """At most about ``max_vectors`` of the vectors, one per small cube: the finest cubes that are few enough."""
+    """At most about ``max_vectors`` of the vectors, one per small cube: the finest cubes that are
+    few enough."""
     low, spread = unit.min(axis=0), np.maximum(np.ptp(unit, axis=0), 1e-300).max()
     parts, kept = 1, unit[:1]
     while parts < 2**20:
         places = np.floor((unit - low) / spread * parts).astype(np.int64)
         # odd multipliers tell cubes apart by one number; two that meet are one cube, which does no
         # harm here
-        mixed = places @ _MIXERS[: unit.shape[1]]
+        mixed = places @ MIXERS[: unit.shape[1]]
         _, first = np.unique(mixed, return_index=True)
         if len(first) > max_vectors and len(kept) > 1:
             break
@@ -170,12 +168,12 @@ def _farthest(unit: Floats, count: int) -> Integers:
     return np.array(chosen, dtype=np.int64)
 
 
-Cells = Grid | Centres | Tree
+Cells = Grid | Centres | Tree | Values
 
 
 def load_cells(document: dict[str, Any]) -> Cells:
     """What ``save`` wrote."""
-    kinds: dict[str, type[Grid] | type[Centres] | type[Tree]] = {
-        kind.kind: kind for kind in (Grid, Centres, Tree)
+    kinds: dict[str, type[Grid] | type[Centres] | type[Tree] | type[Values]] = {
+        kind.kind: kind for kind in (Grid, Centres, Tree, Values)
     }
     return kinds[document["kind"]].load(document)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from .._ide3al import Error
 from ..datasets.episode import Episode
+from ..encoding.abstraction import ActionGrid
 from ..encoding.discrete import DiscoveredStates, SpaceIndex
 from .plan import Plan
 
@@ -15,7 +16,15 @@ Budget = Callable[[], int | None]
 
 
 class CollectionError(Error):
-    """Something went wrong on the way; :attr:`data` is what was collected until then, whole episodes only."""
+    """An environment failed on the way; :attr:`data` are the whole episodes taken until then.
+
+    Parameters
+    ----------
+    message : str
+        What went wrong.
+    data : Data, optional
+        What was collected.
+    """
 
     def __init__(self, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -26,10 +35,16 @@ class CollectionError(Error):
 
 
 class EpisodeRunner(Protocol):
-    """Gives episodes by number, in order. What it gives beyond what is taken is lost, and will be given again."""
+    """Gives episodes by number, in order. What it gives beyond what is taken is lost, and will be
+    given again."""
 
-    states: SpaceIndex | DiscoveredStates
-    actions: SpaceIndex
+    @property
+    def states(self) -> SpaceIndex | DiscoveredStates:
+        """How observations are numbered."""
+
+    @property
+    def actions(self) -> SpaceIndex | ActionGrid:
+        """How actions are numbered."""
 
     def episodes(
         self,

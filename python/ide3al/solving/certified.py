@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from .._display import html_table, text_table
+from .stored import StoredSolved
 
 if TYPE_CHECKING:
     from .. import _ide3al
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Certified:
-    """A policy with the proof of how good it is."""
+    """A policy with the certificate of how good it is."""
 
     mdp: MDP
     native: _ide3al.Solved | _ide3al.SolvedEpisode
@@ -45,14 +46,17 @@ class Certified:
 
     @property
     def solver(self) -> str:
+        """Name of the method that found the policy."""
         return self.native.solver
 
     @property
     def iterations(self) -> int:
+        """Number of iterations taken."""
         return self.native.iterations
 
     @property
     def seconds(self) -> float:
+        """Seconds taken."""
         return self.native.seconds
 
     @property
@@ -61,8 +65,23 @@ class Certified:
         return list(self._details()["notes"])
 
     def save_policy(self, path: str | os.PathLike[str]) -> None:
-        """Writes the policy (.json, .npz or .npy)."""
+        """Write the policy to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            Name of the file, which ends in ``.json``, ``.npz`` or ``.npy``.
+
+        Raises
+        ------
+        Error
+            If the file cannot be written.
+        """
         self.native.save_policy(path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything as plain values: what the compiled module holds cannot leave the process."""
+        return {**self.__dict__, "native": StoredSolved.of(self.native, self._details())}
 
     def _details(self) -> dict[str, Any]:
         """Everything that ``ide3al solve --json`` prints, less the policy."""
