@@ -16,7 +16,7 @@
 //! tangent, a slope that rises along the line, or a value above the bound proven before says that
 //! $f$ is not concave, or that its gradient is another function's.
 
-use super::certifier::Visited;
+use super::certifier::PolicyOccupancy;
 use super::limits::{not_met, part, reports};
 use super::linear::{Linear, within_limits};
 use super::{Report, apart, partial};
@@ -44,6 +44,8 @@ const LOOKS: (usize, f64) = (60, 1e-14);
 const LINEAR: f64 = 0.1;
 /// Where there is no reward a gap this small is rounding.
 const FEASIBLE: f64 = 1e-9;
+/// Numbers in all atoms, 800 MB.
+const MOST_NUMBERS: usize = 100_000_000;
 /// Atoms lighter than this are dropped: their share of a value is rounding.
 const LIGHT: f64 = 1e-14;
 
@@ -57,7 +59,7 @@ pub(in crate::solve) fn solve(
 ) -> Result<Report> {
     let part = part(mdp, problem, visits)?;
     let limits = part.limits(&visits.limits);
-    let own = Own {
+    let utility_on_part = UtilityOnPart {
         utility,
         mdp,
         part: &part,
@@ -65,8 +67,8 @@ pub(in crate::solve) fn solve(
     let linear = Linear::new(&part, &limits);
     let first = feasible(&part, &limits, driver)?;
     let mut method = FrankWolfe {
-        here: own.point(first.clone())?,
-        own,
+        here: utility_on_part.point(first.clone())?,
+        utility_on_part,
         limits: &limits,
         atoms: vec![(first, 1.0)],
         linear,
@@ -83,6 +85,10 @@ pub(in crate::solve) fn solve(
         // stopped before the first certificate: what is at hand is better than nothing
         let candidate = method.certified(f64::INFINITY)?;
         driver.offer(candidate, method.name());
+        if driver.best().objective == f64::NEG_INFINITY {
+            // by rounding even that exceeds a limit
+            return Err(not_met(&part, &limits, driver));
+        }
     }
     let mut notes = partial(mdp, part.components(), part.states().len());
     if driver.status() == Status::Stalled {
@@ -93,7 +99,7 @@ pub(in crate::solve) fn solve(
         );
     }
     if visits.restart == 0.0 {
-        let visited = Visited::by_occupancy(&part, &limits, &method.here.omega);
+        let visited = PolicyOccupancy::by_occupancy(&part, &limits, &method.here.omega);
         notes.extend(apart(part.mdp(), &visited.policy, part.components()));
     }
     Ok(Report {
@@ -119,7 +125,7 @@ fn feasible(part: &Occupancies, limits: &[Limit], driver: &mut Driver<'_>) -> Re
 }
 
 /// The utility as a function of the part's occupancies.
-struct Own<'a> {
+struct UtilityOnPart<'a> {
     utility: &'a dyn Utility,
     mdp: &'a Mdp,
     part: &'a Occupancies,
@@ -132,7 +138,7 @@ struct Point {
     gradient: Vec<f64>,
 }
 
-impl Own<'_> {
+impl UtilityOnPart<'_> {
     fn whole(&self, omega: &[f64]) -> Vec<f64> {
         let mut whole = vec![0.0; self.mdp.n_pairs()];
         self.part.reduced().share(omega, &mut whole);
@@ -182,7 +188,7 @@ impl Own<'_> {
 
 /// The method.
 struct FrankWolfe<'a> {
-    own: Own<'a>,
+    utility_on_part: UtilityOnPart<'a>,
     limits: &'a [Limit],
     /// Occupancies with weights that sum to one.
     atoms: Vec<(Vec<f64>, f64)>,
@@ -200,10 +206,10 @@ struct FrankWolfe<'a> {
 impl FrankWolfe<'_> {
     /// The policy of the mixture with its own occupancy's value, and a bound.
     fn certified(&mut self, bound: f64) -> Result<Candidate> {
-        let part = self.own.part;
-        let visited = Visited::by_occupancy(part, self.limits, &self.here.omega);
-        let objective = if visited.keeps(self.limits) {
-            self.own.value(&visited.omega)?
+        let part = self.utility_on_part.part;
+        let visited = PolicyOccupancy::by_occupancy(part, self.limits, &self.here.omega);
+        let objective = if visited.is_feasible(self.limits) {
+            self.utility_on_part.value(&visited.omega)?
         } else {
             f64::NEG_INFINITY
         };
@@ -211,7 +217,9 @@ impl FrankWolfe<'_> {
         Ok(Candidate {
             objective,
             bound,
-            policy: part.reduced().whole_policy(self.own.mdp, &visited.policy),
+            policy: part
+                .reduced()
+                .whole_policy(self.utility_on_part.mdp, &visited.policy),
             dual: Vec::new(),
         })
     }
@@ -267,6 +275,10 @@ impl FrankWolfe<'_> {
         self.atoms.iter_mut().for_each(|atom| atom.1 *= 1.0 - size);
         self.atoms.push((found.omega, size));
         self.atoms.retain(|(_, weight)| *weight > LIGHT);
+        let most = (MOST_NUMBERS / self.here.omega.len()).max(2);
+        if self.atoms.len() > most {
+            merge_lightest(&mut self.atoms);
+        }
         Ok(Step::Going)
     }
 
@@ -288,10 +300,10 @@ impl FrankWolfe<'_> {
         let (mut low, mut high) = ((0.0, first), (most, f64::NEG_INFINITY));
         let mut size = most;
         for look in 0..LOOKS.0 {
-            let found = slope(&self.own.gradient(&at(size)));
+            let found = slope(&self.utility_on_part.gradient(&at(size)));
             if found.is_nan() && size < most {
                 // evaluated in full, the point says which number is none
-                self.own.point(at(size))?;
+                self.utility_on_part.point(at(size))?;
             }
             if found > first * (1.0 + ROUNDING.0) + f64::MIN_POSITIVE && found.is_finite() {
                 return Err(not_concave(format!(
@@ -324,7 +336,7 @@ impl FrankWolfe<'_> {
         if low.0 == 0.0 {
             return Ok(0.0);
         }
-        let there = self.own.point(at(low.0))?;
+        let there = self.utility_on_part.point(at(low.0))?;
         self.compare(&there, low.0 * first)?;
         self.here = there;
         Ok(low.0)
@@ -346,6 +358,18 @@ impl FrankWolfe<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Puts the mean of the two lightest atoms in their place, which leaves the mixture as it is.
+fn merge_lightest(atoms: &mut Vec<(Vec<f64>, f64)>) {
+    atoms.sort_by(|a, b| b.1.total_cmp(&a.1));
+    if let (Some((one, light)), Some((other, heavy))) = (atoms.pop(), atoms.last_mut()) {
+        let share = light / (light + *heavy);
+        for (x, y) in other.iter_mut().zip(&one) {
+            *x += share * (y - *x);
+        }
+        *heavy += light;
     }
 }
 
@@ -376,5 +400,79 @@ impl Method for FrankWolfe<'_> {
             self.failed = Some(error);
             Step::End
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formulation::{Formulation, simplex};
+    use crate::solve::{Options, solve_utility};
+
+    /// Minus the squared distance from a point.
+    struct Near(Vec<f64>);
+
+    impl Utility for Near {
+        fn value(&self, omega: &[f64]) -> f64 {
+            let squares = omega.iter().zip(&self.0).map(|(x, q)| (x - q).powi(2));
+            -squares.sum::<f64>()
+        }
+
+        fn gradient(&self, omega: &[f64], out: &mut [f64]) {
+            for (out, (x, q)) in out.iter_mut().zip(omega.iter().zip(&self.0)) {
+                *out = -2.0 * (x - q);
+            }
+        }
+    }
+
+    /// On a single state occupancies are all distributions over its actions, so that the linear
+    /// problem is to find the largest entry and the optimum is the projection onto the simplex.
+    #[test]
+    fn a_quadratic_has_its_projection_as_optimum() {
+        for (n, xi) in [(3, 0.0), (8, 0.0), (8, 0.05), (30, 0.01)] {
+            let mdp = Mdp::from_fn(1, n, |_, _, next| {
+                next.push((0, 1.0));
+                true
+            })
+            .unwrap();
+            for k in 0..5 {
+                let q: Vec<f64> = (0..n).map(|i| (1.3 * (i + 7 * k) as f64).sin()).collect();
+                let mut nearest = q.clone();
+                simplex::project(&mut nearest, xi);
+                let utility = Near(q);
+                let (plain, options) = (Visits::default(), Options::default());
+                let found = solve_utility(&mdp, &utility, xi, &plain, &options, &mut ()).unwrap();
+                assert_eq!(found.formulation, Formulation::Own);
+                let (certificate, best) = (found.certificate, utility.value(&nearest));
+                assert_eq!(certificate.status, Status::Optimal);
+                assert!(certificate.objective <= best + 1e-12);
+                assert!(certificate.objective >= best - options.tolerance);
+                assert!(certificate.bound >= best - 1e-12);
+            }
+        }
+    }
+
+    /// The mixture is the same with fewer atoms.
+    #[test]
+    fn merged_atoms_have_the_same_mixture() {
+        let mixture = |atoms: &[(Vec<f64>, f64)]| -> Vec<f64> {
+            let of = |i: usize| atoms.iter().map(|(x, w)| x[i] * w).sum();
+            (0..3).map(of).collect()
+        };
+        let mut atoms = vec![
+            (vec![1.0, 0.0, 0.0], 0.1),
+            (vec![0.0, 1.0, 0.0], 0.6),
+            (vec![0.0, 0.5, 0.5], 0.3),
+        ];
+        let before = mixture(&atoms);
+        merge_lightest(&mut atoms);
+        assert_eq!(atoms.len(), 2);
+        let after = mixture(&atoms);
+        assert!(
+            before
+                .iter()
+                .zip(&after)
+                .all(|(a, b)| (a - b).abs() < 1e-15)
+        );
     }
 }
