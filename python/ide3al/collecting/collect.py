@@ -180,7 +180,7 @@ def collect(
                 initial,
                 workers or 1,
             )
-            data = collection.run(journal_path, resume, _shown(progress_bar, until))
+            data = collection.run(journal_path, resume, _shown(progress_bar))
         if view is not None:
             data = data.replace(about={**data.about, "abstraction": view.to_dict()})
             cell = view.grid_position if cell is None and view.flat else cell
@@ -240,7 +240,7 @@ def _runner(
         _known(remote.states, policy, initial, remote.env)
         return remote, remote.env
     if is_vector(env):
-        vector = VectorRunner(env, state_encoder(env.single_observation_space), time_limit)
+        vector = VectorRunner(env, state_encoder(env.single_observation_space), time_limit, own)
         _known(vector.states, policy, initial, env)
         return vector, env
     single = SingleRunner(env, None, time_limit, own)
@@ -318,11 +318,11 @@ def _kept(
     return data
 
 
-def _shown(progress: bool | Progress, until: Coverage | None) -> Progress:
+def _shown(progress: bool | Progress) -> Progress | None:
     if callable(progress):
         return progress
     if not progress:
-        return lambda _: None
+        return None
 
     def show(now: dict[str, Any]) -> None:
         parts = [f"{now['episodes']} episodes, {now['steps']} steps"]

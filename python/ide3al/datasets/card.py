@@ -27,6 +27,8 @@ _SEEN = {
     "format", "steps", "episodes", "states", "actions", "entropy", "effective_states", "state_action_entropy",
     "effective_pairs", "pairs", "curve", "grid",
 }  # fmt: skip
+#: Rows and columns beyond which a map in a file is not drawn: it was made to exhaust the memory.
+_MAX_SIDE = 1000
 #: Points of the curve.
 _POINTS = 60
 
@@ -146,7 +148,10 @@ def about_of(card: Card) -> dict[str, Any]:
     about = {key: value for key, value in card.items() if key not in _SEEN}
     grid = card.get("grid")
     if isinstance(grid, dict) and "cells" in grid:
-        about["cells"] = grid["rows"], grid["columns"], grid["cells"]
+        rows, columns, cells = grid.get("rows"), grid.get("columns"), grid["cells"]
+        sizes = all(type(size) is int and 0 < size <= _MAX_SIDE for size in (rows, columns))
+        if sizes and isinstance(cells, list) and all(type(cell) is int for cell in cells):
+            about["cells"] = rows, columns, cells
     return about
 
 
