@@ -1,4 +1,4 @@
-.PHONY: test test-rust test-python bench worlds continuous promise lint lint-python lint-dependencies lint-workflows semver docs soak fuzz coverage determinism
+.PHONY: test test-rust test-python bench worlds continuous promise lint lint-python lint-page lint-dependencies lint-workflows semver docs soak fuzz coverage determinism
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -42,7 +42,7 @@ $(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)
 	$(VENV)/bin/maturin develop --profile checked -q -m python/Cargo.toml
 	touch $@
 
-lint: lint-python lint-dependencies lint-workflows
+lint: lint-python lint-page lint-dependencies lint-workflows
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --quiet
@@ -59,6 +59,11 @@ lint-dependencies:
 lint-workflows: $(VENV)/tools
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'zizmor>=1.20'
 	$(VENV)/bin/zizmor --offline -q .github
+
+# The studio's page. ESLint is a tool of development only; without Node.js the page is not checked.
+lint-page:
+	@command -v npx >/dev/null && (cd crates/studio && npx --yes eslint@9 src/page) \
+		|| { command -v npx >/dev/null && exit 1; echo "no Node.js: the studio's page is not linted"; }
 
 # Formatting, likely bugs, types, one-way imports, private fields and docstrings.
 lint-python: $(VENV)/built
