@@ -44,7 +44,7 @@ def fit_vector(
         rows: list[Columns] = []
         taken = 0
         while taken < steps:
-            actions = _ide3al.agent_draw(inner, states)
+            actions = vector.legal(_ide3al.agent_draw(inner, states))
             moved = vector.step(actions)
             if watch is not None:
                 watch.step(actions, moved)
