@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from ..encoding.discrete import from_key
 from .card_figures import curve_svg, heat_svg
 from .transitions import Transitions
 
-#: What a card holds, by name, as it is written to ``card.json``.
-Card = dict[str, Any]
+#: What a card holds, by name, as it is written to ``card.json``; ``DataCard`` has its types.
+Card = Mapping[str, Any]
 #: The key of the card in the metadata of files of other formats.
 CARD = "ide3al_card"
 
@@ -46,7 +47,7 @@ def card_of(data: Transitions) -> Card:
     returns = np.add.reduceat(data.rewards, bounds[:-1]) if len(data) else np.zeros(0)
     state_entropy, pair_entropy = entropy(visits), entropy(counts.ravel())
     least = int(of_wanting.min()) if of_wanting.size else 0
-    card: Card = {
+    card: dict[str, Any] = {
         "format": "ide3al-card-1",
         "steps": len(data),
         "episodes": {
