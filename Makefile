@@ -107,7 +107,7 @@ promise: $(VENV)/built
 # One site in target/site: the guide and the Python reference with one search, links checked, and the
 # Rust reference beside it.
 docs: $(VENV)/tools
-	RUSTDOCFLAGS="-D warnings --html-in-header $(CURDIR)/docs/rustdoc-header.html" cargo doc --no-deps
+	RUSTDOCFLAGS="-D warnings --html-in-header $(CURDIR)/crates/ide3al/katex-header.html" cargo doc --no-deps
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'mkdocs-material>=9.6,<10' 'mkdocstrings[python]>=0.30' ruff
 	$(VENV)/bin/mkdocs build --strict -q
 	rm -rf target/site/rust && cp -r target/doc target/site/rust
