@@ -19,7 +19,7 @@ LAKE = np.full((16, 4), 0.25)
 
 #: Classes that functions return, or that are raised.
 MADE_BY_OTHERS = {
-    "Account", "Analysis", "CollectionError", "Data", "EpisodeAnalysis", "EpisodeSolution", "Error",
+    "Account", "Analysis", "CollectionError", "Comparison", "Data", "EpisodeAnalysis", "EpisodeSolution", "Error",
     "ExperimentError", "ExperimentResult", "Frontier", "MissingExtra", "Solution", "Studio",
 }  # fmt: skip
 
