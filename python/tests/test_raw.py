@@ -141,7 +141,18 @@ def test_parts_and_vectors_of_rewards(tmp_path):
         data.to_minari("parts/explored-v0")
     with pytest.raises(ide3al.Error, match="LinearReward"):
         ide3al.collect(Parts(), agent, 10, dataset_id="parts/explored-v0")
-    vector = gymnasium.vector.SyncVectorEnv([Parts, Parts])
+
+
+class Scalar(Parts):
+    """The same with one number for a reward, which is all that Gymnasium's vectors take."""
+
+    def step(self, action):
+        seen, reward, *rest = super().step(action)
+        return seen, float(reward[0]), *rest
+
+
+def test_many_environments_in_parts():
+    vector = gymnasium.vector.SyncVectorEnv([Scalar, Scalar])
     assert ide3al.IDE3AL().fit(vector, 600).num_timesteps == 600
 
 
