@@ -1,4 +1,4 @@
-.PHONY: mutants test test-rust test-python bench worlds continuous promise lint lint-python lint-page lint-dependencies lint-workflows semver docs soak fuzz coverage determinism
+.PHONY: mutants test test-rust test-python bench worlds continuous promise lint lint-python lint-page lint-dependencies lint-workflows semver docs soak fuzz coverage determinism environments
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -97,6 +97,20 @@ worlds: $(VENV)/built
 continuous: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[classic-control]>=1.3' 'gymnasium-robotics>=1.4' matplotlib
 	$(VENV)/bin/python benches/continuous.py
+
+# Environments of other people's packages, in a virtual environment of its own (Box2D needs a C++
+# compiler): everything must work, and who explores how far. Some two hours; fewer with
+# ENVIRONMENTS="--runs 2 --scale 0.3".
+ENVIRONMENTS ?=
+environments: $(VENV)/built
+	test -d target/environments || $(PYTHON) -m venv target/environments
+	target/environments/bin/pip install -q --disable-pip-version-check 'setuptools<80' wheel swig numpy
+	PATH="$(CURDIR)/target/environments/bin:$$PATH" target/environments/bin/pip install -q \
+		--disable-pip-version-check --no-build-isolation box2d
+	target/environments/bin/pip install -q --disable-pip-version-check \
+		'gymnasium[classic-control,toy-text,mujoco]>=1.3' 'pygame>=2.5' 'minigrid>=3.0' \
+		'mo-gymnasium>=1.3' 'highway-env>=1.10' 'gymnasium-robotics>=1.4' 'minari[hdf5]>=0.5'
+	PYTHONPATH=python target/environments/bin/python benches/environments.py $(ENVIRONMENTS)
 
 # Data sets with a promise: steps against the certified minimum and a random policy, some ten minutes; then what a step costs.
 promise: $(VENV)/built

@@ -19,7 +19,7 @@ LAKE = np.full((16, 4), 0.25)
 
 #: Classes that functions return, or that are raised.
 MADE_BY_OTHERS = {
-    "Account", "Analysis", "CollectionError", "Data", "EpisodeAnalysis", "EpisodeSolution", "Error",
+    "Account", "Analysis", "CollectionError", "Comparison", "Data", "EpisodeAnalysis", "EpisodeSolution", "Error",
     "ExperimentError", "ExperimentResult", "Frontier", "MissingExtra", "Solution", "Studio",
 }  # fmt: skip
 
@@ -27,7 +27,8 @@ MADE_BY_OTHERS = {
 #: do not exist or stand in another order, no section on what is returned, and no example.
 ERRORS = {"GL08", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01", "RT03", "YD01"}
 #: Modules whose public names are not at the top of the package.
-MODULES = {"envs": ["ModelEnv", "ModelVectorEnv"], "wrappers": ["Discretize"]}
+MODULES = {"envs": ["ModelEnv", "ModelVectorEnv"]}
+MODULES |= {"wrappers": ["Discretize", "Follow", "State"]}
 MODULES |= {"callbacks": ["TensorBoard"]}
 
 

@@ -24,6 +24,7 @@ LAYERS = [
     ("plotting",),
     ("registration", "wrappers", "_studio"),
     ("envs",),
+    ("_explore",),
     ("__main__",),
 ]
 #: Most lines of a file.

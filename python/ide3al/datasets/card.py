@@ -112,9 +112,11 @@ def _short(observation: Any) -> str:
     if isinstance(observation, dict):
         parts = ", ".join(f"{name!r}: {_short(part)}" for name, part in observation.items())
         return f"{{{parts}}}"
+    if isinstance(observation, tuple):
+        return f"({', '.join(map(_short, observation))})"
     if isinstance(observation, np.generic):
-        return repr(observation.item())
-    return repr(observation)
+        observation = observation.item()
+    return f"{observation:.4g}" if isinstance(observation, float) else repr(observation)
 
 
 def _rarest(counts: Any, actionable: Any, count: int) -> list[tuple[int, int]]:
