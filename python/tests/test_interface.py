@@ -170,3 +170,25 @@ def test_parameters_of_an_agent():
         with warnings.catch_warnings():
             warnings.simplefilter("error", DeprecationWarning)
             assert kind(seed=2).clone().seed == 2
+
+
+def test_a_card_has_the_keys_that_its_type_names():
+    from ide3al.datasets.card_types import (
+        CardCurve,
+        CardEpisodes,
+        CardPairs,
+        CardPromise,
+        CardStates,
+        DataCard,
+    )
+
+    until = ide3al.Coverage(each_pair=2)
+    card = ide3al.collect(lake(), ide3al.IDE3AL(), until=until, seed=1).card
+    assert set(card) <= set(DataCard.__annotations__)
+    assert set(card) >= DataCard.__required_keys__
+    for part, kind in (
+        ("episodes", CardEpisodes), ("states", CardStates), ("pairs", CardPairs),
+        ("curve", CardCurve),
+    ):  # fmt: skip
+        assert set(card[part]) == set(kind.__annotations__)
+    assert set(card["promise"]) <= set(CardPromise.__annotations__)

@@ -1,7 +1,7 @@
 """What the Python binding costs: time per call, and memory on a model of a million states.
 
     pip install ./python scipy
-    python bench/python_binding.py
+    python benches/python_binding.py
 
 Exit code 1 if solving Single Chain costs more than 50 microseconds beyond the library's own time
 (median), or if building the chain of a million states takes the process above 2 GiB.

@@ -1,7 +1,7 @@
 """Compares ide3al.solve with CVXPY on the same matrices, problem by problem.
 
     pip install "./python[gymnasium]" scipy cvxpy
-    python bench/peers/cvxpy_solve.py [--quick] [--only Taxi-v4] [--target-states 500]
+    python benches/peers/cvxpy_solve.py [--quick] [--only Taxi-v4] [--target-states 500]
 
 The problems are stated here once more, from their definitions. Objectives must agree within 1e-6.
 The two with a doubly stochastic target have S * S variables in CVXPY, so they are compared up to

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Stationary distributions of dense random chains: QuantEcon against ide3al, in one run.
 
-    python3 bench/peers/quantecon_stationary.py [SIZE ...]        (default 500 1000 2000)
+    python3 benches/peers/quantecon_stationary.py [SIZE ...]        (default 500 1000 2000)
 
-Makes its own virtual environment (bench/peers/.venv) on first use. Both sides get the same
+Makes its own virtual environment (benches/peers/.venv) on first use. Both sides get the same
 matrices and report the best of several runs of the solve alone; QuantEcon's first call, which
 compiles, is not counted. Exit code 1 unless ide3al is at least 3 times faster at each size and
 the answers agree to 1e-12.

@@ -11,7 +11,7 @@
 //! its systems by conjugate gradients, a product costing one pass backwards and one forwards. Every
 //! iterate is a policy with its value and a $u$ with its bound.
 
-use super::passes::{Passes, Visits};
+use super::dynamics::{EpisodeDynamics, EpisodeOccupancy};
 use crate::chain::entropy::entropy;
 use crate::formulation::entropy::log_sum_exp;
 use crate::formulation::episode::{Episode, best_average};
@@ -27,7 +27,7 @@ const NAME: &str = "multipliers";
 const FIRST_TEMPERATURE: f64 = 1.0;
 /// The factor of $\tau$ from one prior to the next: small steps, so that the last $u$ is a good
 /// start for the next.
-const COOLING: f64 = 0.5;
+const TEMPERATURE_FACTOR: f64 = 0.5;
 /// Below this, differences of values are rounding.
 const LAST_TEMPERATURE: f64 = 1e-11;
 /// Share of the gap that Newton's method may leave: with the next prior the rest of the gap shrinks
@@ -37,40 +37,40 @@ const LEFT: f64 = 0.1;
 /// looks of one line search.
 const MOST_NEWTON: usize = 40;
 const MOST_PRODUCTS: usize = 200;
-const MOST_LOOKS: usize = 12;
+const MOST_TRIALS: usize = 12;
 /// Priors are kept above $e$ to this power, so that actions that were dropped can come back.
 const LEAST_LOG: f64 = -40.0;
 /// Visits below this count as this where their logarithm is taken.
 const LEAST_VISITS: f64 = 1e-300;
 
 /// The method, between two steps.
-pub(super) struct Multipliers<'a> {
+pub(super) struct KlProximalNewton<'a> {
     episode: Episode,
-    passes: Passes<'a>,
+    dynamics: EpisodeDynamics<'a>,
     reached: Vec<usize>,
     u: Vec<f64>,
     log_prior: Vec<f64>,
     tau: f64,
-    visits: Visits,
+    visits: EpisodeOccupancy,
     /// Room for a second iterate, and for one number per step and pair.
-    trial: Visits,
+    trial: EpisodeOccupancy,
     change: Vec<f64>,
     /// Newton steps since the prior changed.
     newton: usize,
 }
 
-impl<'a> Multipliers<'a> {
+impl<'a> KlProximalNewton<'a> {
     pub(super) fn new(mdp: &'a Mdp, episode: &Episode, reached: &[bool]) -> Self {
-        let mut passes = Passes::new(mdp, episode);
-        let visits = passes.even();
+        let mut dynamics = EpisodeDynamics::new(mdp, episode);
+        let visits = dynamics.even();
         let reached: Vec<usize> = (0..mdp.n_states()).filter(|&s| reached[s]).collect();
         let mut u = vec![0.0; mdp.n_states()];
         for &s in &reached {
             u[s] = -visits.average[s].max(LEAST_VISITS).ln();
         }
-        let mut first = Multipliers {
+        let mut first = KlProximalNewton {
             episode: *episode,
-            passes,
+            dynamics,
             reached,
             u,
             log_prior: visits.sigma.iter().map(|p| p.ln()).collect(),
@@ -101,7 +101,7 @@ impl<'a> Multipliers<'a> {
 
     /// Policy and visits at the $u$ at hand.
     fn visit(&mut self) {
-        self.passes
+        self.dynamics
             .soft(&self.u, &self.log_prior, self.tau, &mut self.visits);
     }
 
@@ -122,7 +122,7 @@ impl<'a> Multipliers<'a> {
         gradients.solve(&mut x, (tolerance, MOST_PRODUCTS), |v, out| {
             let alive = driver.alive();
             if alive {
-                self.passes
+                self.dynamics
                     .response(&self.visits, self.tau, v, &mut self.change, out);
                 let mean = dot(p, v);
                 for s in 0..n {
@@ -137,7 +137,7 @@ impl<'a> Multipliers<'a> {
     }
 
     /// Goes along the direction until at most half of the slope is left; false if nothing moved.
-    fn go(&mut self, x: &[f64], p: &[f64], driver: &mut Driver<'_>) -> bool {
+    fn line_search(&mut self, x: &[f64], p: &[f64], driver: &mut Driver<'_>) -> bool {
         // the negative of the smoothed dual function is concave
         let slope = |p: &[f64], average: &[f64]| -> f64 {
             (0..p.len()).map(|s| (p[s] - average[s]) * x[s]).sum()
@@ -147,10 +147,10 @@ impl<'a> Multipliers<'a> {
             return false;
         }
         let (mut u, mut last) = (self.u.clone(), first);
-        search(first, MOST_LOOKS, |size| {
+        search(first, MOST_TRIALS, |size| {
             u.copy_from_slice(&self.u);
             add(&mut u, size, x);
-            self.passes
+            self.dynamics
                 .soft(&u, &self.log_prior, self.tau, &mut self.trial);
             last = slope(&self.shares(&u), &self.trial.average);
             // where it is no number the step was far too long
@@ -177,14 +177,14 @@ impl<'a> Multipliers<'a> {
     }
 
     /// The policy becomes the prior, and the temperature falls.
-    fn cool(&mut self) -> bool {
+    fn reduce_temperature(&mut self) -> bool {
         if self.tau <= LAST_TEMPERATURE {
             return false;
         }
         for (prior, sigma) in self.log_prior.iter_mut().zip(&self.visits.sigma) {
             *prior = sigma.ln().max(LEAST_LOG);
         }
-        self.tau *= COOLING;
+        self.tau *= TEMPERATURE_FACTOR;
         self.newton = 0;
         self.visit();
         true
@@ -194,7 +194,8 @@ impl<'a> Multipliers<'a> {
     /// the temperature, or nothing where it is closed.
     pub(super) fn offer(&mut self, driver: &mut Driver<'_>) -> Option<(f64, f64)> {
         let objective = entropy(&self.visits.average);
-        let bound = self.partition(&self.u) + best_average(self.passes.mdp, &self.episode, &self.u);
+        let bound =
+            self.partition(&self.u) + best_average(self.dynamics.mdp, &self.episode, &self.u);
         let p = self.shares(&self.u);
         let seen = self.reached.iter().map(|&s| (self.visits.average[s], p[s]));
         let seen = seen.filter(|(d, p)| *d > 0.0 && *p > 0.0);
@@ -204,7 +205,7 @@ impl<'a> Multipliers<'a> {
             let candidate = Candidate {
                 // where it is not kept there is no need to write it out
                 policy: if better {
-                    self.passes.policy(&self.visits.sigma)
+                    self.dynamics.policy(&self.visits.sigma)
                 } else {
                     Vec::new()
                 },
@@ -220,7 +221,7 @@ impl<'a> Multipliers<'a> {
     }
 }
 
-impl Method for Multipliers<'_> {
+impl Method for KlProximalNewton<'_> {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -229,13 +230,13 @@ impl Method for Multipliers<'_> {
         let Some((inner, outer)) = self.offer(driver) else {
             return Step::Going;
         };
-        if (inner <= LEFT * outer || self.newton >= MOST_NEWTON) && !self.cool() {
+        if (inner <= LEFT * outer || self.newton >= MOST_NEWTON) && !self.reduce_temperature() {
             return Step::End;
         }
         let p = self.shares(&self.u);
         let x = self.direction(&p, driver);
         self.newton += 1;
-        if !self.go(&x, &p, driver) {
+        if !self.line_search(&x, &p, driver) {
             self.newton = MOST_NEWTON;
         }
         Step::Going

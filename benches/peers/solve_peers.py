@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The problems solved by what a user would pick instead of ide3al.
 
-    python3 bench/peers/solve_peers.py               answers jobs until its input ends
-    python3 bench/peers/solve_peers.py --toys FOLDER writes Gymnasium's toy models
+    python3 benches/peers/solve_peers.py               answers jobs until its input ends
+    python3 benches/peers/solve_peers.py --toys FOLDER writes Gymnasium's toy models
 
 A job is a line of JSON: model (an .npz file), formulation, xi, zeta, peer, limit in seconds, and
 optionally accuracy (wanted gap; the solver's own default without it), repeat_below (seconds until
@@ -11,7 +11,7 @@ Peers: cvxpy-clarabel and cvxpy-highs (the usual statement), clarabel and highs 
 The answer is a line of JSON: seconds (stating and solving, without reading the model),
 solver_seconds, objective, and whether it is accurate (solvers also end with less); or skipped, or
 error. `cargo bench --bench solve` calls this. Makes its own virtual environment
-(bench/peers/.venv-solve) on first use."""
+(benches/peers/.venv-solve) on first use."""
 
 import json
 import resource

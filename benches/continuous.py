@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How evenly do the agents explore continuous environments that nobody here wrote, raw?
 
-    python bench/continuous.py [--runs 10] [--worlds NAME,...] [--agents NAME,...] [--json FILE]
-    python bench/continuous.py --curve FILE [--runs 10]
+    python benches/continuous.py [--runs 10] [--worlds NAME,...] [--agents NAME,...] [--json FILE]
+    python benches/continuous.py --curve FILE [--runs 10]
 
 Needs the package and: pip install "gymnasium[classic-control]" gymnasium-robotics matplotlib. Every
 agent has its default settings, the same abstraction and the same number of steps. Entropies in nats

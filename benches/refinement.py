@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Do refined cells explore more evenly than every fixed grid of as many cells?
 
-    python bench/refinement.py [--runs 6] [--cells 144] [--worlds mountain-car,pendulum]
+    python benches/refinement.py [--runs 6] [--cells 144] [--worlds mountain-car,pendulum]
 
-Needs what bench/continuous.py needs. IDE3AL with its defaults but for the cells; on pendulum,
+Needs what benches/continuous.py needs. IDE3AL with its defaults but for the cells; on pendulum,
 cosine and sine are told to be one angle, so that both worlds have two numbers and every grid of
 that many cells can be tried. Entropy in nats of the final policy, followed for 20,000 steps, over
 fine bins that all layouts have in common."""

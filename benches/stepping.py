@@ -1,6 +1,6 @@
 """What a step costs beside the environment's own, and what many environments at once gain.
 
-    python bench/stepping.py [--rounds 5] [--seconds 1]
+    python benches/stepping.py [--rounds 5] [--seconds 1]
 
 First the processor time per step of `fit` and `collect` above that of the bare loop, in
 environments that cost next to nothing: one, and eight stepped as arrays. The plans depend on the

@@ -1,6 +1,6 @@
 """What a promise costs: steps against the certified minimum, and against a random policy.
 
-    python bench/promise.py [--runs 5] [--worlds NAME,...] [--most 20] [--json FILE]
+    python benches/promise.py [--runs 5] [--worlds NAME,...] [--most 20] [--json FILE]
 
 Needs: pip install "gymnasium[toy-text]" minigrid. In each environment IDE3AL collects until every
 action was tried so often in every state met (and not terminal), with a seed of its own per run.

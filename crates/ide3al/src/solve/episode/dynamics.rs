@@ -8,7 +8,7 @@ use ide3al_numerics::parallel::{blocks, blocks_to};
 
 /// A model seen step by step, with the free part of a policy:
 /// $\pi_t(a|s) = \xi + (1 - A_s \xi)\,\sigma_t(a|s)$.
-pub(super) struct Passes<'a> {
+pub(super) struct EpisodeDynamics<'a> {
     pub(super) mdp: &'a Mdp,
     steps: usize,
     xi: f64,
@@ -23,17 +23,17 @@ pub(super) struct Passes<'a> {
 /// What a policy does: $\sigma$ for every step but the last, after which nothing is visited, and
 /// the distribution of states at every step.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Visits {
+pub(super) struct EpisodeOccupancy {
     pub(super) sigma: Vec<f64>,
     at: Vec<f64>,
     /// $\bar d$.
     pub(super) average: Vec<f64>,
 }
 
-impl<'a> Passes<'a> {
+impl<'a> EpisodeDynamics<'a> {
     pub(super) fn new(mdp: &'a Mdp, episode: &Episode) -> Self {
         let n = mdp.n_states();
-        Passes {
+        EpisodeDynamics {
             mdp,
             steps: episode.steps,
             xi: episode.xi,
@@ -45,11 +45,11 @@ impl<'a> Passes<'a> {
     }
 
     /// The policy that plays all actions alike, and what it visits.
-    pub(super) fn even(&mut self) -> Visits {
+    pub(super) fn even(&mut self) -> EpisodeOccupancy {
         let even = Policy::uniform(self.mdp);
-        let mut visits = Visits {
+        let mut visits = EpisodeOccupancy {
             sigma: even.probabilities().repeat(self.steps - 1),
-            ..Visits::default()
+            ..EpisodeOccupancy::default()
         };
         self.follow(&mut visits);
         visits
@@ -59,7 +59,13 @@ impl<'a> Passes<'a> {
     /// $V_t(s) = u(s) + \xi \sum_a q_a + (1 - A_s \xi)\,\tau \ln \sum_a \rho_t(a|s)\, e^{q_a / \tau}$
     /// with $q = P V_{t+1}$ and the prior $\rho$ (its logarithms are given): its maximiser, and
     /// what that visits, are written to `visits`.
-    pub(super) fn soft(&mut self, u: &[f64], log_prior: &[f64], tau: f64, visits: &mut Visits) {
+    pub(super) fn soft(
+        &mut self,
+        u: &[f64],
+        log_prior: &[f64],
+        tau: f64,
+        visits: &mut EpisodeOccupancy,
+    ) {
         self.backward(u, log_prior, &mut visits.sigma, |_, log_prior, row| {
             let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let mut largest = f64::NEG_INFINITY;
@@ -79,8 +85,8 @@ impl<'a> Passes<'a> {
     }
 
     /// Distributions at every step and their average, for the policy in `visits`.
-    fn follow(&mut self, visits: &mut Visits) {
-        let Visits { sigma, at, average } = visits;
+    fn follow(&mut self, visits: &mut EpisodeOccupancy) {
+        let EpisodeOccupancy { sigma, at, average } = visits;
         self.now.copy_from_slice(self.mdp.start());
         at.clear();
         at.extend_from_slice(&self.now);
@@ -98,7 +104,7 @@ impl<'a> Passes<'a> {
     /// number per step and pair.
     pub(super) fn response(
         &mut self,
-        visits: &Visits,
+        visits: &EpisodeOccupancy,
         tau: f64,
         x: &[f64],
         change: &mut [f64],
@@ -213,8 +219,8 @@ mod tests {
         let n = mdp.n_states();
         for (xi, tau) in [(0.0, 1.0), (0.1, 0.4), (0.05, 0.1)] {
             let episode = Episode { steps: 6, xi };
-            let mut passes = Passes::new(&mdp, &episode);
-            let mut visits = passes.even();
+            let mut dynamics = EpisodeDynamics::new(&mdp, &episode);
+            let mut visits = dynamics.even();
             let prior: Vec<f64> = (visits.sigma.iter().enumerate())
                 .map(|(i, p)| (p * (1.0 + 0.5 * (i as f64).sin())).ln())
                 .collect();
@@ -223,7 +229,7 @@ mod tests {
             let moved = |x: &[f64], size: f64| -> Vec<f64> {
                 u.iter().zip(x).map(|(u, x)| u + size * x).collect()
             };
-            passes.soft(&u, &prior, tau, &mut visits);
+            dynamics.soft(&u, &prior, tau, &mut visits);
             assert!((visits.average.iter().sum::<f64>() - 1.0).abs() < 1e-13);
             let h = 1e-5;
             for s in 0..n {
@@ -235,9 +241,9 @@ mod tests {
                 assert!((slope - visits.average[s]).abs() < 1e-8, "{s}: {slope}");
             }
             let (mut change, mut out) = (visits.sigma.clone(), vec![0.0; n]);
-            passes.response(&visits, tau, &x, &mut change, &mut out);
+            dynamics.response(&visits, tau, &x, &mut change, &mut out);
             let mut average = |size: f64| {
-                passes.soft(&moved(&x, size), &prior, tau, &mut visits);
+                dynamics.soft(&moved(&x, size), &prior, tau, &mut visits);
                 visits.average.clone()
             };
             let (up, down) = (average(h), average(-h));

@@ -3,8 +3,8 @@
 //!
 //! $A$ holds the flow constraints, $(A \omega)(t) = d(t) - (1 - \rho) \sum \omega P(t)$, and
 //! $K^{-1}$ one positive semidefinite [block](super::flow_blocks) per state. Both Newton methods
-//! lead here: the Schur complement of the [interior-point method](super::interior), and the Hessian
-//! of the entropies' [dual function](super::newton).
+//! lead here: the Schur complement of the [interior-point method](crate::solve::occupancy), and the Hessian
+//! of the entropies' [dual function](crate::solve::occupancy).
 //!
 //! State $s$ contributes on its *clique* only, itself and its successors under any action. The
 //! matrix is applied by two products with $P$ and never formed, until it is to be factored.
@@ -28,20 +28,20 @@ const DENSE_ROWS: usize = 1 << 21;
 const ASK_EVERY: usize = 16;
 
 /// The system for one model, with blocks that change from step to step.
-pub(super) struct FlowSystem<'a> {
+pub(in crate::solve) struct FlowSystem<'a> {
     mdp: &'a Mdp,
     /// $1 - \rho$.
     stay: f64,
     transposed: Kernel,
     state_of: Vec<u32>,
-    pub(super) blocks: Blocks<'a>,
+    pub(in crate::solve) blocks: Blocks<'a>,
     /// The diagonal of the last matrix, or a [bound](Self::bound_diagonal) on it.
-    pub(super) diagonal: Vec<f64>,
+    pub(in crate::solve) diagonal: Vec<f64>,
     /// Potentials that are fixed by an addition to their diagonal entry. Without restarts the flow
     /// constraints of a component sum to zero: the matrix is singular, and potentials are free up
     /// to a constant. Where the right-hand sides sum to zero, too, as they do but for rounding, the
     /// solution with the addition is the one that is zero there.
-    pub(super) fixed: Vec<(usize, f64)>,
+    pub(in crate::solve) fixed: Vec<(usize, f64)>,
     pattern: Option<Pattern>,
     /// Whether the matrix at hand is factored.
     factored: bool,
@@ -85,7 +85,7 @@ struct Local {
 
 impl<'a> FlowSystem<'a> {
     /// With restarts of probability `restart`, and without blocks as yet.
-    pub(super) fn new(mdp: &'a Mdp, restart: f64) -> Self {
+    pub(in crate::solve) fn new(mdp: &'a Mdp, restart: f64) -> Self {
         let n = mdp.n_states();
         FlowSystem {
             mdp,
@@ -105,7 +105,7 @@ impl<'a> FlowSystem<'a> {
     /// Analyses the pattern, which can be factored if it stays sparse or if there are `most_dense`
     /// states at most. Returns about how many steps of conjugate gradients take as long as one
     /// factorisation; nothing if there is no factor.
-    pub(super) fn analyse(&mut self, most_dense: usize) -> Option<f64> {
+    pub(in crate::solve) fn analyse(&mut self, most_dense: usize) -> Option<f64> {
         let n = self.mdp.n_states();
         if self.pattern.is_none() {
             let Support {
@@ -142,18 +142,18 @@ impl<'a> FlowSystem<'a> {
     }
 
     /// About how many multiplications a factorisation takes, once the pattern is analysed.
-    pub(super) fn work(&self) -> f64 {
+    pub(in crate::solve) fn work(&self) -> f64 {
         (self.pattern.as_ref()).map_or(f64::INFINITY, |pattern| pattern.matrix.work())
     }
 
     /// Forgets the pattern, where its factor takes too long.
-    pub(super) fn forget_pattern(&mut self) {
+    pub(in crate::solve) fn forget_pattern(&mut self) {
         self.pattern = None;
     }
 
     /// $A^\top v$, per pair. Only differences of potentials are formed: a constant in them may be
     /// large.
-    pub(super) fn columns(&self, v: &[f64], out: &mut [f64]) {
+    pub(in crate::solve) fn columns(&self, v: &[f64], out: &mut [f64]) {
         let here = |pair: usize| v[self.state_of[pair] as usize];
         self.mdp.kernel().times_relative(v, &here, out);
         let stay = self.stay;
@@ -161,7 +161,7 @@ impl<'a> FlowSystem<'a> {
     }
 
     /// $A \omega$, per state.
-    pub(super) fn rows(&self, omega: &[f64], out: &mut [f64]) {
+    pub(in crate::solve) fn rows(&self, omega: &[f64], out: &mut [f64]) {
         let mdp = self.mdp;
         mdp.kernel().arrivals(&self.transposed, omega, out);
         update(out, |s, arriving| {
@@ -171,12 +171,12 @@ impl<'a> FlowSystem<'a> {
     }
 
     /// What comes to each state along the pairs.
-    pub(super) fn arrivals(&self, omega: &[f64], out: &mut [f64]) {
+    pub(in crate::solve) fn arrivals(&self, omega: &[f64], out: &mut [f64]) {
         self.mdp.kernel().arrivals(&self.transposed, omega, out);
     }
 
     /// Adds `times` what fixes potentials to the product of the matrix with them.
-    pub(super) fn add_fixed(&self, v: &[f64], times: f64, out: &mut [f64]) {
+    pub(in crate::solve) fn add_fixed(&self, v: &[f64], times: f64, out: &mut [f64]) {
         for &(s, extra) in &self.fixed {
             out[s] += times * extra * v[s];
         }
@@ -186,7 +186,7 @@ impl<'a> FlowSystem<'a> {
     /// is one, else by the diagonal; the system itself is that of the last blocks. After `trial`
     /// steps it ends where their rate promises no more. Returns whether the residual fell by the
     /// factor `tolerance`.
-    pub(super) fn conjugate_gradients(
+    pub(in crate::solve) fn conjugate_gradients(
         &mut self,
         right: &[f64],
         x: &mut [f64],
@@ -226,7 +226,7 @@ impl<'a> FlowSystem<'a> {
 
     /// Bounds the diagonal of the matrix of the blocks at hand from above, in one pass over the
     /// kernel: squares of sums of an entry's parts count as sums of squares, but for the state's own.
-    pub(super) fn bound_diagonal(&mut self) {
+    pub(in crate::solve) fn bound_diagonal(&mut self) {
         self.factored = false;
         self.diagonal.fill(0.0);
         for s in 0..self.mdp.n_states() {
@@ -250,7 +250,7 @@ impl<'a> FlowSystem<'a> {
     }
 
     /// Computes the matrix of the blocks at hand and its diagonal, once the pattern is analysed.
-    pub(super) fn assemble(&mut self) {
+    pub(in crate::solve) fn assemble(&mut self) {
         let (mdp, kernel) = (self.mdp, self.mdp.kernel());
         let Some(pattern) = &mut self.pattern else {
             return;
@@ -318,7 +318,11 @@ impl<'a> FlowSystem<'a> {
 
     /// Factors the assembled matrix with `shift` of states and their diagonal entries added to these; pivots below the share
     /// `least` of their diagonal entries count as rounding. Returns whether that is possible.
-    pub(super) fn factorize(&mut self, shift: impl Fn(usize, f64) -> f64, least: f64) -> bool {
+    pub(in crate::solve) fn factorize(
+        &mut self,
+        shift: impl Fn(usize, f64) -> f64,
+        least: f64,
+    ) -> bool {
         let Some(pattern) = &mut self.pattern else {
             return false;
         };
@@ -334,7 +338,7 @@ impl<'a> FlowSystem<'a> {
     }
 
     /// Solves with the factor, in place; false without one, or where the result is not finite.
-    pub(super) fn solve_factored(&mut self, x: &mut [f64]) -> bool {
+    pub(in crate::solve) fn solve_factored(&mut self, x: &mut [f64]) -> bool {
         match &mut self.pattern {
             Some(pattern) if self.factored => {
                 pattern.solve(x);
@@ -346,7 +350,7 @@ impl<'a> FlowSystem<'a> {
 }
 
 /// Steps of conjugate gradients that take as long as `work` multiplications of a factorisation.
-pub(super) fn steps_worth(mdp: &Mdp, work: f64) -> f64 {
+pub(in crate::solve) fn steps_worth(mdp: &Mdp, work: f64) -> f64 {
     work / (ROUND_COST * (mdp.kernel().nnz() + mdp.n_pairs()) as f64)
 }
 

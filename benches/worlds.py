@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How evenly do the agents explore environments that nobody here wrote?
 
-    python bench/worlds.py [--runs 10] [--worlds NAME,...] [--agents NAME,...] [--json FILE]
+    python benches/worlds.py [--runs 10] [--worlds NAME,...] [--agents NAME,...] [--json FILE]
     [--picture FILE]
 
 Needs the package and: pip install "gymnasium[toy-text,classic-control]" minigrid matplotlib. Every

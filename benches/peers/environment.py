@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def enter(name, *packages):
-    """Runs the calling script again inside bench/peers/NAME, which holds the given packages.
+    """Runs the calling script again inside benches/peers/NAME, which holds the given packages.
 
     Returns at once where it already runs there. The environment is made anew when the list of
     packages has changed since.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Steps per second: Gymnasium's toy-text environments against ide3al's simulator, in one run.
 
-    python3 bench/peers/gymnasium_stepping.py
+    python3 benches/peers/gymnasium_stepping.py
 
-Makes its own virtual environment (bench/peers/.venv-gymnasium) on first use. Both sides follow a
+Makes its own virtual environment (benches/peers/.venv-gymnasium) on first use. Both sides follow a
 random policy on one core; Gymnasium's environments are unwrapped, its actions drawn beforehand,
 and its resets counted as part of the stepping. Exit code 1 unless ide3al makes at least 10 million
 steps per second on every model and at least 100 times as many as the fastest of Gymnasium's.

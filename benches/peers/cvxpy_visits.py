@@ -2,7 +2,7 @@
 sides.
 
     pip install "./python" scipy cvxpy
-    python bench/peers/cvxpy_visits.py [--quick] [--seed 1]
+    python benches/peers/cvxpy_visits.py [--quick] [--seed 1]
 
 Knight Quest and ten garnets of 100 to 1,000 states, a random positive target, one sample of every
 pair, model error. The problems are stated here once more, from their definitions; stating counts,

@@ -24,7 +24,7 @@ use std::ops::Range;
 use crate::model::Mdp;
 use ide3al_numerics::parallel::blocks;
 
-pub(super) struct Blocks<'a> {
+pub(in crate::solve) struct Blocks<'a> {
     mdp: &'a Mdp,
     /// $u$ and $c$ by pairs, $1/\sigma$ and $1/\kappa$ by states, and the reference of each state.
     free: Vec<f64>,
@@ -43,17 +43,17 @@ struct Shared {
 /// The parts of one state's inverse:
 /// $\sum_i u_i\, (e_i - e_r) (e_i - e_r)^\top - m m^\top / \sigma + c c^\top / \kappa$ with
 /// $m = \sum_i u_i\, (e_i - e_r)$.
-pub(super) struct Parts<'b> {
-    pub(super) free: &'b [f64],
-    pub(super) together: &'b [f64],
-    pub(super) reference: usize,
+pub(in crate::solve) struct Parts<'b> {
+    pub(in crate::solve) free: &'b [f64],
+    pub(in crate::solve) together: &'b [f64],
+    pub(in crate::solve) reference: usize,
     /// $1 / \sigma$ and $1 / \kappa$.
-    pub(super) exchange_weight: f64,
-    pub(super) together_weight: f64,
+    pub(in crate::solve) exchange_weight: f64,
+    pub(in crate::solve) together_weight: f64,
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn new(mdp: &'a Mdp) -> Self {
+    pub(in crate::solve) fn new(mdp: &'a Mdp) -> Self {
         Blocks {
             mdp,
             free: vec![0.0; mdp.n_pairs()],
@@ -63,7 +63,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Sets the blocks of the entropies' Hessian from $f$ and $p$ by pairs and $d$ by states.
-    pub(super) fn set_soft(&mut self, free: &[f64], p: &[f64], d: &[f64], tau: f64) {
+    pub(in crate::solve) fn set_soft(&mut self, free: &[f64], p: &[f64], d: &[f64], tau: f64) {
         self.together.copy_from_slice(p);
         for (s, d) in d.iter().enumerate() {
             let (pairs, scale) = (self.mdp.pairs(s), d / tau);
@@ -85,7 +85,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Inverts $K$ with $h$ and $w$ by pairs and $g$ by states; false where a block is not positive.
-    pub(super) fn invert(&mut self, xi: f64, h: &[f64], g: &[f64], w: &[f64]) -> bool {
+    pub(in crate::solve) fn invert(&mut self, xi: f64, h: &[f64], g: &[f64], w: &[f64]) -> bool {
         (0..self.mdp.n_states()).all(|s| self.invert_one(self.mdp.pairs(s), s, xi, (h, g[s], w)))
     }
 
@@ -125,7 +125,7 @@ impl<'a> Blocks<'a> {
         stiff > 0.0 && stiff.is_finite()
     }
 
-    pub(super) fn of(&self, s: usize) -> Parts<'_> {
+    pub(in crate::solve) fn of(&self, s: usize) -> Parts<'_> {
         let (pairs, shared) = (self.mdp.pairs(s), self.states[s]);
         Parts {
             free: &self.free[pairs.clone()],
@@ -137,7 +137,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Multiplies by the blocks, in place.
-    pub(super) fn divide(&self, x: &mut [f64]) {
+    pub(in crate::solve) fn divide(&self, x: &mut [f64]) {
         blocks(self.mdp.first_pair(), x, |s, row| {
             let parts = self.of(s);
             let at_reference = row[parts.reference];
