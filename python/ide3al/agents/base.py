@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .. import _ide3al
 from .._check import check_actions, check_callback, check_environment, seed_of, whole_number
-from .._display import Progress
+from .._display import Progress, html_table
 from .._ide3al import Error
 from ..datasets.grid_layout import map_shape
 from ..encoding.abstraction import Abstraction
@@ -702,6 +702,14 @@ class Agent:
         if self._agent is None:
             raise Error(f"this {type(self).__name__} has not seen anything yet; call fit first")
         return self._agent
+
+    def _repr_html_(self) -> str:
+        rows = [("steps", f"{self.num_timesteps:,}"), ("seed", str(self.seed))]
+        if self.is_fitted:
+            tried = f"{100 * self.coverage:.1f} % of those met"
+            rows += [("states", f"{len(self.states):,}"), ("pairs tried", tried)]
+            rows += [("note", note) for note in self.notes]
+        return html_table(type(self).__name__, rows)
 
     def __repr__(self) -> str:
         given = {k: v for k, v in self.parameters.items() if v is not None}
