@@ -104,7 +104,7 @@ impl Submodel {
     /// The `allowed` pairs of some `states`, which must not lead elsewhere. Where $\xi$ leaves no
     /// choice ($A_s \xi = 1$) all pairs of a state are one group. With a restart at every step the
     /// rows have no effect, and a loop stands for each.
-    pub(super) fn new(
+    pub(crate) fn new(
         mdp: &Mdp,
         allowed: &[bool],
         states: Vec<usize>,
