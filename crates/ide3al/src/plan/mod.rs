@@ -17,12 +17,16 @@
 mod average;
 mod clock;
 mod evaluate;
+mod evidence;
 mod goal;
 mod horizon;
 mod incomplete;
 mod iterate;
+mod row_set;
 mod stopping;
 mod sweep;
+#[cfg(test)]
+mod evidence_tests;
 #[cfg(test)]
 mod tests;
 
@@ -32,7 +36,9 @@ use crate::error::{Error, Result};
 use crate::model::{Mdp, Plan, Policy, TimedPolicy};
 use crate::solve::{Certificate, Observer, Status};
 use clock::Clock;
+pub use evidence::{Bounding, Evidence};
 pub use goal::Goal;
+pub use row_set::RowSet;
 use sweep::Sweeper;
 
 /// What is maximised.

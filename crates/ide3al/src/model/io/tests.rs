@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{Counts, Policy, Unvisited};
+use crate::model::{Counts, Policy, Rewards, Unvisited};
 
 /// A folder of its own for each test, removed afterwards.
 pub(super) struct Folder(PathBuf);
@@ -44,9 +44,10 @@ fn any_model() -> impl Strategy<Value = Mdp> {
         prop::option::of(prop::collection::vec(names, 6)),
         prop::option::of(prop::collection::vec(names, 4..6)),
         any::<bool>(),
+        prop::option::of(-1e3f64..1e3),
     )
         .prop_map(
-            |(states, start, single, state_names, action_names, layout)| {
+            |(states, start, single, state_names, action_names, layout, reward)| {
                 let n = states.len();
                 let mut triplets = Vec::new();
                 for (s, actions) in states.iter().enumerate() {
@@ -76,6 +77,11 @@ fn any_model() -> impl Strategy<Value = Mdp> {
                 if layout {
                     let cells = (0..n).collect();
                     mdp = mdp.with_layout(checked_layout(2, 3, cells, n).unwrap());
+                }
+                if let Some(reward) = reward {
+                    let each: Vec<f64> = (0..mdp.n_pairs()).map(|k| reward * k as f64).collect();
+                    mdp = mdp.with_rewards(Rewards::Pairs(&each)).unwrap();
+                    mdp = mdp.with_terminal(vec![n - 1]).unwrap();
                 }
                 mdp
             },
