@@ -24,7 +24,7 @@ import numpy as np
 from minigrid.wrappers import FullyObsWrapper, ImgObsWrapper
 
 import ide3al
-from ide3al.encoding.discrete import frozen
+from ide3al.encoding.discrete import to_key
 
 DISCOUNT = 0.99
 COLOURS = {"promised": "#0072b2", "random": "#505050", "completed": "#d55e00"}
@@ -74,7 +74,7 @@ def followed(data, actions, seed, goal=None, episodes=1):
         observation, _ = env.reset()
         over = False
         while not over:
-            key = frozen(observation)
+            key = to_key(observation)
             state = numbers.get(key, -1)
             action = (
                 actions[state]
@@ -82,7 +82,7 @@ def followed(data, actions, seed, goal=None, episodes=1):
                 else rng.integers(data.n_actions)
             )
             observation, reward, terminated, truncated, _ = env.step(action)
-            arrived = reward > 0 if goal is None else frozen(observation) == goal
+            arrived = reward > 0 if goal is None else to_key(observation) == goal
             over = terminated or truncated or arrived
         reached += bool(arrived)
     return reached / episodes

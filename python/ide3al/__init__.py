@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from ._studio import Studio, studio
     from .agents.algorithms import IDE3AL, CountBased, MaxEnt, Random
     from .collecting.collect import collect
-    from .collecting.coverage import Coverage
-    from .collecting.episode import CollectionError
     from .datasets.audit import audit
+    from .datasets.coverage import Coverage
     from .datasets.dataset import Data
     from .encoding.abstraction import Abstraction
     from .evaluation.account import Account
     from .experiments.experiment import ExperimentError, ExperimentResult, experiment, scores
     from .models.mdp import MDP, domains
     from .plotting.models import plot_curves, plot_policy, plot_visitation
+    from .runners.base import CollectionError
     from .solving.analysis import Analysis, analyze
     from .solving.frontier import Frontier, frontier
     from .solving.solve import Solution, Utility, solve
@@ -82,11 +82,11 @@ _HOMES = {
     "datasets.audit": ("audit",),
     "collecting.collect": ("collect",),
     "datasets.dataset": ("Data",),
-    "collecting.episode": ("CollectionError",),
+    "runners.base": ("CollectionError",),
     "experiments.experiment": ("ExperimentError", "ExperimentResult", "experiment", "scores"),
     "models.mdp": ("MDP", "domains"),
     "plotting.models": ("plot_curves", "plot_policy", "plot_visitation"),
-    "collecting.coverage": ("Coverage",),
+    "datasets.coverage": ("Coverage",),
     "solving.solve": ("Solution", "Utility", "solve"),
     "solving.time_dependent": ("EpisodeAnalysis", "EpisodeSolution", "load_policy"),
     "solving.frontier": ("Frontier", "frontier"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import time
 import webbrowser
+from pathlib import Path
 from types import TracebackType
 
 from . import _ide3al
@@ -68,8 +69,9 @@ def studio(mdp: MDP | None = None, *, port: int = 0, open: bool = True) -> Studi
     Returns at once; the page is served from this process until it is closed. Scripts end with ``ide3al.studio(mdp).wait()``.
     ``port`` 0 takes any free one; ``open`` opens the browser.
     """
-    server = _ide3al.serve(None if mdp is None else mdp._model, port)
+    server = _ide3al.serve(None if mdp is None else mdp.native, port)
     shown = Studio(server)
     if open:
-        webbrowser.open(shown.url)
+        # by a file, since what a browser is started with can be seen by others on this machine
+        webbrowser.open(Path(server.redirect()).as_uri())
     return shown

@@ -45,7 +45,8 @@ class ModelEnv(gymnasium.Env[Any, Any]):
         self.observation_space = gymnasium.spaces.Discrete(self.mdp.n_states)
         self.action_space = gymnasium.spaces.Discrete(self.mdp.n_actions)
         self.initial_state_distrib = self.mdp.start
-        self._offsets, self._indices, self._values = self.mdp.rows()
+        self.rows = self.mdp.rows()
+        self._offsets, self._indices, self._values = self.rows
         self._state: int | None = None
         self._closed = False
 
@@ -116,11 +117,11 @@ class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         batch = gymnasium.vector.utils.batch_space
         self.observation_space = batch(single.observation_space, num_envs)
         self.action_space = batch(single.action_space, num_envs)
-        self._indices, self._offsets = single._indices, single._offsets
+        self._offsets, self._indices, values = single.rows
         # row k takes the interval from k to k + 1: one search serves all rows
-        ends = np.cumsum(single._values)
-        before = np.concatenate([[0.0], ends])[single._offsets]
-        rows = np.repeat(np.arange(self.mdp.n_pairs), np.diff(single._offsets))
+        ends = np.cumsum(values)
+        before = np.concatenate([[0.0], ends])[self._offsets]
+        rows = np.repeat(np.arange(self.mdp.n_pairs), np.diff(self._offsets))
         self._ends = rows + (ends - before[rows]) / np.diff(before)[rows]
         self._start = np.cumsum(self.mdp.start)
         self._states: Integers | None = None

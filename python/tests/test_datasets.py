@@ -1,4 +1,4 @@
-"""Data sets: many environments at once, saved as they are collected, judged and read back."""
+"""Data sets: many environments at once, saved as they are collected, audited and read back."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import ide3al
-from ide3al.collecting.episode import seeds
+from ide3al.runners.sampler import seeds
 from ide3al.datasets.card import card_text
 from ide3al.envs import ModelEnv
 
@@ -324,7 +324,7 @@ def test_continuous_environments_are_collected_in_the_cells_of_an_agent(tmp_path
     data = ide3al.collect(env, agent, steps=150, seed=1, out=tmp_path / "car")
     assert data.n_actions == 3 and data.states[: len(agent.states)][0] == agent.states[0]
     assert data.card["abstraction"] == {
-        "numbers": agent._cut.names,
+        "numbers": agent.partition.names,
         "actions": [[-1.0], [0.0], [1.0]],
         "repeat": 8,
     }
@@ -335,7 +335,7 @@ def test_continuous_environments_are_collected_in_the_cells_of_an_agent(tmp_path
     for action, number in zip(episode.actions[:5], episode.states[1:6], strict=True):
         for _ in range(8):
             position, speed = env.step(np.array([float(action) - 1]))[0]
-        middle, width = np.array(data.states[number]), agent._cut.cells.width
+        middle, width = np.array(data.states[number]), agent.partition.cells.width
         assert (np.abs(np.array([position, speed]) - middle) <= width / 2 + 1e-6).all()
     same(ide3al.audit(tmp_path / "car"), data)
     agent.save(tmp_path / "agent.zip")
@@ -343,8 +343,8 @@ def test_continuous_environments_are_collected_in_the_cells_of_an_agent(tmp_path
     np.testing.assert_array_equal(again.observations, data.observations)
     until = ide3al.Coverage(each_pair=1)
     whole = ide3al.collect(env, agent, until=until, complete=tmp_path / "car", steps=3000)
-    assert whole.card["promise"]["holds"] and whole.counts[whole.wanting].min() >= 1
-    # what others did step by step, judged in the same cells with the nearest actions
+    assert whole.card["promise"]["holds"] and whole.counts[whole.actionable].min() >= 1
+    # what others did step by step, audited in the same cells with the nearest actions
     rng = np.random.default_rng(0)
     theirs = {
         "observations": rng.uniform([-1.2, -0.07], [0.6, 0.07], (50, 2)),

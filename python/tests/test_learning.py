@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ide3al
-from ide3al.encoding.discrete import Index
+from ide3al.encoding.discrete import SpaceIndex
 from ide3al.envs import ModelEnv
 from ide3al.wrappers import Discretize
 
@@ -175,7 +175,7 @@ def test_finite_spaces_are_numbered_both_ways():
             "rest": spaces.Tuple((spaces.Discrete(2, start=5), spaces.MultiBinary(2))),
         }
     )
-    index = Index(space)
+    index = SpaceIndex(space)
     assert index.size == 6 * 2 * 4
     numbers = set()
     for k in range(index.size):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import ide3al
-from ide3al.encoding.discrete import Found, frozen
+from ide3al.encoding.discrete import DiscoveredStates, to_key
 
 AGENTS = [ide3al.IDE3AL, ide3al.MaxEnt, ide3al.CountBased, ide3al.Random]
 
@@ -185,11 +185,11 @@ def test_a_bandit_is_no_error():
 
 
 def test_keys_of_observations():
-    assert frozen(np.float64(2.0)) == 2.0 and frozen([1, [2, 3]]) == (1, (2, 3))
-    assert frozen(np.zeros(2)) != frozen(np.zeros((1, 2))) != frozen(np.zeros((1, 2), np.int64))
-    found = Found()
+    assert to_key(np.float64(2.0)) == 2.0 and to_key([1, [2, 3]]) == (1, (2, 3))
+    assert to_key(np.zeros(2)) != to_key(np.zeros((1, 2))) != to_key(np.zeros((1, 2), np.int64))
+    found = DiscoveredStates()
     assert [found.number(x) for x in ("a", b"b", "a", None)] == [0, 1, 0, 2]
-    assert Found.load(found.save()).keys == ["a", b"b", None]
+    assert DiscoveredStates.load(found.save()).keys == ["a", b"b", None]
     with pytest.raises(ide3al.Error, match="cannot be written to a file"):
         found.number(object())
         found.save()

@@ -7,13 +7,13 @@ from gymnasium.vector import AutoresetMode
 from test_datasets import ARRAYS, LAKE, Screens, lake, minari_here, same  # noqa: F401
 
 import ide3al
-from ide3al.collecting.episode import Episode
-from ide3al.collecting.reachability import Roads
+from ide3al.datasets.episode import Episode
+from ide3al.collecting.reachability import ReachabilityGraph
 from ide3al.envs import ModelEnv
 
 
-def wanting(data):
-    return data.counts[data.wanting]
+def actionable(data):
+    return data.counts[data.actionable]
 
 
 def test_each_pair_in_few_steps_and_certified():
@@ -24,7 +24,9 @@ def test_each_pair_in_few_steps_and_certified():
     )
     promise = data.card["promise"]
     assert (
-        promise["holds"] and wanting(data).min() >= 20 and data.card["pairs"]["least_count"] >= 20
+        promise["holds"]
+        and actionable(data).min() >= 20
+        and data.card["pairs"]["least_count"] >= 20
     )
     assert promise["steps"] == len(data) and promise["ratio"] == pytest.approx(
         len(data) / promise["least_steps"]
@@ -64,7 +66,7 @@ def test_the_least_number_of_steps_is_that_of_an_independent_solver():
 
 def test_states_only_and_effective_states():
     data = ide3al.collect(lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_state=30))
-    assert wanting(data).sum(axis=1).min() >= 30 and data.card["promise"]["ratio"] < 4
+    assert actionable(data).sum(axis=1).min() >= 30 and data.card["promise"]["ratio"] < 4
     pairs = ide3al.collect(lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=30))
     assert (
         len(data) < len(pairs)
@@ -98,7 +100,9 @@ def test_promises_that_cannot_hold_say_why(tmp_path):
     ) as caught:
         env = gymnasium.make("CliffWalking-v1", max_episode_steps=100)
         ide3al.collect(env, ide3al.IDE3AL(), until=until, out=tmp_path / "cliff")
-    assert wanting(caught.value.data).min() >= 3 and (tmp_path / "cliff" / "episodes.log").exists()
+    assert (
+        actionable(caught.value.data).min() >= 3 and (tmp_path / "cliff" / "episodes.log").exists()
+    )
     short = ide3al.collect(lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=50), steps=500)
     promise = short.card["promise"]
     assert (
@@ -162,20 +166,20 @@ def test_places_known_only_from_starting_there_wait_for_the_roads_to_them(monkey
     data = ide3al.collect(Rooms(), ide3al.IDE3AL(), until=until, seed=0)
     assert (
         data.card["promise"]["holds"]
-        and wanting(data).min() >= 8
+        and actionable(data).min() >= 8
         and data.card["promise"]["ratio"] < 2
     )
     # planned for everything at once, a good many more steps are needed
-    monkeypatch.setattr("ide3al.collecting.coverage._RARE", -1.0)
+    monkeypatch.setattr("ide3al.collecting.strategies.coverage._RARE", -1.0)
     other = ide3al.collect(
         Rooms(), ide3al.IDE3AL(), until=until, seed=0, steps=int(1.2 * len(data))
     )
     assert not other.card["promise"]["holds"]
-    roads = Roads()
+    graph = ReachabilityGraph()
     for start, *others in ([0, 1, 2], [0, 3], [4, 4], [4, 0]):
         states = np.array([start, *others])
-        roads.take(Episode(states, states[1:], np.zeros(len(others)), False, True))
-    np.testing.assert_array_equal(roads.shares(6), [1, 1, 1, 1, 0.5, 0])
+        graph.add(Episode(states, states[1:], np.zeros(len(others)), False, True))
+    np.testing.assert_array_equal(graph.reachable_shares(6), [1, 1, 1, 1, 0.5, 0])
 
 
 def test_a_random_data_set_is_audited_and_completed():
@@ -186,7 +190,7 @@ def test_a_random_data_set_is_audited_and_completed():
     for s, a, missing in card["promise"]["short_named"]:
         assert missing == 10 - random.counts[s, a]
     whole = ide3al.collect(lake(), ide3al.IDE3AL(), until=until, complete="lake/random-v0")
-    assert whole.card["promise"]["holds"] and wanting(whole).min() >= 10
+    assert whole.card["promise"]["holds"] and actionable(whole).min() >= 10
     for name in ARRAYS:
         np.testing.assert_array_equal(getattr(whole, name)[:800], getattr(random, name))
     assert whole.card["completes"]["steps"] == 800
@@ -199,7 +203,7 @@ def test_a_random_data_set_is_audited_and_completed():
             max_episode_steps=15,
         )
         many = ide3al.collect(vector, ide3al.IDE3AL(), until=until)
-        assert many.card["promise"]["holds"] and wanting(many).min() >= 10
+        assert many.card["promise"]["holds"] and actionable(many).min() >= 10
         # plans change while episodes are in progress, and none is lost or torn
         assert all(episode.states[0] == 0 and len(episode) <= 15 for episode in many.episodes())
 
@@ -207,16 +211,16 @@ def test_a_random_data_set_is_audited_and_completed():
 def test_a_cluster_that_loses_runners_collects_the_same_bytes(cluster, tmp_path, monkeypatch):
     import ray
 
-    from ide3al.collecting.runners.ray import RaySource
+    from ide3al.runners.ray import RayRunner
 
     sources = []
-    before = RaySource.__init__
+    before = RayRunner.__init__
 
     def remembered(self, *given):
         before(self, *given)
         sources.append(self)
 
-    monkeypatch.setattr(RaySource, "__init__", remembered)
+    monkeypatch.setattr(RayRunner, "__init__", remembered)
 
     def kill(now):
         if now["episodes"] == 10 and not now.get("done"):

@@ -18,23 +18,24 @@ from typing import Any
 import numpy as np
 
 from .._ide3al import Error
+from ..datasets.episode import Episode
 from ..encoding.discrete import literal
-from .episode import Episode, Plan
+from ..runners.plan import Plan
 
-_MAGIC = b"ide3al-episodes-1\n"
+_MAGIC = b"ide3al-episodes-2\n"
 _FRAME = struct.Struct("<II")
 
 
-class Store:
-    """The episodes, and the plan they follow. ``begun`` says how the collection was set up: one that goes on must
+class EpisodeJournal:
+    """The episodes, and the plan they follow. ``setup`` says how the collection was set up: one that goes on must
     have been set up alike."""
 
-    def __init__(self, path: Path, begun: dict[str, Any], resume: bool) -> None:
+    def __init__(self, path: Path, setup: dict[str, Any], resume: bool) -> None:
         self.path = path
         self.episodes: list[Episode] = []
         #: The last plan, with what was said of it.
         self.plan: Plan | None = None
-        self.said: list[dict[str, Any]] = []
+        self.plan_info: list[dict[str, Any]] = []
         exists = path.exists()
         if exists and not resume:
             raise Error(
@@ -48,10 +49,10 @@ class Store:
         try:
             _alone(self._file, path)
             if exists:
-                self._read(begun)
+                self._read(setup)
             else:
                 self._file.write(_MAGIC)
-                self._append({"kind": "begun", **begun})
+                self._append({"kind": "setup", **setup})
         except BaseException:
             self._file.close()
             raise
@@ -72,21 +73,21 @@ class Store:
         )
         self.episodes.append(episode)
 
-    def follow(self, plan: Plan, said: dict[str, Any]) -> None:
+    def record_plan(self, plan: Plan, info: dict[str, Any]) -> None:
         """The plan that the next episodes follow, with what is said of it."""
         head = {
             "kind": "plan",
             "number": plan.number,
             "shape": list(plan.table.shape),
-            "said": said,
+            "info": info,
         }
         body = np.ascontiguousarray(plan.table).tobytes()
-        if plan.errand is not None:
-            head.update(errand=list(plan.errand.shape), patience=plan.patience)
-            body += np.ascontiguousarray(plan.errand).tobytes()
+        if plan.sample_quota is not None:
+            head.update(sample_quota=list(plan.sample_quota.shape), patience=plan.patience)
+            body += np.ascontiguousarray(plan.sample_quota).tobytes()
         self._append(head, body)
         self.plan = plan
-        self.said.append(said)
+        self.plan_info.append(info)
 
     def close(self) -> None:
         self._file.close()
@@ -107,7 +108,7 @@ class Store:
                 f"{self.path}: cannot write: {problem}; {len(self.episodes)} episodes are saved"
             ) from None
 
-    def _read(self, begun: dict[str, Any]) -> None:
+    def _read(self, setup: dict[str, Any]) -> None:
         data = self._file.readall()
         if not data.startswith(_MAGIC):
             if not _MAGIC.startswith(data):
@@ -130,7 +131,7 @@ class Store:
                 break
             (size,) = struct.unpack_from("<I", payload)
             head = json.loads(payload[4 : 4 + size])
-            self._take(head, payload[4 + size :], begun if first else None)
+            self._take(head, payload[4 + size :], setup if first else None)
             first = False
             at += _FRAME.size + length
         # what follows the last whole record was being written when the process died
@@ -139,12 +140,12 @@ class Store:
         if at == 0:
             self._file.write(_MAGIC)
         if first:
-            self._append({"kind": "begun", **begun})
+            self._append({"kind": "setup", **setup})
 
-    def _take(self, head: dict[str, Any], body: bytes, begun: dict[str, Any] | None) -> None:
+    def _take(self, head: dict[str, Any], body: bytes, setup: dict[str, Any] | None) -> None:
         kind = head.pop("kind")
-        if begun is not None:
-            now = json.loads(json.dumps(begun))
+        if setup is not None:
+            now = json.loads(json.dumps(setup))
             other = [name for name in {**head, **now} if head.get(name) != now.get(name)]
             if other:
                 listed = "; ".join(
@@ -156,13 +157,13 @@ class Store:
         elif kind == "plan":
             shape = [int(n) for n in head["shape"]]
             table = np.frombuffer(body, dtype=np.float64, count=math.prod(shape)).reshape(shape)
-            errand = None
-            if "errand" in head:
-                errand = np.frombuffer(body, dtype=np.int64, offset=table.nbytes).reshape(
-                    head["errand"]
+            sample_quota = None
+            if "sample_quota" in head:
+                sample_quota = np.frombuffer(body, dtype=np.int64, offset=table.nbytes).reshape(
+                    head["sample_quota"]
                 )
-            self.plan = Plan(int(head["number"]), table, errand, int(head.get("patience", 0)))
-            self.said.append(dict(head["said"]))
+            self.plan = Plan(int(head["number"]), table, sample_quota, int(head.get("patience", 0)))
+            self.plan_info.append(dict(head["info"]))
         elif kind == "episode":
             n = int(head["steps"])
             whole = np.frombuffer(body, dtype=np.int64, count=2 * n + 1)
@@ -193,7 +194,7 @@ def _alone(file: Any, path: Path) -> None:
         ) from None
 
 
-def folder_of(out: str | os.PathLike[str]) -> Path:
+def collection_folder(out: str | os.PathLike[str]) -> Path:
     """The folder that a collection is kept in."""
     folder = Path(out)
     if folder.exists() and not folder.is_dir():

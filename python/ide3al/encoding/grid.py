@@ -138,8 +138,8 @@ _MIXERS = np.cumprod(np.full(64, 0x9E3779B97F4A7C15, dtype=np.uint64), dtype=np.
 )
 
 
-def thinned(unit: Floats, most: int) -> Floats:
-    """At most about ``most`` of the vectors, one per small cube: the finest cubes that are few enough."""
+def thinned(unit: Floats, max_vectors: int) -> Floats:
+    """At most about ``max_vectors`` of the vectors, one per small cube: the finest cubes that are few enough."""
     low, spread = unit.min(axis=0), np.maximum(np.ptp(unit, axis=0), 1e-300).max()
     parts, kept = 1, unit[:1]
     while parts < 2**20:
@@ -148,9 +148,9 @@ def thinned(unit: Floats, most: int) -> Floats:
         # harm here
         mixed = places @ _MIXERS[: unit.shape[1]]
         _, first = np.unique(mixed, return_index=True)
-        if len(first) > most and len(kept) > 1:
+        if len(first) > max_vectors and len(kept) > 1:
             break
-        kept = unit[np.sort(first)][:most]
+        kept = unit[np.sort(first)][:max_vectors]
         if len(first) == len(unit):
             break
         parts = max(parts + 1, int(parts * 1.4))

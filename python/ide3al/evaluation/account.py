@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._display import html_table, nats, text_table
 from .._ide3al import Error
+from ..encoding.adaptive import AdaptivePartition
 from ..types import Floats, Integers
-
-if TYPE_CHECKING:
-    from ..agents.base import Agent
 
 #: Most vectors that nearest neighbours are looked for among.
 NEIGHBOURS_AMONG = 4000
-# : Least distance between neighbours, as a share of what it is between as many vectors spread
+#: Least distance between neighbours, as a share of what it is between as many vectors spread
 # evenly over the unit box.
 NEAREST = 0.1
 
@@ -79,11 +79,17 @@ class Account:
         return neighbour_entropy(unit, neighbours)
 
     def _rows(self) -> list[tuple[str, str]]:
-        most = math.log(max(len(self.predicted), 2))
+        max_entropy = math.log(max(len(self.predicted), 2))
         return [
             ("followed for", f"{self.steps} steps, each action held for {self.repeat}"),
-            ("predicted, over cells", nats(self.predicted_entropy, self.predicted_entropy / most)),
-            ("realised, over cells", nats(self.realised_entropy, self.realised_entropy / most)),
+            (
+                "predicted, over cells",
+                nats(self.predicted_entropy, self.predicted_entropy / max_entropy),
+            ),
+            (
+                "realised, over cells",
+                nats(self.realised_entropy, self.realised_entropy / max_entropy),
+            ),
             ("elsewhere than predicted", f"{100 * self.distance:.1f} % of the time"),
             (
                 "nearest neighbours",
@@ -131,38 +137,44 @@ def _digamma(n: int) -> float:
     return float((1.0 / np.arange(1, n)).sum()) - 0.5772156649015329
 
 
-def account(agent: Agent, env: Any, steps: int, seed: int) -> Account:
-    """Follows what an agent has learned in ``env`` and compares."""
-    cut = agent._cut
-    if cut is None:
-        raise Error(
-            "account: this agent's environment is finite; there are no cells to account for"
-        )
-    if steps < 10:
-        raise Error(f"steps = {steps}: at least 10 are needed")
-    predicted: Floats = np.asarray(agent.metrics["stationary"], dtype=np.float64)
+def account(
+    partition: AdaptivePartition,
+    predicted: Floats,
+    choose: Callable[[Floats], int],
+    env: Any,
+    steps: int,
+    seed: int,
+) -> Account:
+    """Follows a policy of cells in an environment and compares its visits with those predicted.
+
+    ``choose`` draws an action for the vector of an observation; each is held as the partition says.
+    """
     visits: Integers = np.zeros(len(predicted), dtype=np.int64)
-    vectors = np.empty((steps, len(cut.used)))
-    agent._held = None
+    vectors = np.empty((steps, len(partition.used)))
+    element, left = None, 0
     observation, _ = env.reset(seed=seed)
+    vector = partition.vector(observation)
     for k in range(steps):
-        if agent._held is None or agent._held[1] == 0:
-            visits[cut.find(cut.vector(observation), len(visits))] += 1
-        observation, _, terminated, truncated, _ = env.step(agent.predict(observation))
-        vectors[k] = cut.vector(observation)[cut.used]
+        if left == 0:
+            visits[partition.find(vector, len(visits))] += 1
+            element, left = partition.actions.element(choose(vector)), partition.repeat
+        left -= 1
+        observation, _, terminated, truncated, _ = env.step(copy.copy(element))
+        vector = partition.vector(observation)
+        vectors[k] = vector[partition.used]
         if terminated:
-            visits[cut.find(cut.vector(observation), len(visits), ended=True)] += 1
+            visits[partition.find(vector, len(visits), ended=True)] += 1
         if terminated or truncated:
             observation, _ = env.reset()
-            agent._held = None
-    low, high = cut.box
+            vector, left = partition.vector(observation), 0
+    low, high = partition.box
     return Account(
         predicted=predicted / predicted.sum(),
         realised=visits / visits.sum(),
         vectors=vectors,
-        names=cut.names,
+        names=partition.names,
         low=low,
         high=high,
         steps=steps,
-        repeat=cut.repeat,
+        repeat=partition.repeat,
     )

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _ide3al
 from .._display import html_table, text_table
 from .._extras import need
 from .._ide3al import Error
-from ..models.mdp import MDP, shaped
+from ..models.mdp import MDP
+from ..models.policies import shaped
 from ..types import Floats, Formulation, TieBreak
 from .results import SavedExperiment
 
@@ -99,8 +99,8 @@ class ExperimentResult:
 
     def policy(self, algorithm: str, run: int = 0) -> Floats | list[Floats]:
         """The policy that a run learned, (S, A)."""
-        flat = self._experiment.policy(self._place(algorithm), run)
-        return shaped(self.mdp, flat)
+        flat = self._experiment.policy(self._index(algorithm), run)
+        return shaped(self.mdp.native, flat)
 
     def runs_csv(self) -> str:
         """``runs.csv``, byte for byte as the command line writes it."""
@@ -133,7 +133,7 @@ class ExperimentResult:
                             if np.isfinite(value):
                                 writer.add_scalar(metric, value, int(columns["samples"][row]))
 
-    def _place(self, algorithm: str) -> int:
+    def _index(self, algorithm: str) -> int:
         labels = self.algorithms
         if algorithm not in labels:
             raise Error(f"algorithm {algorithm!r}: this experiment has {', '.join(labels)}")
@@ -272,8 +272,8 @@ def experiment(
         "tie_break": tie_break, "converge": converge, "goal": goal,
         "paper": paper, "prior": prior, "unseen": unseen,
     }  # fmt: skip
-    name = mdp._model.spec or "model"
-    job = _ide3al.Experiment(mdp._model, name, given)
+    name = mdp.native.spec or "model"
+    job = _ide3al.Experiment(mdp.native, name, given)
     result = ExperimentResult(mdp, job, name)
     progress = _Progress(result) if progress_bar else None
     if out is not None:

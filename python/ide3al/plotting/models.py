@@ -11,7 +11,8 @@ from .._extras import need
 from .._ide3al import Error, look
 from ..agents.base import Agent
 from ..experiments.experiment import ExperimentResult
-from ..models.mdp import MDP, probabilities
+from ..models.mdp import MDP
+from ..models.policies import probabilities
 from ..types import Integers
 from .continuous import plot_steps
 
@@ -34,12 +35,12 @@ def plot_visitation(
     probabilities, per state or per state and action.
     """
     if isinstance(mdp, Agent):
-        if mdp._cut is not None:
+        if mdp.partition is not None:
             if visits is not None or shape is not None:
                 raise Error(
                     "visits, shape: a continuous agent is drawn by its own steps; leave them out"
                 )
-            return plot_steps(mdp._cut, ax=ax, **options)
+            return plot_steps(mdp.partition, ax=ax, **options)
         visits = mdp.visits if visits is None else visits
         mdp = mdp.model
     if options:
@@ -75,7 +76,7 @@ def plot_visitation(
 
 def plot_policy(mdp: MDP, policy: Any, *, ax: Any = None) -> Any:
     """Probability of every action in every state; actions that a state lacks stay blank."""
-    flat = probabilities(mdp, policy)
+    flat = probabilities(mdp.native, policy)
     states, actions = mdp.pairs
     picture = np.full((mdp.n_actions, mdp.n_states), np.nan)
     picture[actions, states] = flat
@@ -146,7 +147,7 @@ def _axes(ax: Any) -> Any:
 def _layout(mdp: MDP, shape: tuple[int, int] | None) -> tuple[int, int, Integers] | None:
     """Rows, columns and the cell of each state."""
     if shape is None:
-        layout = mdp._model.layout
+        layout = mdp.native.layout
         return None if layout is None else (*layout[:2], np.asarray(layout[2], dtype=np.int64))
     rows, columns = shape
     if rows * columns != mdp.n_states:

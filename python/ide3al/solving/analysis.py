@@ -9,7 +9,8 @@ import numpy as np
 from .. import _ide3al
 from .._display import html_picture, html_table, nats, text_table
 from .._ide3al import Error
-from ..models.mdp import MDP, probabilities
+from ..models.mdp import MDP
+from ..models.policies import probabilities
 from ..types import Floats, MixingNorm
 from .time_dependent import EpisodeAnalysis, is_timed, timed_probabilities
 from .visits import Visited
@@ -94,17 +95,17 @@ class Analysis(Visited):
     def __repr__(self) -> str:
         return text_table("Long run", self._rows())
 
-    def _picture(self) -> str:
+    def heat_map_html(self) -> str:
         """Where the time goes, as HTML; empty where the model is not known."""
         if self._mdp is None:
             return ""
         svg = _ide3al.heat_map(
-            self._mdp._model, self.stationary, "Long-run visits", "share of time"
+            self._mdp.native, self.stationary, "Long-run visits", "share of time"
         )
         return html_picture(svg, "Heat map of long-run visits")
 
     def _repr_html_(self) -> str:
-        return html_table("Long run", self._rows()) + self._picture()
+        return html_table("Long run", self._rows()) + self.heat_map_html()
 
 
 def analyze(
@@ -118,15 +119,15 @@ def analyze(
     """Classes, stationary distribution, entropies, spectral gap, mixing, hitting and return times
     of ``mdp`` under ``policy``: an array (S, A), one row per state, or ``"uniform"``.
 
-    A policy that depends on the step, (T, S, A), is judged over its own episode."""
+    A policy that depends on the step, (T, S, A), is evaluated over its own episode."""
     if is_timed(policy):
         if horizon is not None:
             raise Error(
                 f"horizon = {horizon}: the policy is judged over its own steps; leave it out"
             )
         return EpisodeAnalysis(
-            _ide3al.analyze_episode(mdp._model, timed_probabilities(mdp, policy))
+            _ide3al.analyze_episode(mdp.native, timed_probabilities(mdp, policy))
         )
-    flat = probabilities(mdp, policy)
-    figures = _ide3al.analyze(mdp._model, flat, horizon, mixing_threshold, mixing_norm)
+    flat = probabilities(mdp.native, policy)
+    figures = _ide3al.analyze(mdp.native, flat, horizon, mixing_threshold, mixing_norm)
     return Analysis(figures, mdp)

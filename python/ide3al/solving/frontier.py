@@ -66,5 +66,5 @@ def frontier(
     """Solves along zeta (from 1/S to 1) or xi (from 0 to 1/A), the other being xi 0 or zeta 1
     unless given. ``vary`` defaults to zeta where the formulation takes it."""
     how = settings(solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit)
-    title = mdp._model.spec or name
-    return Frontier(_ide3al.frontier(mdp._model, formulation, vary, points, xi, zeta, title, how))
+    title = mdp.native.spec or name
+    return Frontier(_ide3al.frontier(mdp.native, formulation, vary, points, xi, zeta, title, how))

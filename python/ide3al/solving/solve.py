@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from .. import _ide3al
 from .._ide3al import Error
-from ..models.mdp import MDP, shaped
+from ..models.mdp import MDP
+from ..models.policies import shaped
 from ..types import Compare, Floats, Formulation, Solver, TieBreak
 from .analysis import Analysis
 from .certified import Certified
@@ -37,32 +38,32 @@ class Solution(Certified):
     computed when first asked for.
     """
 
-    _solved: _ide3al.Solved
+    native: _ide3al.Solved
 
     def __init__(self, mdp: MDP, solved: _ide3al.Solved, compare: str) -> None:
         self.mdp = mdp
-        self._solved = solved
+        self.native = solved
         self._compare = compare
 
     @cached_property
     def policy(self) -> Floats | list[Floats]:
         """Probabilities (S, A); one row per state where states have different actions."""
-        return shaped(self.mdp, self._solved.probabilities())
+        return shaped(self.mdp.native, self.native.probabilities())
 
     @property
     def formulation(self) -> str:
-        return self._solved.formulation
+        return self.native.formulation
 
     @property
     def zeta(self) -> float | None:
-        return self._solved.zeta
+        return self.native.zeta
 
     @property
     def limits(self) -> list[dict[str, float]]:
         """Value, budget and price of each limit: the price is what the optimum gains per unit of
         budget, zero where the limit is slack."""
         names = ("value", "budget", "price")
-        return [dict(zip(names, limit)) for limit in self._solved.limits]
+        return [dict(zip(names, limit)) for limit in self.native.limits]
 
     def steps_for(self, samples: float) -> float:
         """Coverage only: the steps in which ``samples`` times what is wanted of every pair is had
@@ -74,13 +75,13 @@ class Solution(Certified):
     @property
     def tried(self) -> list[tuple[float, float]]:
         """With a horizon: every zeta tried and its entropy within the horizon, in nats."""
-        return self._solved.tried
+        return self.native.tried
 
     @cached_property
     def _report(self) -> dict[str, Any]:
-        return self._solved.report(self._compare)
+        return self.native.report(self._compare)
 
-    def _judged(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         return self._report
 
     @property
@@ -95,7 +96,7 @@ class Solution(Certified):
         return Analysis(self._report, self.mdp)
 
     def _rows(self) -> list[tuple[str, str]]:
-        maximised = self._solved.maximises
+        maximised = self.native.maximises
         zeta = "" if self.zeta is None else f", zeta {self.zeta:.4g}"
         what = {
             "target": "nats of divergence, minimised",
@@ -112,7 +113,7 @@ class Solution(Certified):
         return rows
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() + self.chain._picture()
+        return super()._repr_html_() + self.chain.heat_map_html()
 
 
 def settings(
@@ -242,16 +243,16 @@ def solve(
         return _episode(mdp, steps, xi, how, **others)
     if steps is not None:
         raise Error(f"steps = {steps}: {formulation} takes none; choose 'episode', or give horizon")
-    before = None if warm is None else warm._solved
-    wishes = {
+    before = None if warm is None else warm.native
+    visit_spec = {
         "target": None if target is None else _numbers(target),
         "wanted": None if wanted is None else _numbers(wanted),
         "restart": _restart(restart, discount),
         "limits": [(_numbers(cost), float(budget)) for cost, budget in limits],
     }
     if utility is not None:
-        return Solution(mdp, _own(mdp, utility, formulation, xi, how, wishes, others), compare)
-    solved = _ide3al.solve(mdp._model, formulation, xi, zeta, horizon, how, before, wishes)
+        return Solution(mdp, _own(mdp, utility, formulation, xi, how, visit_spec, others), compare)
+    solved = _ide3al.solve(mdp.native, formulation, xi, zeta, horizon, how, before, visit_spec)
     return Solution(mdp, solved, compare)
 
 
@@ -261,13 +262,15 @@ def _own(
     formulation: str,
     xi: float | None,
     how: dict[str, Any],
-    wishes: dict[str, Any],
+    visit_spec: dict[str, Any],
     others: dict[str, Any],
 ) -> _ide3al.Solved:
     if formulation != "frobenius":
         raise Error(f"formulation = {formulation!r}: the utility takes its place; give one of them")
     if how["solver"] != "auto":
-        raise Error("solver: a utility of one's own has one road, Frank-Wolfe; leave solver out")
+        raise Error(
+            "solver: a utility of one's own is solved by Frank-Wolfe only; leave solver out"
+        )
     for name, value in others.items():
         if value is not None:
             raise Error(f"{name}: a utility of one's own takes none; leave it out")
@@ -276,7 +279,7 @@ def _own(
             raise Error(
                 f"utility: needs the methods value(omega) and gradient(omega), lacks {name}"
             )
-    return _ide3al.solve_utility(mdp._model, utility, xi, how, wishes)
+    return _ide3al.solve_utility(mdp.native, utility, xi, how, visit_spec)
 
 
 def _episode(
@@ -287,4 +290,4 @@ def _episode(
     for name, value in others.items():
         if value is not None:
             raise Error(f"{name}: episode takes none; leave it out")
-    return EpisodeSolution(mdp, _ide3al.solve_episode(mdp._model, steps, xi, how))
+    return EpisodeSolution(mdp, _ide3al.solve_episode(mdp.native, steps, xi, how))

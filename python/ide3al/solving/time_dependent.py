@@ -11,7 +11,8 @@ import numpy as np
 from .. import _ide3al
 from .._display import html_table, text_table
 from .._ide3al import Error
-from ..models.mdp import MDP, probabilities, shaped
+from ..models.mdp import MDP
+from ..models.policies import probabilities, shaped
 from ..types import Floats
 from .certified import Certified
 from .visits import Visited
@@ -50,31 +51,31 @@ class EpisodeSolution(Certified):
     The objective is the entropy of the average distribution over the episode, in nats; no policy, with memory or without, has
     more than the bound."""
 
-    _solved: _ide3al.SolvedEpisode
+    native: _ide3al.SolvedEpisode
 
     formulation = "episode"
     zeta = None
 
     def __init__(self, mdp: MDP, solved: _ide3al.SolvedEpisode) -> None:
         self.mdp = mdp
-        self._solved = solved
+        self.native = solved
 
     @cached_property
     def policy(self) -> Floats | list[Floats | list[Floats]]:
         """Probabilities (T, S, A); for each step one row per state where states have different
         actions."""
-        return timed_shape(self.mdp, self._solved.probabilities())
+        return timed_shape(self.mdp, self.native.probabilities())
 
     @property
     def steps(self) -> int:
         """Steps T of the episode, the start included."""
-        return self._solved.steps
+        return self.native.steps
 
     @cached_property
     def _report(self) -> dict[str, Any]:
-        return self._solved.report()
+        return self.native.report()
 
-    def _judged(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         return self._report
 
     @property
@@ -98,7 +99,7 @@ def timed_shape(mdp: MDP, flat: Floats) -> Floats | list[Floats | list[Floats]]:
     """(T, S, A) where every state has every action, else one list of rows per step."""
     if mdp.is_even:
         return flat.reshape(-1, mdp.n_states, mdp.n_actions)
-    return [shaped(mdp, table) for table in flat.reshape(-1, mdp.n_pairs)]
+    return [shaped(mdp.native, table) for table in flat.reshape(-1, mdp.n_pairs)]
 
 
 def is_timed(policy: Any) -> bool:
@@ -119,7 +120,7 @@ def timed_probabilities(mdp: MDP, policy: Any) -> Floats:
     tables = []
     for step, table in enumerate(policy):
         try:
-            tables.append(probabilities(mdp, table))
+            tables.append(probabilities(mdp.native, table))
         except Error as problem:
             raise Error(f"step {step + 1}: {problem}") from None
     return np.concatenate(tables)
@@ -130,5 +131,5 @@ def load_policy(
 ) -> Floats | list[Floats] | list[Floats | list[Floats]]:
     """Reads a policy file (.json, .npz or .npy): an array (S, A), or (T, S, A) for a policy that
     depends on the step; one row per state where states have different actions."""
-    steps, flat = _ide3al.read_policy(path, mdp._model)
-    return shaped(mdp, flat) if steps is None else timed_shape(mdp, flat)
+    steps, flat = _ide3al.read_policy(path, mdp.native)
+    return shaped(mdp.native, flat) if steps is None else timed_shape(mdp, flat)

@@ -11,7 +11,7 @@ use super::clock::Clock;
 use super::iterate::iterate;
 use super::stopping::{Parts, lead_to_exits, stop_best};
 use super::sweep::Sweeper;
-use crate::formulation::components::Submodel;
+use crate::formulation::reduction::ReducedModel;
 use crate::model::Mdp;
 use crate::solve::Status;
 
@@ -55,8 +55,8 @@ pub(super) fn averages(
             }
             continue;
         }
-        let part = Submodel::new(mdp, &parts.stays, states, (0.0, 0.0));
-        let own: Vec<f64> = part.pairs.iter().map(|pair| reward[*pair]).collect();
+        let part = ReducedModel::of_pairs(mdp, &parts.stays, states, (0.0, 0.0));
+        let own = part.means(reward);
         let ended = vec![false; part.states.len()];
         let sweeper = Sweeper {
             mdp: &part.mdp,
@@ -69,7 +69,7 @@ pub(super) fn averages(
         let found = iterate(sweeper, start, (wanted, relative), clock);
         (low[place], high[place]) = (found.change.least, found.change.most);
         for (&s, &pair) in part.states.iter().zip(&found.choice) {
-            choice[s] = part.pairs[pair as usize] as u32;
+            choice[s] = part.group(pair as usize)[0] as u32;
         }
         if found.status != Status::Optimal {
             status = found.status;

@@ -10,7 +10,7 @@
 //! Reference: Haddad and Monmege (2018), *Theoretical Computer Science* 735, 111-131.
 
 use super::clock::Clock;
-use crate::formulation::components::recurrent;
+use crate::formulation::reduction::end_components::end_components;
 use crate::model::Mdp;
 
 /// Sweeps between two looks at the clock.
@@ -31,7 +31,7 @@ impl Parts {
     /// Of the `allowed` pairs.
     pub(super) fn of(mdp: &Mdp, allowed: Vec<bool>) -> Self {
         let n = mdp.n_states();
-        let (stays, component) = recurrent(mdp, 0.0, allowed);
+        let (stays, component) = end_components(mdp, 0.0, allowed);
         let inside = |s: usize| mdp.pairs(s).any(|pair| stays[pair]);
         // states outside of components are places of their own, whatever number they were given
         let numbers = component.iter().max().map_or(0, |c| *c as usize + 1);

@@ -9,37 +9,34 @@ import numpy as np
 
 from .._extras import need
 from .._ide3al import Error
-from ..agents.base import Agent
-from ..agents.training import needs_cells
-from ..collecting.runners.vector import is_vector
-from ..encoding.adaptive import OVER, Cut
-from ..encoding.grid import Grid
+from .adaptive import TERMINAL_CELL, AdaptivePartition
+from .grid import Grid
 
-#: What tells the one cell of all observations that ended an episode.
-ENDED: Hashable = ("over",)
+#: The key of the one state of all observations that ended an episode.
+TERMINAL_KEY: Hashable = ("over",)
 
 
-class View:
+class PartitionEncoder:
     """From an observation to what tells its cell: the middle of it."""
 
-    def __init__(self, cut: Cut) -> None:
-        if cut.cells is None:
+    def __init__(self, partition: AdaptivePartition) -> None:
+        if partition.cells is None:
             raise Error("this agent has no cells yet; call fit first")
-        self.cut, self.cells = cut, cut.cells
-        self.actions, self.repeat = cut.actions, cut.repeat
-        self._middles: dict[int, Hashable] = {OVER: ENDED}
+        self.adaptive, self.cells = partition, partition.cells
+        self.actions, self.repeat = partition.actions, partition.repeat
+        self._middles: dict[int, Hashable] = {TERMINAL_CELL: TERMINAL_KEY}
 
     def __call__(self, observation: Any) -> Hashable:
-        vector = self.cut.vector(observation)
-        return self._middle(int(self.cells.keys(vector[None, self.cut.used])[0]))
+        vector = self.adaptive.vector(observation)
+        return self._middle(int(self.cells.keys(vector[None, self.adaptive.used])[0]))
 
     def known(self) -> list[Hashable]:
         """The cells that the agent met, by its numbers."""
-        return [self._middle(int(key)) for key in self.cut.save()["keys"]]
+        return [self._middle(int(key)) for key in self.adaptive.save()["keys"]]
 
-    def place(self, key: Hashable) -> tuple[int, int] | None:
+    def grid_position(self, key: Hashable) -> tuple[int, int] | None:
         """Row and column of a cell, where cells are a grid of two numbers."""
-        if key == ENDED or not isinstance(self.cells, Grid):
+        if key == TERMINAL_KEY or not isinstance(self.cells, Grid):
             return None
         across, up = self.cells.places(np.array([key]))[0].tolist()
         return int(self.cells.counts[1]) - 1 - up, across
@@ -49,11 +46,11 @@ class View:
         """Whether cells can be drawn as a map."""
         return isinstance(self.cells, Grid) and len(self.cells.counts) == 2
 
-    def said(self, repeat: int | None = None) -> dict[str, Any]:
+    def to_dict(self, repeat: int | None = None) -> dict[str, Any]:
         """As JSON, for the card."""
         tried = [np.asarray(self.actions.element(k)).tolist() for k in range(self.actions.size)]
         return {
-            "numbers": self.cut.names,
+            "numbers": self.adaptive.names,
             "actions": tried,
             "repeat": self.repeat if repeat is None else repeat,
         }
@@ -67,18 +64,18 @@ class View:
 class _Middles:
     """The space of cells: not finite beforehand, met one by one."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: PartitionEncoder) -> None:
         self._view = view
 
     def __repr__(self) -> str:
-        return f"cells of {', '.join(self._view.cut.names)} ({self._view.cells.kind}), actions held for {self._view.repeat}"
+        return f"cells of {', '.join(self._view.adaptive.names)} ({self._view.cells.kind}), actions held for {self._view.repeat}"
 
 
-class Celled:
+class PartitionedEnv:
     """The environment with a cell's middle as observation. A step holds its action for ``view.repeat`` steps, less where the
     episode ends before, and sums their rewards."""
 
-    def __init__(self, env: Any, view: View) -> None:
+    def __init__(self, env: Any, view: PartitionEncoder) -> None:
         self.env, self.view = env, view
         self.spec, self.unwrapped = getattr(env, "spec", None), getattr(env, "unwrapped", env)
         self.observation_space = _Middles(view)
@@ -96,7 +93,7 @@ class Celled:
             if terminated or truncated:
                 break
         return (
-            ENDED if terminated else self.view(observation),
+            TERMINAL_KEY if terminated else self.view(observation),
             total,
             bool(terminated),
             bool(truncated),
@@ -105,23 +102,3 @@ class Celled:
 
     def close(self) -> None:
         self.env.close()
-
-
-def viewed(policy: Any, env: Any) -> View | None:
-    """The agent's cells, if it has any; an error where they would be needed and are not there."""
-    if is_vector(env):
-        return None
-    if isinstance(policy, Agent) and policy._agent is not None and policy._cuts(env):
-        assert policy._cut is not None
-        known = policy._cut.actions.space
-        if known != env.action_space:
-            raise Error(
-                f"this agent was fitted with actions {known}; the environment has {env.action_space}"
-            )
-        return View(policy._cut)
-    if hasattr(env, "observation_space") and needs_cells(env):
-        raise Error(
-            f"{env.observation_space} and {env.action_space} are not finite: give an agent that was fitted here, whose cells and "
-            "actions are then those of the data, or sort observations into bins with ide3al.wrappers.Discretize"
-        )
-    return None

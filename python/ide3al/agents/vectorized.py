@@ -1,0 +1,88 @@
+"""Learning in many environments at once: all follow one policy, and their steps count alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import _ide3al
+from ..runners.vector import Flags, Vector, VectorStep
+from ..types import Integers
+from .learner import Learner
+
+#: States, actions, next states, and how steps ended: 0 goes on, 1 in a terminal state, 2 truncated,
+#: 3 left a terminal state.
+Columns = tuple[Integers, Integers, Integers, Integers]
+
+
+def fit_vector(
+    agent: Learner,
+    env: Any,
+    total_timesteps: int,
+    *,
+    show: Callable[[int, int, Any], None] | None = None,
+    callback: Callable[[Any], Any] | None = None,
+    watch: Any = None,
+) -> None:
+    """``fit`` in many environments; all of them follow one policy, and their steps count alike. ``watch`` is told of every step."""
+    inner, observations, _ = agent.attach(env)
+    vector = Vector(env, observations)
+    inner.interrupt_trajectory()
+    states = vector.reset(agent.seed if inner.steps == 0 else None)
+    if watch is not None:
+        watch.begin(states)
+    starts = [states]
+    terminal = np.zeros(vector.n, dtype=np.bool_)
+    going = np.zeros(vector.n, dtype=np.int64)
+    done = 0
+    while done < total_timesteps:
+        steps = min(inner.batch_size(total_timesteps), total_timesteps - done)
+        _ide3al.agent_behaviour(inner)
+        rows: list[Columns] = []
+        taken = 0
+        while taken < steps:
+            actions = _ide3al.agent_draw(inner, states)
+            moved = vector.step(actions)
+            if watch is not None:
+                watch.step(actions, moved)
+            if moved.plain:
+                rows.append((states, actions, moved.reached, going))
+                taken += vector.n
+                states = moved.states
+                continue
+            for columns in _ended(inner, states, actions, moved, terminal):
+                rows.append(columns)
+                taken += len(columns[0])
+            starts.append(moved.states[moved.begun])
+            terminal = moved.terminated & moved.stepped
+            states = moved.states
+        batch = np.stack([np.concatenate(column) for column in zip(*rows, strict=True)], axis=1)[
+            :steps
+        ]
+        _ide3al.agent_record(inner, batch, np.concatenate(starts))
+        starts = [going[:0]]
+        done += steps
+        _ide3al.agent_learn(inner, done == total_timesteps)
+        if show is not None:
+            show(done, total_timesteps, agent)
+        if callback is not None and callback(agent) is False:
+            break
+
+
+def _ended(
+    inner: _ide3al.Agent, states: Integers, actions: Integers, moved: VectorStep, terminal: Flags
+) -> Iterator[Columns]:
+    """What is learned from a step in which episodes ended or began; ``terminal``: where the last one ended in a terminal state."""
+    ends = np.where(moved.terminated, 1, np.where(moved.truncated, 2, 0))
+    # a start that follows a terminal state is a step of the model, one that follows a cut is not
+    left = terminal & ~moved.stepped
+    ends[left] = 3
+    kept = moved.stepped | left
+    yield states[kept], actions[kept], moved.reached[kept], ends[kept]
+    if moved.stepped.all() and moved.begun.any():
+        # started over within the step
+        over = moved.terminated & moved.begun
+        again = _ide3al.agent_draw(inner, moved.reached[over])
+        yield moved.reached[over], again, moved.states[over], np.full_like(again, 3)
