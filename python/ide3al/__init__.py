@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from .evaluation.account import Account
     from .experiments.experiment import ExperimentError, ExperimentResult, experiment, scores
     from .models.mdp import MDP, domains
+    from .planning.accuracy import Accuracy
+    from .planning.learned import LearnedPlan
+    from .planning.plan import Plan, plan
+    from .planning.rollout import Evaluation
     from .plotting.models import plot_curves, plot_policy, plot_visitation
     from .runners.base import CollectionError
     from .solving.analysis import Analysis, analyze
@@ -37,6 +41,7 @@ __all__ = [
     "MDP",
     "Abstraction",
     "Account",
+    "Accuracy",
     "Analysis",
     "CollectionError",
     "CountBased",
@@ -45,11 +50,14 @@ __all__ = [
     "EpisodeAnalysis",
     "EpisodeSolution",
     "Error",
+    "Evaluation",
     "ExperimentError",
     "ExperimentResult",
     "Frontier",
+    "LearnedPlan",
     "MaxEnt",
     "MissingExtra",
+    "Plan",
     "Random",
     "Solution",
     "Studio",
@@ -61,6 +69,7 @@ __all__ = [
     "experiment",
     "frontier",
     "load_policy",
+    "plan",
     "plot_curves",
     "plot_policy",
     "plot_visitation",
@@ -85,6 +94,10 @@ _HOMES = {
     "runners.base": ("CollectionError",),
     "experiments.experiment": ("ExperimentError", "ExperimentResult", "experiment", "scores"),
     "models.mdp": ("MDP", "domains"),
+    "planning.accuracy": ("Accuracy",),
+    "planning.learned": ("LearnedPlan",),
+    "planning.plan": ("Plan", "plan"),
+    "planning.rollout": ("Evaluation",),
     "plotting.models": ("plot_curves", "plot_policy", "plot_visitation"),
     "datasets.coverage": ("Coverage",),
     "solving.solve": ("Solution", "Utility", "solve"),

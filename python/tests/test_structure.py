@@ -17,6 +17,7 @@ LAYERS = [
     ("datasets",),
     ("runners",),
     ("evaluation",),
+    ("planning",),
     ("agents",),
     ("callbacks", "collecting"),
     ("experiments",),

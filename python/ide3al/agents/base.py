@@ -15,8 +15,11 @@ from ..encoding.abstraction import Abstraction
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
 from ..encoding.features import Extractor
+from ..datasets.tally import TransitionTally
 from ..evaluation.account import Account, account
 from ..models.mdp import MDP
+from ..planning.decoder import Decoder
+from ..planning.learned import LearnedPlan, Untried, plan_learned
 from ..runners.vector import (
     batch_size,
     decode_batch,
@@ -72,6 +75,8 @@ class Agent:
         #: What a file said of the cells, until an environment is there to cut.
         self._saved_partition: SavedPartition | None = None
         self._held: tuple[Any, int] | None = None
+        #: What was tried and earned, for :meth:`plan`; in cells the partition's history says it.
+        self.tally = TransitionTally()
 
     def fit(
         self,
@@ -102,14 +107,21 @@ class Agent:
         agent.interrupt_trajectory()
         # the environment is seeded once: the first reset of the first fit
         first_seed: list[int] = [self.seed] if agent.steps == 0 else []
+        tally, state = self.tally, 0
 
         def reset() -> int:
+            nonlocal state
             observation, _ = env.reset(seed=first_seed.pop()) if first_seed else env.reset()
-            return observations.number(observation)
+            state = tally.begin(observations.number(observation))
+            return state
 
         def step(action: int) -> tuple[int, int]:
-            observation, _, terminated, truncated, _ = env.step(actions.element(action))
-            return observations.number(observation), 1 if terminated else 2 if truncated else 0
+            nonlocal state
+            observation, reward, terminated, truncated, _ = env.step(actions.element(action))
+            reached = observations.number(observation)
+            tally.record(state, action, float(reward), reached, bool(terminated))
+            state = reached
+            return reached, 1 if terminated else 2 if truncated else 0
 
         done = 0
         while done < total_timesteps:
@@ -252,6 +264,64 @@ class Agent:
                 chosen[k] = agent.draw(int(states[k]))
         return decode_batch(actions, chosen)
 
+    def plan(
+        self,
+        reward: Any = None,
+        goal: Any = None,
+        *,
+        avoid: Any = None,
+        discount: float | None = None,
+        average: bool = False,
+        within: int | None = None,
+        untried: Untried = "worthless",
+        confidence: float = 0.95,
+        reward_range: tuple[float, float] | None = None,
+        tolerance: float = 1e-9,
+        time_limit: float | None = None,
+    ) -> LearnedPlan:
+        """The best policy for a reward or a goal, from what was explored.
+
+        Parameters
+        ----------
+        reward : array_like or callable, optional
+            The environment's own rewards when left out. An array (S,) is earned by every step taken
+            in a state, (S, A) by its actions, (S, A, S) by transitions; a function of the
+            observation reached, or of observation, action and next observation.
+        goal, avoid : optional
+            Instead of a reward: an observation, a list of them, or a predicate of observations. The
+            goal is worth one when it is reached, and ends the episode; so does what is to be
+            avoided, for nothing.
+        discount : float, optional
+            Worth of a reward one step later; 0.99 when nothing else is maximised.
+        average, within : optional
+            Maximise the long-run average, or what the first so many steps earn.
+        untried : {"worthless", "optimistic"}
+            Actions that were never tried are not taken, or are worth the largest reward for ever.
+        confidence : float
+            Probability with which :attr:`LearnedPlan.interval` holds.
+        reward_range : (float, float), optional
+            Least and largest reward that there may be; of those seen when left out.
+        tolerance, time_limit : float
+            Wanted width of the bounds of the values in the estimated model, and most seconds.
+
+        Returns
+        -------
+        LearnedPlan
+            The policy with its value, an interval for the value in the true environment,
+            ``predict``, ``evaluate`` and ``save``.
+        """
+        agent = self._fitted()
+        tally = self.tally if self.partition is None else _partition_tally(self.partition)
+        if self.partition is None and self._actions is None:
+            raise Error("give env=... to load, or fit, before planning")
+        actions = self._actions if self.partition is None else self.partition.actions
+        decoder = Decoder(self.encoder, actions, self.partition, agent.n_states)
+        return plan_learned(
+            tally, decoder, agent.n_actions, reward, goal, avoid=avoid, discount=discount,
+            average=average, within=within, untried=untried, confidence=confidence,
+            reward_range=reward_range, tolerance=tolerance, time_limit=time_limit, seed=self.seed,
+        )  # fmt: skip
+
     @property
     def policy(self) -> Floats:
         """The policy learned, (S, A). For MaxEnt, whose result is a mixture of policies, the
@@ -348,6 +418,7 @@ class Agent:
             learner=learner,
             states=self.encoder if isinstance(self.encoder, DiscoveredStates) else None,
             partition=cells,
+            tally=self.tally,
         )
         _ide3al.write_file(path, saved.to_bytes())
 
@@ -371,6 +442,7 @@ class Agent:
             if saved.states is None or saved.states.size < learner.n_states:
                 raise damaged(name, "observations.txt")
         agent.encoder, agent._saved_partition = saved.states, saved.partition
+        agent.tally = saved.tally
         if env is not None and not agent.is_partitioned(env):
             agent.attach(env)
         return agent
@@ -412,6 +484,19 @@ class Agent:
         given = {k: v for k, v in self.parameters.items() if v is not None}
         listed = "".join(f"{name}={value!r}, " for name, value in given.items())
         return f"<{type(self).__name__}({listed}seed={self.seed}): {self.num_timesteps} steps>"
+
+
+def _partition_tally(partition: AdaptivePartition) -> TransitionTally:
+    """What was tried and earned in a continuous environment, between the cells at hand."""
+    tally = TransitionTally()
+    rows, earned, starts = partition.decisions()
+    if np.isnan(earned).any():
+        raise Error("this agent was saved by a version that kept no rewards; fit it again to plan")
+    for state in starts.tolist():
+        tally.begin(state)
+    for (state, action, reached, ended), reward in zip(rows.tolist(), earned.tolist(), strict=True):
+        tally.record(state, action, reward, reached, bool(ended))
+    return tally
 
 
 def _check_environment(env: Any) -> None:

@@ -6,11 +6,12 @@ import io
 import json
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .._archives import check_expansion
 from .._ide3al import Error
+from ..datasets.tally import TransitionTally
 from ..encoding.adaptive import cell_centres
 from ..encoding.discrete import DiscoveredStates
 from ..encoding.features import Extractor
@@ -55,6 +56,7 @@ class SavedAgent:
     learner: bytes
     states: DiscoveredStates | None = None
     partition: SavedPartition | None = None
+    tally: TransitionTally = field(default_factory=TransitionTally)
 
     def to_bytes(self) -> bytes:
         """Contents of a file."""
@@ -66,6 +68,8 @@ class SavedAgent:
             archive.writestr("learner.bin", self.learner)
             if self.states is not None:
                 archive.writestr("observations.txt", self.states.save())
+            if len(self.tally):
+                archive.writestr("tally.npz", self.tally.to_bytes())
             if self.partition is not None:
                 archive.writestr("cells.json", json.dumps(self.partition.document))
                 archive.writestr("steps.npz", self.partition.history)
@@ -80,6 +84,9 @@ class SavedAgent:
                 members = archive.namelist()
                 document = json.loads(archive.read("ide3al.json"))
                 states = partition = None
+                tally = TransitionTally()
+                if "tally.npz" in members:
+                    tally = TransitionTally.from_bytes(archive.read("tally.npz"))
                 if "observations.txt" in members:
                     states = DiscoveredStates.load(archive.read("observations.txt").decode())
                 if "cells.json" in members:
@@ -94,6 +101,7 @@ class SavedAgent:
                     learner=archive.read("learner.bin"),
                     states=states,
                     partition=partition,
+                    tally=tally,
                 )
         except OSError as problem:
             raise Error(f"{name}: cannot read: {problem}") from None

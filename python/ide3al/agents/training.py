@@ -48,10 +48,10 @@ class Loop:
         """Takes an action some times, fewer where the episode is over: where that led, and how it ended."""
         element = self.cut.actions.element(action)
         for _ in range(max(1, min(times, self.left))):
-            observation, _, terminated, truncated, _ = self.env.step(element)
+            observation, reward, terminated, truncated, _ = self.env.step(element)
             end = 1 if terminated else 2 if truncated else 0
             vector = self.cut.vector(observation)
-            self.cut.step(action, vector, end)
+            self.cut.step(action, vector, end, float(reward))
             self.left -= 1
             if end:
                 break
@@ -127,12 +127,13 @@ def restore(
     )
     with np.load(io.BytesIO(log), allow_pickle=False) as arrays:
         vectors, actions = arrays["vectors"], arrays["actions"]
+        rewards = arrays["rewards"] if "rewards" in arrays.files else None
     if features is None and cut.features.size != document["size"]:
         raise Error(
             f"this agent knows observations of {document['size']} numbers; the environment's have {cut.features.size}"
         )
     cut.history = TransitionHistory.restored(
-        vectors, actions, cut.abstraction.memory, bool(document["full"])
+        vectors, actions, cut.abstraction.memory, bool(document["full"]), rewards
     )
     cut.restore(document, load_cells(document["cells"]))
     return cut

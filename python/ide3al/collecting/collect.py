@@ -18,6 +18,7 @@ from ..datasets.numbering import states_match
 from ..datasets.reading import read
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
 from ..encoding.partitioned import PartitionedEnv, PartitionEncoder
+from ..planning.accuracy import Accuracy
 from ..runners.base import EpisodeRunner
 from ..runners.single import SingleRunner
 from ..runners.vector import VectorRunner, is_vector
@@ -32,7 +33,7 @@ def collect(
     policy: Agent | Any,
     steps: int | None = None,
     *,
-    until: Coverage | None = None,
+    until: Coverage | Accuracy | None = None,
     seed: int = 0,
     learn: bool = False,
     dataset_id: str | None = None,
@@ -53,7 +54,9 @@ def collect(
     ``env`` is an environment, many at once (``gymnasium.make_vec``), or a function that makes one; ``engine="ray"`` lets
     ``workers`` runners on a Ray cluster live the episodes, for the same data.
 
-    ``until`` is a promise, such as ``ide3al.Coverage(each_pair=50)``, to go on for, with ``steps`` as the most. IDE3AL plans for what is
+    ``until`` is a promise, such as ``ide3al.Coverage(each_pair=50)``, to go on for, with ``steps`` as the most, or
+    ``ide3al.Accuracy(0.05)``: data for which every reward can be planned for that well, gathered where the error is largest,
+    whatever the policy. IDE3AL plans for what is
     still missing; any other agent and any policy is followed as it is. ``complete`` is a data set to begin with: one that
     :func:`ide3al.audit` reads.
 
@@ -147,7 +150,11 @@ def _journal_path(dataset_id: str | None, out: str | Path | None) -> Path | None
 
 
 def _initial(
-    complete: Any, env: Any, view: PartitionEncoder | None, until: Coverage | None, policy: Any
+    complete: Any,
+    env: Any,
+    view: PartitionEncoder | None,
+    until: Coverage | Accuracy | None,
+    policy: Any,
 ) -> Data:
     """The data to begin with."""
     initial = read(complete, env=None if callable(env) or view is not None else env, states=view)
@@ -260,7 +267,7 @@ def _kept(
     return data
 
 
-def _shown(progress: bool | Progress, until: Coverage | None) -> Progress:
+def _shown(progress: bool | Progress, until: Coverage | Accuracy | None) -> Progress:
     if callable(progress):
         return progress
     if not progress:
@@ -268,6 +275,8 @@ def _shown(progress: bool | Progress, until: Coverage | None) -> Progress:
 
     def show(now: dict[str, Any]) -> None:
         parts = [f"{now['episodes']} episodes, {now['steps']} steps"]
+        if "error" in now:
+            parts.append(f"error {now['error']:.3g} of {now['wanted']:g}")
         if "short" in now:
             parts.append(f"{now['short']} {now['unit']} short")
         if now.get("least") is not None:

@@ -15,8 +15,11 @@ from .. import _ide3al
 from .._display import html_table, text_table
 from .._ide3al import Error
 from ..types import Integers
+from ..models.mdp import MDP
 from .card import Card, card_of, card_page, card_rows, card_text
 from .episode import Episode
+from .replay import fill_buffer
+from .tally import TransitionTally
 from .formats.d3rlpy import d3rlpy_dataset
 from .formats.minari import write_minari
 from .formats.parquet import frame
@@ -56,6 +59,36 @@ class Data(Transitions):
     def to_polars(self) -> Any:
         """One row per step."""
         return frame(self)
+
+    def tally(self) -> TransitionTally:
+        """Counts of the transitions with the mean and spread of their rewards."""
+        tally = TransitionTally()
+        tally.record_episodes(self.episodes())
+        return tally
+
+    def model(self) -> MDP:
+        """The model that the data suggest: every pair does what it did as often as it was seen to,
+        and earns what it earned on average.
+
+        Pairs that were never tried are left out. Episodes end in the terminal states; a state in
+        which nothing was tried is never left and earns the least reward there is, or nothing if
+        that is more.
+        """
+        if len(self) == 0:
+            raise Error("these data have no steps, and so no model")
+        return MDP.from_native(self.tally().model(self.n_states, self.n_actions))
+
+    def fill(self, buffer: Any) -> int:
+        """Adds all steps to a replay buffer like Stable-Baselines3's; returns how many.
+
+        Parameters
+        ----------
+        buffer : object
+            Has ``add(obs, next_obs, action, reward, done, infos)`` for ``n_envs`` environments
+            (one), as ``stable_baselines3.common.buffers.ReplayBuffer``. The last step of a truncated
+            episode has ``TimeLimit.truncated`` in its info, as there.
+        """
+        return fill_buffer(self, buffer)
 
     def save_card(self, folder: str | os.PathLike[str]) -> None:
         """``card.json`` and ``card.html`` in a folder."""

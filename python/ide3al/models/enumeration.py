@@ -53,18 +53,22 @@ def enumerate_states(
         starts.append(visit(_copy(base), observation))
     # next states of each pair with the number of tries that led there
     following: list[dict[int, int]] = []
+    # sum of rewards on the way to each
+    earned: list[dict[int, float]] = []
     terminal: set[int] = set()
     state = 0
     while state < len(waiting):
         at, waiting[state] = waiting[state], None
         for a in range(actions.size):
             counts: dict[int, int] = {}
+            sums: dict[int, float] = {}
             # two tries show randomness somewhere in a large environment; a small one needs more
             tries = samples or (8 if len(following) < 100 else 2)
             for k in range(tries):
                 reached = _step(at, actions.element(a), (state, a, k))
                 t = visit(*reached[:2])
                 counts[t] = counts.get(t, 0) + 1
+                sums[t] = sums.get(t, 0.0) + reached[3]
                 if reached[2]:
                     terminal.add(t)
             if samples is None and len(counts) > 1:
@@ -74,6 +78,7 @@ def enumerate_states(
                     "learn it with ide3al.IDE3AL(...).fit(env)"
                 )
             following.append(counts)
+            earned.append(sums)
         state += 1
     n = len(number)
     start = np.bincount(starts, minlength=n) / len(starts)
@@ -81,8 +86,8 @@ def enumerate_states(
     table = [
         [
             [
-                (count / sum(counts.values()), t, 0.0, t in terminal)
-                for counts in [following[s * actions.size + a]]
+                (count / sum(counts.values()), t, sums[t] / count, t in terminal)
+                for counts, sums in [(following[s * actions.size + a], earned[s * actions.size + a])]
                 for t, count in counts.items()
             ]
             for a in range(actions.size)
@@ -100,12 +105,12 @@ def _copy(env: Any) -> Any:
         raise Error(f"{type(env).__name__} cannot be copied: {problem}") from problem
 
 
-def _step(env: Any, action: Any, stream: tuple[int, int, int]) -> tuple[Any, Any, bool]:
+def _step(env: Any, action: Any, stream: tuple[int, int, int]) -> tuple[Any, Any, bool, float]:
     after = _copy(env)
     # a stream of its own for each try, so that randomness shows; the same in every call
     after.np_random = np.random.default_rng(stream)
-    observation, _, terminated, _, _ = after.step(action)
-    return after, observation, bool(terminated)
+    observation, reward, terminated, _, _ = after.step(action)
+    return after, observation, bool(terminated), float(reward)
 
 
 def _default_key(env: Any, observation: Any) -> Hashable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from .policies import is_even, pairs, probabilities, shaped
 
 
 class MDP:
-    """A finite Markov decision process without rewards.
+    """A finite Markov decision process, with the rewards that it came with, if any.
 
     ``P`` is one of
 
@@ -126,6 +127,24 @@ class MDP:
         model, keys = enumerate_states(env, key, on_terminal, seeds, max_states, samples)
         return cls.from_native(model), keys
 
+    @classmethod
+    def from_dataset(cls, dataset: Any, *, env: Any = None, states: Any = None) -> MDP:
+        """The model of a data set that anybody collected, rewards included: :meth:`Data.model` of
+        what :func:`ide3al.audit` reads (the id of a Minari data set, ``.npz``, ``.parquet``, the
+        folder of a collection, arrays).
+
+        Parameters
+        ----------
+        dataset : str, path, dict or Data
+            The data set.
+        env, states : optional
+            What numbers the observations, as in :func:`ide3al.audit`.
+        """
+        # data sets are made of models, so that they cannot be imported above
+        reading = importlib.import_module("ide3al.datasets.reading")
+        model: MDP = reading.read(dataset, env=env, states=states).model()
+        return model
+
     @property
     def n_states(self) -> int:
         return self.native.n_states
@@ -149,6 +168,34 @@ class MDP:
     def start(self) -> Floats:
         """The start distribution."""
         return self.native.start
+
+    @property
+    def rewards(self) -> Floats | None:
+        """Expected reward of each state-action pair, if the model came with rewards."""
+        return _ide3al.model_rewards(self.native)
+
+    @property
+    def terminal(self) -> list[int]:
+        """States in which episodes end: what follows is the reset, and nothing more is earned."""
+        return _ide3al.model_terminal(self.native)
+
+    def with_rewards(
+        self, rewards: npt.ArrayLike, terminal: Sequence[int] | None = None
+    ) -> MDP:
+        """The same model with rewards.
+
+        Parameters
+        ----------
+        rewards : array_like
+            (S,) for every step taken in a state, (S, A) or one per state-action pair, (S, A, S) or
+            one per stored transition.
+        terminal : list of int, optional
+            States in which episodes end; the model's own when left out.
+        """
+        array = np.ascontiguousarray(numbers(rewards, "rewards").ravel())
+        each = _ide3al.expected_rewards(self.native, array)
+        ends = self.terminal if terminal is None else [int(s) for s in terminal]
+        return MDP.from_native(_ide3al.model_with_rewards(self.native, each, ends))
 
     @property
     def state_names(self) -> list[str] | None:
@@ -249,6 +296,7 @@ class MDP:
         arguments = (
             model.first_pair, model.actions, *model.rows(), self.start,
             self.state_names, self.action_names, model.layout, model.spec, model.times,
+            self.rewards, self.terminal,
         )  # fmt: skip
         return _restore, arguments
 
@@ -290,8 +338,11 @@ def _restore(
     layout: tuple[int, int, list[int]] | None,
     spec: str,
     times: Floats | None = None,
+    rewards: Floats | None = None,
+    terminal: Sequence[int] = (),
 ) -> MDP:
     rows = (offsets, indices, values)
     model = _ide3al.Model.from_rows(first_pair, actions, rows, spread, start)
     model = model.named(state_names, action_names, layout, spec)
-    return MDP.from_native(model if times is None else model.with_times(times))
+    model = model if times is None else model.with_times(times)
+    return MDP.from_native(_ide3al.model_with_rewards(model, rewards, list(terminal)))

@@ -53,6 +53,8 @@ pub struct Bounding {
     pub discount: f64,
     /// Least and largest reward that there may be.
     pub rewards: (f64, f64),
+    /// Least and largest value that there may be, where more is known than follows from the rewards.
+    pub values: Option<(f64, f64)>,
     /// Probability with which the bounds hold.
     pub confidence: f64,
 }
@@ -66,13 +68,16 @@ const EXACT: f64 = 1e-18;
 
 impl Bounding {
     fn validate(&self) -> Result<()> {
-        let (low, high) = self.rewards;
+        let (low, _) = self.rewards;
+        let ordered = |(a, b): (f64, f64)| a.is_finite() && b.is_finite() && a <= b;
         let problem = if !(0.0..1.0).contains(&self.discount) {
             ("discount", self.discount, "it must be at least 0 and less than 1")
         } else if !(self.confidence > 0.0 && self.confidence < 1.0) {
             ("confidence", self.confidence, "a probability between 0 and 1 is needed")
-        } else if !(low.is_finite() && high.is_finite() && low <= high) {
+        } else if !ordered(self.rewards) {
             ("reward_range", low, "two finite numbers are needed, the smaller one first")
+        } else if !self.values.is_none_or(ordered) {
+            ("values", low, "two finite numbers are needed, the smaller one first")
         } else {
             return Ok(());
         };
@@ -85,6 +90,9 @@ impl Bounding {
 
     /// No value lies outside of these; an unknown state may also end the episode.
     fn extremes(&self) -> (f64, f64) {
+        if let Some(values) = self.values {
+            return values;
+        }
         let most = 1.0 / (1.0 - self.discount);
         ((self.rewards.0 * most).min(0.0), (self.rewards.1 * most).max(0.0))
     }
@@ -234,7 +242,7 @@ impl Sets<'_> {
             None => {
                 let of = |k: usize| self.evidence.reward[k] + gamma * values[self.evidence.next[k] as usize];
                 worth.extend(outcomes.map(of));
-                (reward + gamma * extreme, 0.0)
+                ((reward + gamma * extreme).clamp(floor, ceiling), 0.0)
             }
         }
     }

@@ -50,7 +50,13 @@ pub(super) fn read(path: &Path, lines: &[(u32, u32, u32, f64)]) -> Result<Option
     for &(state, choice, next, p) in lines {
         *probability.entry((state, choice, next)).or_insert(0.0) += p;
     }
+    // of each choice: its transitions, and the rewards on them with their probabilities
+    let mut transitions: HashMap<(u32, u32), usize> = HashMap::new();
+    for &(state, choice, _) in probability.keys() {
+        *transitions.entry((state, choice)).or_default() += 1;
+    }
     let known: std::collections::HashSet<u32> = lines.iter().map(|line| line.0).collect();
+    let mut listed: HashMap<(u32, u32), Vec<(f64, f64)>> = HashMap::new();
     let mut earned = Earned::default();
     for file in files {
         // PRISM's counts are whole numbers, and no more of them than a line of rewards has
@@ -92,7 +98,7 @@ pub(super) fn read(path: &Path, lines: &[(u32, u32, u32, f64)]) -> Result<Option
                             "the model has no transition from state {state} by choice {choice} to state {next}"
                         ))
                     })?;
-                    *earned.choices.entry((state, choice)).or_insert(0.0) += p * reward;
+                    listed.entry((state, choice)).or_default().push((*p, reward));
                 }
                 _ => {
                     return Err(bad(format!(
@@ -102,6 +108,13 @@ pub(super) fn read(path: &Path, lines: &[(u32, u32, u32, f64)]) -> Result<Option
             }
             Ok(())
         })?;
+    }
+    for (choice, rewards) in listed {
+        let (_, first) = rewards[0];
+        // one reward whatever follows is that reward, without rounding
+        let same = rewards.len() == transitions[&choice] && rewards.iter().all(|x| x.1 == first);
+        let mean = || rewards.iter().map(|(p, r)| p * r).sum();
+        earned.choices.insert(choice, if same { first } else { mean() });
     }
     Ok(Some(earned))
 }
