@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from .datasets.dataset import Data
     from .encoding.abstraction import Abstraction
     from .evaluation.account import Account
-    from .experiments.experiment import ExperimentError, ExperimentResult, experiment, scores
+    from .experiments.experiment import experiment
+    from .experiments.result import ExperimentError, ExperimentResult, scores
     from .models.mdp import MDP, domains
     from .planning.accuracy import Accuracy
     from .planning.learned import LearnedPlan
@@ -92,7 +93,8 @@ _HOMES = {
     "collecting.collect": ("collect",),
     "datasets.dataset": ("Data",),
     "runners.base": ("CollectionError",),
-    "experiments.experiment": ("ExperimentError", "ExperimentResult", "experiment", "scores"),
+    "experiments.experiment": ("experiment",),
+    "experiments.result": ("ExperimentError", "ExperimentResult", "scores"),
     "models.mdp": ("MDP", "domains"),
     "planning.accuracy": ("Accuracy",),
     "planning.learned": ("LearnedPlan",),
@@ -127,7 +129,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__all__", "__doc__", "__version__", "callbacks", "envs", "wrappers"])
 
 
 if sys.modules.get("gymnasium") is not None:

@@ -1,4 +1,4 @@
-"""Continuous environments: cells, actions and repeats are chosen, learned with, saved and loaded."""
+"""Continuous environments: cells, actions and repeats are chosen, learned with, saved, loaded."""
 
 import gymnasium
 import numpy as np
@@ -99,7 +99,8 @@ def test_explores_more_evenly_than_at_random():
 
 
 class Mixed(Room):
-    """The same point within a dictionary: twice, beside a goal that stays, a switch, and numbers without bounds."""
+    """The same point within a dictionary: twice, beside a goal that stays, a switch, and numbers
+    without bounds."""
 
     observation_space = spaces.Dict(
         {
@@ -313,7 +314,8 @@ def test_nearest_neighbours_tell_entropy():
 
 
 class Halves(Room):
-    """A line on which nothing differs to the left, and which the right half of leaves for one of two places by where one is."""
+    """A line on which nothing differs to the left, and which the right half of leaves for one of
+    two places by where one is."""
 
     action_space = spaces.Discrete(2)
     observation_space = spaces.Box(0.0, 1.0, (1,), np.float32)

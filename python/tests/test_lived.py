@@ -1,4 +1,5 @@
-"""Learning as it is lived: states found as they are met, episodes that end and are cut, and what is refused."""
+"""Learning as it is lived: states found as they are met, episodes that end and are cut, and what is
+refused."""
 
 import gymnasium
 import numpy as np
@@ -11,7 +12,8 @@ AGENTS = [ide3al.IDE3AL, ide3al.MaxEnt, ide3al.CountBased, ide3al.Random]
 
 
 class Corridor(gymnasium.Env):
-    """Places 0..n - 1, left and right; observed as whatever `seen` makes of a place. Cut after some steps."""
+    """Places 0..n - 1, left and right; observed as whatever `seen` makes of a place. Cut after some
+    steps."""
 
     observation_space = gymnasium.Space()
     action_space = gymnasium.spaces.Discrete(2)
@@ -89,14 +91,14 @@ def test_images_and_dictionaries_are_told_apart_by_their_content():
     agent = ide3al.IDE3AL().fit(Screen(n=5, seen=seen), total_timesteps=400)
     assert len(agent.states) == 5
     assert agent.predict(seen(3)) in (0, 1)
-    data = ide3al.collect(Screen(n=5, seen=seen), agent, steps=100)
+    data = ide3al.collect(Screen(n=5, seen=seen), agent, total_timesteps=100)
     assert data.n_states == 5 and len(data) == 100
 
 
 def test_cut_episodes_are_planned_for():
-    """Episodes of thirty steps are planned for as if they ended at random after thirty on average."""
+    """Episodes of thirty steps are planned for as if they ended at random after thirty."""
     agent = ide3al.IDE3AL(seed=0).fit(Corridor(n=50, steps=30), total_timesteps=5000)
-    realised = ide3al.collect(Corridor(n=50, steps=30), agent, steps=5000).counts
+    realised = ide3al.collect(Corridor(n=50, steps=30), agent, total_timesteps=5000).counts
     stationary = agent.metrics["stationary"]
     shares = np.zeros(len(stationary))
     shares[: len(realised)] = (realised.sum(axis=1) / realised.sum())[: len(stationary)]

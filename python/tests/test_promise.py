@@ -1,4 +1,5 @@
-"""Promises: they hold in the data, in few steps, and say so; also on a cluster that loses its runners."""
+"""Promises: they hold in the data, in few steps, and say so; also on a cluster that loses its
+runners."""
 
 import gymnasium
 import numpy as np
@@ -7,8 +8,8 @@ from gymnasium.vector import AutoresetMode
 from test_datasets import ARRAYS, LAKE, Screens, lake, minari_here, same  # noqa: F401
 
 import ide3al
-from ide3al.datasets.episode import Episode
 from ide3al.collecting.reachability import ReachabilityGraph
+from ide3al.datasets.episode import Episode
 from ide3al.envs import ModelEnv
 
 
@@ -20,7 +21,7 @@ def test_each_pair_in_few_steps_and_certified():
     until = ide3al.Coverage(each_pair=20)
     seen = []
     data = ide3al.collect(
-        lake(is_slippery=False), ide3al.IDE3AL(), until=until, progress=seen.append
+        lake(is_slippery=False), ide3al.IDE3AL(), until=until, progress_bar=seen.append
     )
     promise = data.card["promise"]
     assert (
@@ -46,7 +47,7 @@ def test_the_least_number_of_steps_is_that_of_an_independent_solver():
     from scipy.optimize import linprog
 
     env = ModelEnv("double-chain")
-    data = ide3al.collect(env, np.full((20, 2), 0.5), steps=30_000, episode_steps=30_000)
+    data = ide3al.collect(env, np.full((20, 2), 0.5), total_timesteps=30_000, episode_steps=30_000)
     found = ide3al.audit(data, until=ide3al.Coverage(each_pair=10_000)).card["promise"]
     # the data's own frequencies, with the restarts that the estimate assumes
     n, cut = 20, 2 / (len(data) + 1)
@@ -103,7 +104,9 @@ def test_promises_that_cannot_hold_say_why(tmp_path):
     assert (
         actionable(caught.value.data).min() >= 3 and (tmp_path / "cliff" / "episodes.log").exists()
     )
-    short = ide3al.collect(lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=50), steps=500)
+    short = ide3al.collect(
+        lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=50), total_timesteps=500
+    )
     promise = short.card["promise"]
     assert (
         len(short) == 500
@@ -133,14 +136,15 @@ def test_a_promise_goes_on_after_a_stop_as_if_nothing_had_happened(after, tmp_pa
 
     given = {"until": ide3al.Coverage(each_pair=15), "seed": 2, "out": tmp_path / "x"}
     with pytest.raises(KeyboardInterrupt):
-        ide3al.collect(Screens(), ide3al.IDE3AL(), **given, progress=stop)
+        ide3al.collect(Screens(), ide3al.IDE3AL(), **given, progress_bar=stop)
     resumed = ide3al.collect(Screens(), ide3al.IDE3AL(), **given, resume=True)
     same(resumed, ide3al.collect(Screens(), ide3al.IDE3AL(), **{**given, "out": tmp_path / "y"}))
 
 
 class Rooms(gymnasium.Env):
-    """Sixteen rooms of four places in a circle; episodes start anywhere. The only way to the next room is a door that one action of one place
-    opens: until that is tried, a room seems to be reached by starting there alone. One action of another place ends the episode."""
+    """Sixteen rooms of four places in a circle; episodes start anywhere. The only way to the next
+    room is a door that one action of one place opens: until that is tried, a room seems to be
+    reached by starting there alone. One action of another place ends the episode."""
 
     observation_space = gymnasium.spaces.Discrete(65)
     action_space = gymnasium.spaces.Discrete(4)
@@ -183,13 +187,15 @@ def test_places_known_only_from_starting_there_wait_for_the_roads_to_them(monkey
 
 
 def test_a_random_data_set_is_audited_and_completed():
-    random = ide3al.collect(lake(), ide3al.Random(), steps=800, seed=3, dataset_id="lake/random-v0")
+    random = ide3al.collect(
+        lake(), ide3al.Random(), total_timesteps=800, seed=3, dataset_id="lake/random-v0"
+    )
     until = ide3al.Coverage(each_pair=10)
     card = ide3al.audit("lake/random-v0", until=until).card
     assert not card["promise"]["holds"] and card["promise"]["short"] > 0
     for s, a, missing in card["promise"]["short_named"]:
         assert missing == 10 - random.counts[s, a]
-    whole = ide3al.collect(lake(), ide3al.IDE3AL(), until=until, complete="lake/random-v0")
+    whole = ide3al.collect(lake(), ide3al.IDE3AL(), until=until, initial_data="lake/random-v0")
     assert whole.card["promise"]["holds"] and actionable(whole).min() >= 10
     for name in ARRAYS:
         np.testing.assert_array_equal(getattr(whole, name)[:800], getattr(random, name))
@@ -235,7 +241,7 @@ def test_a_cluster_that_loses_runners_collects_the_same_bytes(cluster, tmp_path,
         out=tmp_path / "ray",
         engine="ray",
         workers=2,
-        progress=kill,
+        progress_bar=kill,
     )
     assert sources[-1].replaced == 1
     for name in ("data.npz", "card.json", "card.html"):
@@ -252,8 +258,8 @@ def test_a_cluster_that_loses_runners_collects_the_same_bytes(cluster, tmp_path,
             raise RuntimeError("the motor stalled")
 
     with pytest.raises(RuntimeError, match="the motor stalled"):
-        ide3al.collect(Broken, ide3al.Random(), steps=10, engine="ray", workers=1)
+        ide3al.collect(Broken, ide3al.Random(), total_timesteps=10, engine="ray", workers=1)
     with pytest.raises(ide3al.Error, match="need a function that makes an environment"):
-        ide3al.collect(lake(), LAKE, steps=10, engine="ray")
+        ide3al.collect(lake(), LAKE, total_timesteps=10, engine="ray")
     with pytest.raises(ide3al.Error, match="workers = 0"):
         ide3al.IDE3AL().fit(lake, 10, engine="ray", workers=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._deprecated import warn
 from .._ide3al import Error
 from ..encoding.abstraction import Abstraction
 from ..types import Formulation, TieBreak
@@ -9,22 +10,54 @@ from .base import Agent
 
 
 class IDE3AL(Agent):
-    """After each batch, plans on the estimated model for even visits, and follows the plan.
+    """Plan on the estimated model after each batch, and follow the plan.
 
-    Without arguments it is the one recommended for any environment: it knows of the states it has seen and of one
-    lump for the rest, plans for episodes as they end or are cut, weighs what it has visited much less, and hands over
-    the plan for even visits. ``prior``: a pair tried N times leads to the unknown with probability
-    prior / (N + prior). ``unseen``: as how many states each pair never tried counts. ``catch_up``: how much
-    uneven visits so far weigh. All actions keep a probability of at least ``xi``, 0.1 / actions unless given.
+    Without arguments it is the one recommended for any environment: it knows of the states it has
+    seen and of one unknown state for the rest, plans for episodes as they end or are truncated,
+    weighs what it has visited much less, and hands over the plan for even visits.
 
-    ``formulation`` is state-entropy unless given; "model-error" plans for the least error of the estimated model, "coverage"
-    for samples of every pair: what the estimate is unsure of is sampled next.
+    Parameters
+    ----------
+    formulation : str, optional
+        What is planned for: ``"state-entropy"`` unless given; ``"model-error"`` for the least error
+        of the estimated model, ``"coverage"`` for samples of every pair, or another of
+        :func:`solve`.
+    xi : float, optional
+        Least probability of every action; 0.1 over the number of actions unless given.
+    zeta : float, optional
+        Largest entry of the doubly stochastic target, where the formulation has one.
+    prior : float, optional
+        A pair tried N times leads to the unknown state with probability prior / (N + prior).
+    unseen : float, optional
+        As how many states each pair that was never tried counts.
+    catch_up : float, optional
+        How much uneven visits so far weigh.
+    tie_break : {"uniform", "none"}, default "none"
+        Which of several optimal policies, as in :func:`solve`.
+    relative_tolerance : float, optional
+        The gap at which each solve ends, as a share of the objective: an estimate from few steps
+        deserves no more digits.
+    batch_size : int, optional
+        Steps between two plans; a tenth of the steps so far unless given.
+    abstraction : Abstraction, optional
+        How a continuous environment is cut into cells and a few actions.
+    paper : bool, default False
+        Whether to follow the paper's Algorithm 1 with its parameters: the Frobenius formulation
+        over all declared states, uniform rows for pairs never visited, one continuing trajectory.
+    seed : int, default 0
+        Seed of the environment and of all draws; equal seeds give equal results.
 
-    ``paper=True`` is the paper's Algorithm 1 with its parameters: the Frobenius formulation over all declared
-    states, uniform rows for unvisited pairs, one continuing trajectory.
+    Raises
+    ------
+    Error
+        If an argument is out of range, or the paper has none of that name.
 
-    ``relative_tolerance`` is the gap at which each solve ends, as a share of the objective: an estimate from few steps deserves no
-    more digits.
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> agent = ide3al.IDE3AL(seed=1).fit(gymnasium.make("FrozenLake-v1"), 500)
+    >>> agent.policy.shape
+    (16, 4)
     """
 
     _algorithm = "ideal"
@@ -66,9 +99,40 @@ class IDE3AL(Agent):
 
 
 class MaxEnt(Agent):
-    """A mixture of policies that climbs the entropy of the state distribution
-    (Hazan et al. 2019). What it predicts with is the one policy with the visits of the mixture in the estimated model; with
-    ``paper=True`` a member drawn once."""
+    """Climb the entropy of the state distribution with a mixture of policies (Hazan et al. 2019).
+
+    It predicts with the one policy that has the visits of the mixture in the estimated model; with
+    ``paper=True`` with a member drawn once.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        Smoothing of the logarithm in the rewards; the paper's unless given.
+    eta : float, optional
+        Weight of the newest member of the mixture; the paper's unless given.
+    discount : float, optional
+        Discount of the rewards.
+    batch_size : int, optional
+        Steps between two updates of the policy; a tenth of the steps so far unless given.
+    abstraction : Abstraction, optional
+        How a continuous environment is cut into cells and a few actions.
+    paper : bool, default False
+        Whether to follow the paper to the letter: one continuing trajectory, states as declared.
+    seed : int, default 0
+        Seed of the environment and of all draws; equal seeds give equal results.
+
+    Raises
+    ------
+    Error
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> agent = ide3al.MaxEnt(seed=1).fit(gymnasium.make("FrozenLake-v1"), 500)
+    >>> agent.num_timesteps
+    500
+    """
 
     _algorithm = "max-ent"
 
@@ -95,7 +159,35 @@ class MaxEnt(Agent):
 
 
 class CountBased(Agent):
-    """Follows rewards for rarely visited states."""
+    """Follow rewards for rarely visited states.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        Probability of an action at random; the paper's unless given.
+    discount : float, optional
+        Discount of the rewards.
+    batch_size : int, optional
+        Steps between two updates of the policy; a tenth of the steps so far unless given.
+    abstraction : Abstraction, optional
+        How a continuous environment is cut into cells and a few actions.
+    paper : bool, default False
+        Whether to follow the paper to the letter: one continuing trajectory, states as declared.
+    seed : int, default 0
+        Seed of the environment and of all draws; equal seeds give equal results.
+
+    Raises
+    ------
+    Error
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> agent = ide3al.CountBased(seed=1).fit(gymnasium.make("FrozenLake-v1"), 500)
+    >>> agent.num_timesteps
+    500
+    """
 
     _algorithm = "count-based"
 
@@ -120,16 +212,44 @@ class CountBased(Agent):
 
 
 class Random(Agent):
-    """Every action equally likely, for ever."""
+    """Take every action equally often, for ever.
+
+    Parameters
+    ----------
+    batch_size : int, optional
+        Steps between two calls of the callback; a tenth of the steps so far unless given.
+    abstraction : Abstraction, optional
+        How a continuous environment is cut into cells and a few actions.
+    paper : bool, optional
+        Does nothing; refused from the next version on.
+    seed : int, default 0
+        Seed of the environment and of all draws; equal seeds give equal results.
+
+    Raises
+    ------
+    Error
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> agent = ide3al.Random(seed=1).fit(gymnasium.make("FrozenLake-v1"), 500)
+    >>> agent.num_timesteps
+    500
+    """
 
     _algorithm = "random"
+    #: An old argument without effect.
+    paper: None = None
 
     def __init__(
         self,
         *,
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
-        paper: bool = False,
+        paper: bool | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, paper=paper)
+        if paper is not None:
+            warn("Random: paper does nothing")
+        super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, paper=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from ..runners.vector import (
     encode_batch,
     is_vector,
 )
-from ..types import Floats, Integers
+from ..types import Engine, Floats, Integers
 from .episodic import fit_on_ray
 from .persistence import SavedAgent, SavedPartition, damaged
 from .training import explore, needs_cells, restore
@@ -38,17 +39,30 @@ Callback = Callable[["Agent"], Any]
 class Agent:
     """What all exploration algorithms have in common.
 
-    ``fit`` alternates batches of steps in the environment with learning from everything seen
-    so far; batches grow with the steps so far (a tenth of them) unless ``batch_size`` is given. A terminal state belongs to the
-    model: the reset that leaves it counts as a step. A truncated episode is cut without a transition; all agents but the
-    paper's (``paper=True``) plan for the restarts that follow.
+    :meth:`fit` alternates batches of steps in the environment with learning from everything seen so
+    far. A terminal state belongs to the model: the reset that leaves it counts as a step. A
+    truncated episode ends without a transition; all agents but the paper's (``paper=True``) plan
+    for the restarts that follow.
 
-    Finite observation spaces of up to a million elements are numbered by place. Any other observation that can be told from
-    others (numbers, strings, arrays, tuples and dictionaries of them, whatever is hashable) is numbered when it is first met:
-    ``visits``, ``policy`` and ``model`` then hold the states met so far, and ``states`` lists them.
+    Finite observation spaces of up to a million elements are enumerated. Any other observation that
+    can be distinguished from others (numbers, strings, arrays, tuples and dictionaries of them,
+    whatever is hashable) gets a number when it is first met: ``visits``, ``policy`` and ``model``
+    then hold the states met so far, and ``states`` lists them.
 
-    Observations or actions that are real numbers are cut into cells and a few actions, each held for some steps, as
-    ``abstraction`` says (:class:`ide3al.Abstraction`); states are the cells met then, and counts are those of decisions.
+    Observations or actions that are real numbers are cut into cells and a few actions, each held
+    for some steps, as ``abstraction`` says (:class:`ide3al.Abstraction`); states are the cells met
+    then, and counts are those of decisions.
+
+    Parameters
+    ----------
+    batch_size : int, optional
+        Steps between two updates of the policy; a tenth of the steps so far unless given.
+    seed : int, default 0
+        Seed of the environment and of all draws; equal seeds give equal results.
+    abstraction : Abstraction, optional
+        How a continuous environment is cut into cells and a few actions.
+    **parameters
+        Parameters of the algorithm.
     """
 
     _algorithm: ClassVar[str]
@@ -85,19 +99,44 @@ class Agent:
         progress_bar: bool = False,
         callback: Callback | None = None,
         *,
-        engine: str | None = None,
+        engine: Engine | None = "local",
         workers: int | None = None,
     ) -> Self:
-        """Explores ``env`` for ``total_timesteps`` steps. ``callback(agent)`` is called after
-        each batch; returning False ends the fit. Fitting again goes on from what was learned,
-        with a new episode.
+        """Explore an environment and learn from it.
 
-        ``env`` may be many environments (``gymnasium.make_vec``): they share one policy and one batched draw, and learn the same for a
-        seed and a number of environments. With ``engine="ray"`` it is a function that makes an environment, and
-        ``workers`` runners on a Ray cluster live whole episodes of it; one that dies is replaced, and nothing changes."""
+        Fitting again goes on from what was learned, with a new episode.
+
+        Parameters
+        ----------
+        env : gymnasium.Env, gymnasium.vector.VectorEnv or callable
+            An environment, or many at once (``gymnasium.make_vec``), which share one policy and
+            learn the same for a seed and a number of environments. With ``engine="ray"`` a function
+            that makes one.
+        total_timesteps : int
+            Number of steps to take.
+        progress_bar : bool, default False
+            Whether to show a line of progress.
+        callback : callable, optional
+            Function that is called with the agent after each batch; returning False ends the fit.
+        engine : {"local", "ray"}, default "local"
+            Where steps are taken: in this process, or in whole episodes by runners on a Ray
+            cluster. One that dies is replaced, and nothing changes.
+        workers : int, optional
+            Number of runners on the cluster; 2 unless given.
+
+        Returns
+        -------
+        Agent
+            The agent itself.
+
+        Raises
+        ------
+        Error
+            If the environment is unlike those learned from before, or an argument is out of range.
+        """
         if total_timesteps < 1:
             raise Error(f"total_timesteps = {total_timesteps}: at least 1 is needed")
-        if engine is not None or workers is not None or is_vector(env):
+        if engine not in (None, "local") or workers is not None or is_vector(env):
             return self._fit_elsewhere(
                 env, total_timesteps, progress_bar, callback, engine, workers
             )
@@ -148,7 +187,7 @@ class Agent:
     ) -> Self:
         """In many environments at once, or on a cluster."""
         show = _show_progress if progress_bar else None
-        if engine is None:
+        if engine in (None, "local"):
             if workers is not None:
                 raise Error(
                     'workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)'
@@ -159,15 +198,29 @@ class Agent:
                 self, env, total, 2 if workers is None else workers, show=show, callback=callback
             )
         else:
-            raise Error(
-                f"engine = {engine!r}: known is 'ray'; leave it out to learn in this process"
-            )
+            raise Error(f"engine = {engine!r}: 'local' and 'ray' are known")
         if progress_bar:
             sys.stderr.write("\n")
         return self
 
     def is_partitioned(self, env: Any) -> bool:
-        """Whether the environment is explored in cells; makes ready to cut them."""
+        """Tell whether an environment is explored in cells, and make ready to cut them.
+
+        Parameters
+        ----------
+        env : gymnasium.Env
+            The environment.
+
+        Returns
+        -------
+        bool
+            Whether it is.
+
+        Raises
+        ------
+        Error
+            If the cells of the agent are of another environment.
+        """
         _check_environment(env)
         if self._saved_partition is not None:
             saved = self._saved_partition
@@ -221,9 +274,28 @@ class Agent:
         return action.copy() if isinstance(action, np.ndarray) else action
 
     def predict(self, observation: Any, deterministic: bool = False) -> Any:
-        """An action for an observation, drawn from the policy learned, or its likeliest; for a batch of observations, as
-        vector environments return them, a batch of actions. In a continuous environment an action is held for ``agent.repeat``
-        calls before another is drawn."""
+        """Choose an action for an observation.
+
+        In a continuous environment an action is held for ``agent.repeat`` calls before another is
+        drawn.
+
+        Parameters
+        ----------
+        observation : object
+            An observation, or a batch of them, as vector environments return them.
+        deterministic : bool, default False
+            Whether to take the likeliest action instead of drawing one from the policy.
+
+        Returns
+        -------
+        object
+            An action, or a batch of actions.
+
+        Raises
+        ------
+        Error
+            If the agent has not seen anything yet.
+        """
         agent = self._fitted()
         if self.partition is not None:
             return self._predict_partitioned(self.partition, observation, deterministic)
@@ -322,6 +394,32 @@ class Agent:
             reward_range=reward_range, tolerance=tolerance, time_limit=time_limit, seed=self.seed,
         )  # fmt: skip
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Give the arguments that the agent was made with, as scikit-learn's estimators do.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            Without effect: no argument is an estimator.
+
+        Returns
+        -------
+        dict
+            Every argument by name.
+        """
+        names = inspect.signature(type(self)).parameters
+        return {name: getattr(self, name, self.parameters.get(name)) for name in names}
+
+    def clone(self) -> Self:
+        """Make an agent with the same arguments that has not learned anything.
+
+        Returns
+        -------
+        Agent
+            The new agent.
+        """
+        return type(self)(**self.get_params())
+
     @property
     def policy(self) -> Floats:
         """The policy learned, (S, A). For MaxEnt, whose result is a mixture of policies, the
@@ -353,7 +451,7 @@ class Agent:
 
     @property
     def states(self) -> list[Any]:
-        """What was met, by number, where observations are numbered as they are met; the numbers themselves elsewhere."""
+        """The states by number: what was met, or the numbers themselves where spaces are finite."""
         agent = self._fitted()
         cells = self.partition or self._saved_partition
         if cells is not None:
@@ -370,7 +468,8 @@ class Agent:
 
     @property
     def notes(self) -> list[str]:
-        """What should be known of what was learned: states that look absorbing, parts that cannot be reached."""
+        """What should be known of what was learned: states that look absorbing, parts that cannot
+        be reached."""
         return self._fitted().notes()
 
     @property
@@ -387,8 +486,27 @@ class Agent:
         return 0 if self._agent is None else self._agent.steps
 
     def account(self, env: Any, steps: int = 10_000, seed: int = 0) -> Account:
-        """In a continuous environment: follows what was learned for some steps and compares where that leads with what the
-        estimate predicted, cell by cell; see :class:`ide3al.Account`."""
+        """Follow what was learned in a continuous environment, and compare with what was predicted.
+
+        Parameters
+        ----------
+        env : gymnasium.Env
+            The environment.
+        steps : int, default 10000
+            Number of steps to take.
+        seed : int, default 0
+            Seed of the environment.
+
+        Returns
+        -------
+        Account
+            The shares of time in every cell, predicted and realised.
+
+        Raises
+        ------
+        Error
+            If the agent's environment is finite, or ``steps`` are fewer than 10.
+        """
         if self.partition is None:
             raise Error(
                 "account: this agent's environment is finite; there are no cells to account for"
@@ -405,7 +523,18 @@ class Agent:
         return account(partition, predicted, choose, env, steps, seed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes everything needed to go on, whole or not at all."""
+        """Write everything needed to go on to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            Name of the file.
+
+        Raises
+        ------
+        Error
+            If the agent has not seen anything yet, or the file cannot be written.
+        """
         text, learner = self._fitted().save()
         cells = self._saved_partition
         if self.partition is not None:
@@ -426,8 +555,28 @@ class Agent:
     def load(
         cls, path: str | os.PathLike[str], env: Any = None, features: Extractor | None = None
     ) -> Self:
-        """Reads what :meth:`save` wrote. Give ``env`` to predict before fitting again, and the ``features`` of its abstraction,
-        if it had any, since no file holds a function."""
+        """Read an agent from a file.
+
+        Parameters
+        ----------
+        path : path-like
+            Name of the file.
+        env : gymnasium.Env, optional
+            The environment, to predict before fitting again.
+        features : callable, optional
+            The ``features`` of the agent's abstraction, if it had any, since no file holds a
+            function.
+
+        Returns
+        -------
+        Agent
+            The agent.
+
+        Raises
+        ------
+        Error
+            If the file cannot be read, holds no agent, or one of another class.
+        """
         name = os.fspath(path)
         saved = SavedAgent.read(name, features)
         agent = cls.__new__(cls)
@@ -450,6 +599,25 @@ class Agent:
     def attach(
         self, env: Any, encoder: SpaceIndex | DiscoveredStates | None = None
     ) -> tuple[_ide3al.Agent, SpaceIndex | DiscoveredStates, SpaceIndex]:
+        """Make ready to learn in an environment.
+
+        Parameters
+        ----------
+        env : gymnasium.Env or gymnasium.vector.VectorEnv
+            The environment.
+        encoder : SpaceIndex or DiscoveredStates, optional
+            How observations are numbered; as their space says unless given.
+
+        Returns
+        -------
+        tuple
+            The compiled agent, and the encoders of observations and of actions.
+
+        Raises
+        ------
+        Error
+            If the environment is unlike those learned from before.
+        """
         _check_environment(env)
         single = "single_" if is_vector(env) else ""
         space = getattr(env, f"{single}observation_space")

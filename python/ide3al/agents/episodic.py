@@ -17,7 +17,8 @@ from .learner import Learner
 
 
 class LearningStrategy:
-    """An agent that learns from every batch of episodes. Where many live them, a batch has an episode for each."""
+    """An agent that learns from every batch of episodes. Where many live them, a batch has an
+    episode for each."""
 
     def __init__(
         self, agent: Learner, env: Any, runner: EpisodeRunner, total: int, workers: int

@@ -1,4 +1,5 @@
-"""The loop of learning in a continuous environment: actions are held, steps recorded, cells cut anew in between."""
+"""The loop of learning in a continuous environment: actions are held, steps recorded, cells cut
+anew in between."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ def needs_cells(env: Any) -> bool:
 
 
 class Loop:
-    """Steps of an environment as a learner of finite ones sees them: ``reset`` and ``step`` between cells, with an action held
-    for several steps; ``left`` is how many steps may still be taken."""
+    """Steps of an environment as a learner of finite ones sees them: ``reset`` and ``step`` between
+    cells, with an action held for several steps; ``left`` is how many steps may still be taken."""
 
     def __init__(self, cut: AdaptivePartition, env: Any, left: int, seed: int | None) -> None:
         self.cut, self.env, self.left = cut, env, left
@@ -45,7 +46,8 @@ class Loop:
         return vector
 
     def hold(self, action: int, times: int) -> tuple[Floats, int]:
-        """Takes an action some times, fewer where the episode is over: where that led, and how it ended."""
+        """Takes an action some times, fewer where the episode is over: where that led, and how it
+        ended."""
         element = self.cut.actions.element(action)
         for _ in range(max(1, min(times, self.left))):
             observation, reward, terminated, truncated, _ = self.env.step(element)
@@ -88,8 +90,8 @@ def explore(
     seed: int,
     after: Callable[[int, _ide3al.Agent], bool],
 ) -> None:
-    """Takes ``total`` steps and learns from them. ``make`` makes the learner when there are cells; ``after(steps done, learner)``
-    is called after each lesson and says whether to go on."""
+    """Takes ``total`` steps and learns from them. ``make`` makes the learner when there are cells;
+    ``after(steps done, learner)`` is called after each lesson and says whether to go on."""
     loop = Loop(cut, env, total, seed if cut.steps == 0 else None)
     episode_open = False
     if agent is None:
@@ -113,7 +115,8 @@ def explore(
 def restore(
     document: dict[str, Any], log: bytes, env: Any, features: Extractor | None
 ) -> AdaptivePartition:
-    """What :meth:`AdaptivePartition.save` and :meth:`AdaptivePartition.save_history` gave, for an environment like the one it was made in."""
+    """What :meth:`AdaptivePartition.save` and :meth:`AdaptivePartition.save_history` gave, for an
+    environment like the one it was made in."""
     if document["features"] and features is None:
         raise Error(
             "this agent was made with features=..., which no file can hold; give the function to load again"

@@ -27,7 +27,8 @@ def fit_vector(
     callback: Callable[[Any], Any] | None = None,
     watch: Any = None,
 ) -> None:
-    """``fit`` in many environments; all of them follow one policy, and their steps count alike. ``watch`` is told of every step."""
+    """``fit`` in many environments; all of them follow one policy, and their steps count alike.
+    ``watch`` is told of every step."""
     inner, observations, _ = agent.attach(env)
     vector = Vector(env, observations)
     inner.interrupt_trajectory()
@@ -87,7 +88,8 @@ def _tally(tally: TransitionTally, states: Integers, actions: Integers, moved: V
 def _ended(
     inner: _ide3al.Agent, states: Integers, actions: Integers, moved: VectorStep, terminal: Flags
 ) -> Iterator[Columns]:
-    """What is learned from a step in which episodes ended or began; ``terminal``: where the last one ended in a terminal state."""
+    """What is learned from a step in which episodes ended or began; ``terminal``: where the last
+    one ended in a terminal state."""
     ends = np.where(moved.terminated, 1, np.where(moved.truncated, 2, 0))
     # a start that follows a terminal state is a step of the model, one that follows a cut is not
     left = terminal & ~moved.stepped

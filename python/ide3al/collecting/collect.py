@@ -1,4 +1,5 @@
-"""Collecting data sets: a plan is followed for some episodes, every episode is saved as it ends, and the next plan is made."""
+"""Collecting data sets: a plan is followed for some episodes, every episode is saved as it ends,
+and the next plan is made."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .._deprecated import renamed
 from .._ide3al import Error
 from ..agents.base import Agent
 from ..agents.training import needs_cells
@@ -22,16 +24,23 @@ from ..planning.accuracy import Accuracy
 from ..runners.base import EpisodeRunner
 from ..runners.single import SingleRunner
 from ..runners.vector import VectorRunner, is_vector
+from ..types import Engine
 from .journal import collection_folder
 from .recording import recorded
 from .session import CollectionSession, Progress
 from .strategies.coverage import plans_for
 
 
+@renamed(
+    steps="total_timesteps",
+    complete="initial_data",
+    time_limit="step_time_limit",
+    progress="progress_bar",
+)
 def collect(
     env: Any,
     policy: Agent | Any,
-    steps: int | None = None,
+    total_timesteps: int | None = None,
     *,
     until: Coverage | Accuracy | None = None,
     seed: int = 0,
@@ -39,68 +48,117 @@ def collect(
     dataset_id: str | None = None,
     out: str | Path | None = None,
     resume: bool = False,
-    complete: Any = None,
-    engine: str | None = None,
+    initial_data: Any = None,
+    engine: Engine | None = "local",
     workers: int | None = None,
     episode_steps: int | None = None,
-    time_limit: float | None = None,
+    step_time_limit: float | None = None,
     cell: Callable[[Any], tuple[int, int] | None] | None = None,
-    progress: bool | Progress = False,
+    progress_bar: bool | Progress = False,
 ) -> Data:
-    """Takes ``steps`` steps in ``env`` with an agent or a policy (S, A), resetting after each
-    episode; unlike in learning, resets are no steps here. A policy (T, S, A) depends on the step: it begins anew after each
-    reset, and its episodes are cut after T steps.
+    """Collect transitions by following an agent or a policy in an environment.
 
-    ``env`` is an environment, many at once (``gymnasium.make_vec``), or a function that makes one; ``engine="ray"`` lets
-    ``workers`` runners on a Ray cluster live the episodes, for the same data.
+    The environment is reset after each episode; unlike in learning, resets are no steps here. What
+    is written is written whole or not at all. Until then every episode is saved as it ends, so that
+    after a crash the same call with ``resume=True`` goes on.
 
-    ``until`` is a promise, such as ``ide3al.Coverage(each_pair=50)``, to go on for, with ``steps`` as the most, or
-    ``ide3al.Accuracy(0.05)``: data for which every reward can be planned for that well, gathered where the error is largest,
-    whatever the policy. IDE3AL plans for what is
-    still missing; any other agent and any policy is followed as it is. ``complete`` is a data set to begin with: one that
-    :func:`ide3al.audit` reads.
+    Parameters
+    ----------
+    env : gymnasium.Env, gymnasium.vector.VectorEnv or callable
+        An environment, many at once (``gymnasium.make_vec``), or a function that makes one.
+    policy : Agent or array_like
+        An agent, or probabilities of shape (S, A); of shape (T, S, A) for a policy that depends on
+        the step, which begins anew after each reset and whose episodes are truncated after T steps.
+        In a continuous environment an agent that was fitted there: states are its cells, named by
+        their centres, and a step is one of its decisions, held for ``agent.repeat`` steps of the
+        environment whose rewards are summed.
+    total_timesteps : int, optional
+        Number of steps to take; with ``until`` the largest number. The last episode is truncated
+        there.
+    until : Coverage or Accuracy, optional
+        A promise about the data, kept as soon as it holds. :class:`IDE3AL` plans for the samples
+        that are still missing for a Coverage; any other agent and any policy is followed as it is.
+        For an Accuracy data are gathered where the error of the model is largest, whatever the
+        policy.
+    seed : int, default 0
+        Seed of the environment and of the actions drawn. Equal seeds give equal data.
+    learn : bool, default False
+        Whether the agent is fitted meanwhile. The data are then the steps that it learns from, and
+        its own seed counts.
+    dataset_id : str, optional
+        Name of a Minari data set to write, such as ``"frozen-lake/ide3al-v0"``.
+    out : path-like, optional
+        Folder to write ``data.npz``, ``card.json`` and ``card.html`` to.
+    resume : bool, default False
+        Whether to go on with a collection that was interrupted.
+    initial_data : Data, str or path-like, optional
+        Data to begin with: anything that :func:`audit` reads.
+    engine : {"local", "ray"}, default "local"
+        Where episodes are taken: in this process, or by runners on a Ray cluster, for the same
+        data.
+    workers : int, optional
+        Number of runners on the cluster; 2 unless given.
+    episode_steps : int, optional
+        Number of steps after which an episode is truncated.
+    step_time_limit : float, optional
+        Seconds after which a step that does not end is given up.
+    cell : callable, optional
+        Function from an observation to its (row, column) on the map of the card, or to None.
+    progress_bar : bool or callable, default False
+        Whether to show a line of progress, or a function that is called with a dictionary after
+        every episode.
 
-    In a continuous environment ``policy`` is an agent that was fitted there: states are its cells, each told by its middle, and a step is
-    one of its decisions, held for ``agent.repeat`` steps of the environment whose rewards are summed.
+    Returns
+    -------
+    Data
+        The transitions; their :attr:`Data.card` says what they cover.
 
-    With ``learn`` the agent is fitted meanwhile, and the data are the steps that it learns
-    from (its own seed counts then); without, it follows what it has learned before.
+    Raises
+    ------
+    Error
+        If an argument is out of range or contradicts another.
+    CollectionError
+        If the environment fails on the way; it holds the episodes taken until then.
 
-    ``dataset_id`` ("frozen-lake/ide3al-v0") writes a Minari data set of that name, ``out`` a folder with ``data.npz``,
-    ``card.json`` and ``card.html``. Both are written whole or not at all, and until then every episode is saved as it ends: after a crash
-    the same call with ``resume=True`` goes on. The last episode is cut where the steps end.
-
-    ``episode_steps`` cuts longer episodes, ``time_limit`` (seconds) gives up on a step that takes longer, ``cell`` places a
-    state on a grid of (row, column) for the card's map, ``progress`` shows how far it is.
-    """
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> env = gymnasium.make("FrozenLake-v1")
+    >>> data = ide3al.collect(env, ide3al.Random(), 500, seed=1)
+    >>> len(data)
+    500"""
+    steps, complete, time_limit = total_timesteps, initial_data, step_time_limit
+    remote = engine == "ray"
     if steps is None and until is None:
-        raise Error("steps: say how many, or give a promise with until=ide3al.Coverage(...)")
-    for name, number in (("steps", steps), ("episode_steps", episode_steps)):
+        raise Error(
+            "total_timesteps: say how many, or give a promise with until=ide3al.Coverage(...)"
+        )
+    for name, number in (("total_timesteps", steps), ("episode_steps", episode_steps)):
         if number is not None and number < 1:
             raise Error(f"{name} = {number}: at least 1 is needed")
     if time_limit is not None and not time_limit > 0:
-        raise Error(f"time_limit = {time_limit}: seconds above 0 are needed")
+        raise Error(f"step_time_limit = {time_limit}: seconds above 0 are needed")
     if seed < 0:
         raise Error(f"seed = {seed}: must not be negative")
     if learn and not isinstance(policy, Agent):
         raise Error("learn: only an agent can; give one, such as ide3al.IDE3AL()")
     if learn and (resume or until is not None or complete is not None):
         raise Error(
-            "learn: an agent that learns from its own steps takes no resume, until or complete; leave one out"
+            "learn: an agent that learns from its own steps takes no resume, until or initial_data; leave one out"
         )
     if resume and out is None and dataset_id is None:
         raise Error("resume: give the out or dataset_id of the collection to go on with")
-    if engine not in (None, "ray"):
-        raise Error(f"engine = {engine!r}: known is 'ray'; leave it out to collect in this process")
-    if workers is not None and engine is None:
+    if engine not in (None, "local", "ray"):
+        raise Error(f"engine = {engine!r}: 'local' and 'ray' are known")
+    if workers is not None and not remote:
         raise Error(
             'workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)'
         )
     journal_path = _journal_path(dataset_id, out)
-    own = engine is None and callable(env) and not hasattr(env, "observation_space")
+    own = not remote and callable(env) and not hasattr(env, "observation_space")
     if own:
         env = env()
-    view = None if engine is not None else _partition_encoder(None if learn else policy, env)
+    view = None if remote else _partition_encoder(None if learn else policy, env)
     if view is not None:
         if dataset_id is not None:
             raise Error(
@@ -108,9 +166,9 @@ def collect(
             )
         env = PartitionedEnv(env, view)
     initial = None if complete is None else _initial(complete, env, view, until, policy)
-    runner, spec = _runner(env, engine, workers, time_limit, initial, policy, own)
+    runner, spec = _runner(env, remote, workers, time_limit, initial, policy, own)
     try:
-        if learn and engine is None and episode_steps is None and time_limit is None:
+        if learn and not remote and episode_steps is None and time_limit is None:
             data = recorded(spec, policy, steps or 0)
         else:
             collection = CollectionSession(
@@ -125,7 +183,7 @@ def collect(
                 initial,
                 workers or 1,
             )
-            data = collection.run(journal_path, resume, _shown(progress, until))
+            data = collection.run(journal_path, resume, _shown(progress_bar, until))
         if view is not None:
             data = data.replace(about={**data.about, "abstraction": view.to_dict()})
             cell = view.grid_position if cell is None and view.flat else cell
@@ -162,19 +220,19 @@ def _initial(
         held = initial.about.get("abstraction", {}).get("repeat")
         if held != view.repeat:
             raise Error(
-                f"complete: these data hold each action for {held or 'an unknown number of'} steps, the agent for {view.repeat}; "
+                f"initial_data: these data hold each action for {held or 'an unknown number of'} steps, the agent for {view.repeat}; "
                 "fit one with Abstraction(repeat=...) that does the same"
             )
         if not plans_for(until, policy):
             raise Error(
-                "complete: in a continuous environment only with ide3al.IDE3AL and a promise, until=..."
+                "initial_data: in a continuous environment only with ide3al.IDE3AL and a promise, until=..."
             )
     return initial
 
 
 def _runner(
     env: Any,
-    engine: str | None,
+    on_ray: bool,
     workers: int | None,
     time_limit: float | None,
     initial: Data | None,
@@ -182,7 +240,7 @@ def _runner(
     own: bool,
 ) -> tuple[EpisodeRunner, Any]:
     """Who gives the episodes, and an environment that says what is observed and done."""
-    if engine == "ray":
+    if on_ray:
         from ..runners.ray import RayRunner
 
         remote = RayRunner(env, None, workers or 2, time_limit)
@@ -208,7 +266,7 @@ def _known(
         )
         if not states_match(spaces, initial.n_states, initial.n_actions, initial.states):
             raise Error(
-                f"complete: {initial.n_states} states and {initial.n_actions} actions; the environment has {spaces[0]} and {spaces[1]}: "
+                f"initial_data: {initial.n_states} states and {initial.n_actions} actions; the environment has {spaces[0]} and {spaces[1]}: "
                 "these data are of another environment"
             )
         if isinstance(states, DiscoveredStates):
@@ -223,7 +281,7 @@ def _known(
     ):
         if initial is not None and policy.num_timesteps:
             raise Error(
-                "complete: give an agent that has not learned yet: it would number states in another way"
+                "initial_data: give an agent that has not learned yet: it would number states in another way"
             )
         if initial is None:
             states.restart(policy.encoder.keys)

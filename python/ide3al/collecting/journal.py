@@ -1,8 +1,8 @@
 """Episodes on disk while they are being collected: one file that only ever grows.
 
-Every record carries its length and a checksum, and is written with one call. Whatever moment the process dies at, the file holds
-all records reported as written and perhaps a torn one, which is cut off when the file is opened again.
-"""
+Every record carries its length and a checksum, and is written with one call. Whatever moment the
+process dies at, the file holds all records reported as written and perhaps a torn one, which is cut
+off when the file is opened again."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _FRAME = struct.Struct("<II")
 
 
 class EpisodeJournal:
-    """The episodes, and the plan they follow. ``setup`` says how the collection was set up: one that goes on must
-    have been set up alike."""
+    """The episodes, and the plan they follow. ``setup`` says how the collection was set up: one
+    that goes on must have been set up alike."""
 
     def __init__(self, path: Path, setup: dict[str, Any], resume: bool) -> None:
         self.path = path

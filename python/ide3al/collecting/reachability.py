@@ -27,7 +27,8 @@ class ReachabilityGraph:
                 self._from.setdefault(before, set()).add(after)
 
     def reachable_shares(self, n_states: int) -> Floats:
-        """Share of the episodes that could have come to each state: those from whose start steps lead there."""
+        """Share of the episodes that could have come to each state: those from whose start steps
+        lead there."""
         indices = np.unique(
             np.linspace(0, len(self._starts) - 1, _STARTS).astype(np.int64)
         ).tolist()

@@ -1,4 +1,5 @@
-"""One collection: episodes taken, saved as they end, and handed to the strategy that plans the next."""
+"""One collection: episodes taken, saved as they end, and handed to the strategy that plans the
+next."""
 
 from __future__ import annotations
 

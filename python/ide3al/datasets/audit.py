@@ -18,12 +18,42 @@ def audit(
     states: StateFunction | HasPartition | None = None,
     until: Coverage | None = None,
 ) -> Data:
-    """The card of a data set that anybody collected, as ``audit(...).card``: what it covers, what is missing. ``until`` is a
-    promise to hold it to, such as ``ide3al.Coverage(each_pair=50)``: the card then names what falls short and the certified least
-    number of further steps, in the model that the data suggest.
+    """Describe a data set that anybody collected by a card.
 
-    What is returned is the data set itself, read: save its card with ``save("card.html")``, fill its gaps with
-    ``ide3al.collect(env, agent, until=..., complete=...)``."""
+    Parameters
+    ----------
+    dataset : Data, str, path-like, mapping or minari.MinariDataset
+        The data: a Minari data set or its id, a file that ends in ``.npz`` or ``.parquet``, the
+        folder of a collection, or a dictionary of arrays.
+    env : gymnasium.Env, optional
+        The environment, whose spaces say how states and actions are numbered.
+    states : callable or Agent, optional
+        For observations that are not finite: a function from an observation to whatever
+        distinguishes its state, or an agent that was fitted in the continuous environment, whose
+        cells and actions are taken then (the action nearest to each).
+    until : Coverage, optional
+        A promise to hold the data to. The card then names what falls short and the certified least
+        number of further steps, in the model that the data suggest.
+
+    Returns
+    -------
+    Data
+        The data with their card: save it with ``save("card.html")``, fill the gaps with
+        :func:`collect` and ``initial_data``.
+
+    Raises
+    ------
+    Error
+        If the data cannot be read, or are empty.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> data = ide3al.audit({"observations": [0, 1], "actions": [0, 0], "terminations": [0, 1],
+    ...                      "next_observations": [1, 2]})
+    >>> data.card["states"]["met"]
+    3
+    """
     data = read(dataset, env=env, states=states)
     if len(data) == 0:
         raise Error("the data set is empty: there is nothing to audit")

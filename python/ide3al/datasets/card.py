@@ -1,4 +1,5 @@
-"""The card of a data set: what it covers, what is missing, where it comes from. As JSON, as a few lines, as one page."""
+"""The card of a data set: what it covers, what is missing, where it comes from. As JSON, as a few
+lines, as one page."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._display import nats
+from .._entropy import entropy
 from .._ide3al import Error
 from .card_figures import curve_svg, heat_svg
 from .transitions import Transitions
@@ -38,7 +40,7 @@ def card_of(data: Transitions) -> Card:
     unmet = np.flatnonzero(~data.met)
     bounds = data.bounds
     returns = np.add.reduceat(data.rewards, bounds[:-1]) if len(data) else np.zeros(0)
-    state_entropy, pair_entropy = _entropy(visits), _entropy(counts.ravel())
+    state_entropy, pair_entropy = entropy(visits), entropy(counts.ravel())
     least = int(of_wanting.min()) if of_wanting.size else 0
     card: Card = {
         "format": "ide3al-card-1",
@@ -83,14 +85,6 @@ def card_of(data: Transitions) -> Card:
     return card
 
 
-def _entropy(counts: Any) -> float:
-    total = counts.sum()
-    if total == 0:
-        return 0.0
-    shares = counts[counts > 0] / total
-    return float(max(-(shares * np.log(shares)).sum(), 0.0))
-
-
 def _name(data: Transitions, state: int) -> Any:
     """A state as people know it: its number, or what was observed."""
     if data.states is None:
@@ -109,8 +103,8 @@ def _rarest(counts: Any, actionable: Any, count: int) -> list[tuple[int, int]]:
 
 
 def _curve(data: Transitions) -> dict[str, list[float]]:
-    """Pairs tried, least count and effective states after so many steps. The least count is over the pairs of states that
-    the whole data set met."""
+    """Pairs tried, least count and effective states after so many steps. The least count is over
+    the pairs of states that the whole data set met."""
     n = len(data)
     marks = (
         np.unique(np.linspace(0, n, min(n, _POINTS) + 1).astype(np.int64))
@@ -125,7 +119,7 @@ def _curve(data: Transitions) -> dict[str, list[float]]:
     for before, after in zip(marks[:-1].tolist(), marks[1:].tolist(), strict=True):
         so_far += np.bincount(pairs[before:after], minlength=so_far.size)
         least.append(int(so_far[actionable].min()) if actionable.any() else 0)
-        effective.append(float(np.exp(_entropy(so_far.reshape(-1, data.n_actions).sum(axis=1)))))
+        effective.append(float(np.exp(entropy(so_far.reshape(-1, data.n_actions).sum(axis=1)))))
     return {
         "steps": marks.tolist(),
         "pairs_tried": np.searchsorted(first, marks, side="left").tolist(),

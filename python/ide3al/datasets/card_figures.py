@@ -14,7 +14,8 @@ _RAMP = np.array(
 
 
 def curve_svg(card: dict[str, Any]) -> str:
-    """Shares of their last value: pairs tried and effective states; and of the largest, the least count."""
+    """Shares of their last value: pairs tried and effective states; and of the largest, the least
+    count."""
     curve = card["curve"]
     steps = np.asarray(curve["steps"], dtype=float)
     lines = [

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _ide3al
+from .._entropy import entropy
 from .._ide3al import Error
 from ..encoding.discrete import DiscoveredStates, SpaceIndex
 from ..types import Floats, Integers
@@ -21,11 +22,34 @@ from .transitions import Transitions
 
 @dataclass(frozen=True)
 class Coverage:
-    """A promise about data: at least ``each_pair`` samples of every action in every state, or ``each_state`` visits of every
-    state, or as many ``effective_states`` (exp of the entropy of the visits).
+    """A promise about data: how often every pair or state occurs, or how even the visits are.
 
-    It speaks of the states that were met and are not terminal; declared states that were never met are named on the card. ``states``
-    lists states that have to be met beside: without them the promise does not hold.
+    It speaks of the states that were met and are not terminal; declared states that were never met
+    are named on the card. Give one of the first three.
+
+    Parameters
+    ----------
+    each_pair : int, optional
+        Number of samples of every action in every state.
+    each_state : int, optional
+        Number of visits of every state.
+    effective_states : float, optional
+        The exponential of the entropy of the visits.
+    states : sequence, optional
+        States that have to be met besides: without them the promise does not hold.
+
+    Raises
+    ------
+    Error
+        If not exactly one kind is given, or its number is below 1.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> env = gymnasium.make("FrozenLake-v1")
+    >>> data = ide3al.collect(env, ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=3), seed=1)
+    >>> data.card["promise"]["holds"]
+    True
     """
 
     each_pair: int | None = None
@@ -51,7 +75,13 @@ class Coverage:
             raise Error("Coverage: effective_states speaks of all states; leave out states")
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """Give the promise as JSON has it.
+
+        Returns
+        -------
+        dict
+            What was given.
+        """
         named = None if self.states is None else [repr(state) for state in self.states]
         kinds = {
             "each_pair": self.each_pair,
@@ -63,6 +93,7 @@ class Coverage:
 
     @property
     def text(self) -> str:
+        """The promise in words."""
         if self.effective_states is not None:
             return f"{self.effective_states:g} effective states"
         if self.each_pair is not None:
@@ -120,9 +151,7 @@ class CoverageTracker:
         return missing.astype(np.float64)
 
     def effective(self) -> float:
-        visits = self.counts.sum(axis=1)
-        shares = visits[visits > 0] / max(self.steps, 1)
-        return float(np.exp(-(shares * np.log(shares)).sum())) if self.steps else 0.0
+        return float(np.exp(entropy(self.counts.sum(axis=1)))) if self.steps else 0.0
 
     def unmet(self) -> list[Any]:
         """States asked for by name that were not met."""

@@ -27,9 +27,33 @@ from .formats.registry import FORMATS
 from .transitions import Transitions
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Data(Transitions):
-    """Transitions as arrays, one entry per step; states and actions by number."""
+    """Transitions as arrays, one entry per step, with a card that says what they cover.
+
+    States and actions are numbers. Data come from :func:`collect` and :func:`audit`.
+
+    Parameters
+    ----------
+    observations, actions : ndarray of int
+        State and action of every step.
+    rewards : ndarray of float
+        Reward of every step.
+    next_observations : ndarray of int
+        Next state of every step.
+    terminations, truncations : ndarray of bool
+        Whether the episode ended there in a terminal state, or was truncated.
+    n_states, n_actions : int
+        How many there are.
+    dataset : minari.MinariDataset, optional
+        The Minari data set that was written or read.
+    states : tuple, optional
+        The states by number, where they were numbered as they were met.
+    about : dict, optional
+        Where the data come from; part of the card.
+    spaces : tuple, optional
+        The spaces of observations and actions.
+    """
 
     @cached_property
     def card(self) -> Card:
@@ -37,8 +61,19 @@ class Data(Transitions):
         return card_of(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``.npz`` or ``.parquet`` (all of it, card included), or the card alone as ``.json`` or ``.html``; whole or
-        not at all."""
+        """Write the data, or their card, to a file; whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            Name of the file: ``.npz`` and ``.parquet`` hold everything, ``.json`` and ``.html`` the
+            card.
+
+        Raises
+        ------
+        Error
+            If the ending is another, or the file cannot be written.
+        """
         name = os.fspath(path)
         suffix = Path(name).suffix
         if suffix in FORMATS:
@@ -49,15 +84,45 @@ class Data(Transitions):
             raise Error(f"{name}: the ending says the format: {', '.join([*FORMATS, *_CARDS])}")
 
     def to_minari(self, dataset_id: str, env: Any = None) -> Any:
-        """Writes a Minari data set with the card in its metadata, whole or not at all, and returns it."""
+        """Write a Minari data set with the card in its metadata, whole or not at all.
+
+        Parameters
+        ----------
+        dataset_id : str
+            Name of the data set.
+        env : gymnasium.Env, optional
+            The environment, whose specification is stored.
+
+        Returns
+        -------
+        minari.MinariDataset
+            The data set.
+
+        Raises
+        ------
+        Error
+            If there is one of that name, or the spaces are not known.
+        """
         return write_minari(self, self.card, dataset_id, env)
 
     def to_d3rlpy(self) -> Any:
-        """The same as ``d3rlpy.dataset.MDPDataset``; observations are numbers as 32-bit floats."""
+        """Convert to the data set of d3rlpy.
+
+        Returns
+        -------
+        d3rlpy.dataset.MDPDataset
+            The data; observations are numbers as 32-bit floats.
+        """
         return d3rlpy_dataset(self)
 
     def to_polars(self) -> Any:
-        """One row per step."""
+        """Convert to a frame with one row per step.
+
+        Returns
+        -------
+        polars.DataFrame
+            The data.
+        """
         return frame(self)
 
     def tally(self) -> TransitionTally:
@@ -91,7 +156,18 @@ class Data(Transitions):
         return fill_buffer(self, buffer)
 
     def save_card(self, folder: str | os.PathLike[str]) -> None:
-        """``card.json`` and ``card.html`` in a folder."""
+        """Write ``card.json`` and ``card.html``.
+
+        Parameters
+        ----------
+        folder : path-like
+            Where to.
+
+        Raises
+        ------
+        Error
+            If a file cannot be written.
+        """
         _ide3al.write_file(Path(folder) / "card.json", card_text(self.card).encode())
         _ide3al.write_file(Path(folder) / "card.html", card_page(self.card).encode())
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._equality import fields_equal
 from ..types import Floats, Integers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Episode:
     """States and actions by number; one state more than actions."""
 
@@ -25,6 +26,11 @@ class Episode:
     #: What was met for the first time in this episode, where states are numbered as they are met,
     # in order.
     found: tuple[Hashable, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return fields_equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         return int(self.actions.size)
@@ -45,8 +51,9 @@ class Episode:
 
 
 class TransitionFlattener:
-    """Episodes as an agent remembers them: rows of state, action, next state and how the step ended (0 goes on, 1 in a
-    terminal state, 2 cut short, 3 left a terminal state for a start), and where episodes began.
+    """Episodes as an agent remembers them: rows of state, action, next state and how the step ended
+    (0 goes on, 1 in a terminal state, 2 cut short, 3 left a terminal state for a start), and
+    where episodes began.
 
     Leaving a terminal state is a step of the model, whatever the action: the actions take turns."""
 

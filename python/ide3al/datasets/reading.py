@@ -33,13 +33,14 @@ class HasPartition(Protocol):
 def read(
     dataset: Any, *, env: Any = None, states: StateFunction | HasPartition | None = None
 ) -> Data:
-    """A data set as :class:`Data`: that itself, the id of a Minari data set or one that was loaded, a file ending in ``.npz`` or
-    ``.parquet``, the folder of a collection, or a dictionary of arrays.
+    """A data set as :class:`Data`: that itself, the id of a Minari data set or one that was loaded,
+    a file ending in ``.npz`` or ``.parquet``, the folder of a collection, or a dictionary of
+    arrays.
 
-    States are numbered by the spaces of ``env`` or of the data set, or as they are met. ``states`` is the abstraction for
-    observations that are not finite: a function from an observation to whatever tells its state, or an agent that was fitted in the
-    continuous environment, whose cells and actions it is then (the action nearest to each).
-    """
+    States are numbered by the spaces of ``env`` or of the data set, or as they are met. ``states``
+    is the abstraction for observations that are not finite: a function from an observation to
+    whatever tells its state, or an agent that was fitted in the continuous environment, whose cells
+    and actions it is then (the action nearest to each)."""
     if isinstance(states, HasPartition):
         states = PartitionEncoder(_partition_of(states))
     if isinstance(dataset, Data):

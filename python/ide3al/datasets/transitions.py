@@ -10,13 +10,16 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from .._deprecated import warn
+from .._entropy import entropy
+from .._equality import fields_equal
 from .._ide3al import Error
 from ..encoding.discrete import SpaceIndex, from_key
 from ..types import Floats, Integers
 from .episode import Episode
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Transitions:
     """Transitions as arrays, one entry per step; states and actions by number."""
 
@@ -37,6 +40,12 @@ class Transitions:
     #: The spaces that the numbers stand for, where they are known.
     spaces: tuple[Any, Any] | None = None
 
+    def __eq__(self, other: object) -> bool:
+        """Whether everything is equal but the Minari data set that holds it."""
+        return fields_equal(self, other, ignored=("dataset",))
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __len__(self) -> int:
         return int(self.observations.size)
 
@@ -53,11 +62,20 @@ class Transitions:
         return float((self.counts > 0).mean())
 
     @property
+    def state_entropy(self) -> float:
+        """Entropy of the shares of the states, in nats."""
+        return entropy(self.counts.sum(axis=1))
+
+    @property
+    def state_action_entropy(self) -> float:
+        """Entropy of the shares of the state-action pairs, in nats."""
+        return entropy(self.counts.ravel())
+
+    @property
     def entropy(self) -> float:
-        """Entropy of the state-action frequencies, in nats."""
-        shares = self.counts.ravel() / max(len(self), 1)
-        shares = shares[shares > 0]
-        return float(-(shares * np.log(shares)).sum())
+        """Old name of :attr:`state_action_entropy`."""
+        warn("entropy is now called state_action_entropy")
+        return self.state_action_entropy
 
     @property
     def bounds(self) -> Integers:
@@ -82,12 +100,29 @@ class Transitions:
         return terminal
 
     @property
+    def wanting(self) -> npt.NDArray[np.bool_]:
+        """Old name of :attr:`actionable`."""
+        warn("wanting is now called actionable")
+        return self.actionable
+
+    @property
     def actionable(self) -> npt.NDArray[np.bool_]:
         """States whose actions can be taken, as far as the data tell: met, and not terminal."""
         return self.met & ~self.terminal
 
     def episodes(self) -> list[Episode]:
-        """One by one."""
+        """Give the episodes one by one.
+
+        Returns
+        -------
+        list of Episode
+            States, actions and rewards of each.
+
+        Raises
+        ------
+        Error
+            If an observation is not the next one of the step before.
+        """
         bounds = self.bounds.tolist()
         found = [()] * (len(bounds) - 1) if self.states is None else self._found(bounds)
         episodes = []
@@ -128,7 +163,18 @@ class Transitions:
         return [tuple(keys) for keys in found]
 
     def replace(self, **changes: Any) -> Self:
-        """The same with something else."""
+        """Give the same data with something else.
+
+        Parameters
+        ----------
+        **changes
+            Fields by name.
+
+        Returns
+        -------
+        Data
+            The data.
+        """
         return dataclasses.replace(self, **changes)
 
 

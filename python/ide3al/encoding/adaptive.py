@@ -1,4 +1,5 @@
-"""An abstraction in use: the cells as they are cut at the moment, how long actions are held, and the steps recorded."""
+"""An abstraction in use: the cells as they are cut at the moment, how long actions are held, and
+the steps recorded."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ BEYOND = 0.05
 
 
 class AdaptivePartition:
-    """Numbers vectors by their cells, as they are met: ``number``, ``find``; ``repartition`` cuts anew from what is recorded."""
+    """Numbers vectors by their cells, as they are met: ``number``, ``find``; ``repartition`` cuts
+    anew from what is recorded."""
 
     def __init__(self, abstraction: Abstraction, observations: Any, actions: Any) -> None:
         self.abstraction = abstraction
@@ -91,7 +93,8 @@ class AdaptivePartition:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def find(self, vector: Floats, known: int, ended: bool = False) -> int:
-        """The number of a vector's cell; of the nearest among the ``known`` first if that was never met."""
+        """The number of a vector's cell; of the nearest among the ``known`` first if that was never
+        met."""
         found = self._numbers.get(int(self._keys(vector[None, :], ended)[0]), known)
         if found < known:
             return found
@@ -113,7 +116,8 @@ class AdaptivePartition:
 
     @property
     def box(self) -> tuple[Floats, Floats]:
-        """Bounds of these numbers as given or declared, and where they are infinite those of what was seen."""
+        """Bounds of these numbers as given or declared, and where they are infinite those of what
+        was seen."""
         low, high = (
             np.where(np.isfinite(b), b, seen)
             for b, seen in zip(self._declared(), self._bounds, strict=True)
@@ -165,8 +169,8 @@ class AdaptivePartition:
         return not full and self.steps >= GROWTH * self._cut_at
 
     def repartition(self, agent: _ide3al.Agent, episode_open: bool) -> bool:
-        """Cuts anew from what is recorded, and counts again, unless everything would stay as it is. ``episode_open``: whether a
-        trajectory is under way."""
+        """Cuts anew from what is recorded, and counts again, unless everything would stay as it is.
+        ``episode_open``: whether a trajectory is under way."""
         assert self.history is not None
         self._cut_at = self.steps
         vectors, actions = self.history.vectors, self.history.actions
@@ -197,7 +201,8 @@ class AdaptivePartition:
         actions: Integers,
         episode_open: bool,
     ) -> None:
-        """Numbers cells in the order in which they were met, and hands over all transitions between them."""
+        """Numbers cells in the order in which they were met, and hands over all transitions between
+        them."""
         assert self.history is not None
         first, last = self.history.decisions(self.repeat)
         over = np.flatnonzero((actions == TERMINAL) | (actions == TRUNCATED))
@@ -231,7 +236,8 @@ class AdaptivePartition:
         )
 
     def _matter(self, vectors: Floats, actions: Integers) -> Integers:
-        """Numbers that change while an episode lasts, each once: nothing can be explored along the others."""
+        """Numbers that change while an episode lasts, each once: nothing can be explored along the
+        others."""
         if isinstance(self.abstraction.cells, list):
             return np.arange(self.features.size)
         inside = np.flatnonzero(actions[:-1] >= 0)
@@ -311,7 +317,7 @@ class AdaptivePartition:
         return np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)
 
     def _given_bounds(self) -> list[Floats]:
-        """Bounds of the numbers in use as the abstraction gives them, infinite where it does not."""
+        """Bounds of the numbers in use as the abstraction gives them, else infinite."""
         bounds = []
         for name, given, none in (
             ("low", self.abstraction.low, -np.inf),
@@ -334,9 +340,9 @@ class AdaptivePartition:
         ]
 
     def _measure(self, vectors: Floats, actions: Integers) -> int:
-        """Fewest steps that an action must be held for to matter: those after which the actions taken in a cell have led a cell's
-        width apart, averaged over the cells. One step that moves everything by a tenth of a cell says next to nothing of where
-        an action leads."""
+        """Fewest steps that an action must be held for to matter: those after which the actions
+        taken in a cell have led a cell's width apart, averaged over the cells. One step that
+        moves everything by a tenth of a cell says next to nothing of where an action leads."""
         keys = self._keys(vectors, actions == TERMINAL)
         unit = vectors[:, self.used] / self._laid().width
         changes = np.flatnonzero(np.append(actions[1:] != actions[:-1], True))
@@ -400,8 +406,9 @@ class AdaptivePartition:
 
 
 def _apart(keys: Integers, actions: Integers, moves: Floats, n_actions: int) -> Floats:
-    """How far apart the actions lead from each cell: the greatest difference, along any number, between their mean moves.
-    Actions taken fewer than three times in a cell, and cells with fewer than two others, say nothing."""
+    """How far apart the actions lead from each cell: the greatest difference, along any number,
+    between their mean moves. Actions taken fewer than three times in a cell, and cells with
+    fewer than two others, say nothing."""
     distinct, cell = np.unique(keys, return_inverse=True)
     pair = cell * n_actions + actions
     times = np.bincount(pair, minlength=len(distinct) * n_actions).reshape(-1, n_actions)

@@ -1,4 +1,5 @@
-"""Observations as numbers from 0: those of finite Gymnasium spaces by place, all others as they are met."""
+"""Observations as numbers from 0: those of finite Gymnasium spaces by place, all others as they are
+met."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ class SpaceIndex:
 
 
 class DiscoveredStates:
-    """Numbers observations in the order in which they are met, for spaces that are not finite or too large for a
-    table: ``size``, ``number(observation)``, ``find(observation)``."""
+    """Numbers observations in the order in which they are met, for spaces that are not finite or
+    too large for a table: ``size``, ``number(observation)``, ``find(observation)``."""
 
     def __init__(self, space: Any = None) -> None:
         self.space = space
@@ -119,7 +120,8 @@ def literal(keys: Sequence[Hashable]) -> str:
 
 
 def from_key(space: Any, key: Any) -> Any:
-    """The observation with a key, as the space has it: the inverse of :func:`to_key` where the space says what is what."""
+    """The observation with a key, as the space has it: the inverse of :func:`to_key` where the
+    space says what is what."""
     parts = getattr(space, "spaces", None)
     if isinstance(parts, Mapping):
         return {name: from_key(parts[name], part) for name, part in key}
@@ -164,7 +166,7 @@ def to_key(observation: Any) -> Hashable:
 
 
 def state_encoder(space: Any) -> SpaceIndex | DiscoveredStates:
-    """Numbers of observations: by place in a finite space of sensible size, else as they are met."""
+    """Numbers of observations: by place in a finite space, else as they are met."""
     if is_continuous(space):
         raise Error(
             f"{space} is not finite; sort it into bins first: "

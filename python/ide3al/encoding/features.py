@@ -19,12 +19,13 @@ MAX_FEATURES = 64
 
 
 class Features:
-    """Turns observations into vectors: ``vector(observation)``, with ``names``, declared ``low`` and ``high`` (infinite where
-    nothing is declared), and ``whole`` where a number is one of a few that must not be mixed up.
+    """Turns observations into vectors: ``vector(observation)``, with ``names``, declared ``low``
+    and ``high`` (infinite where nothing is declared), and ``whole`` where a number is one of a
+    few that must not be mixed up.
 
-    ``Box``, ``Discrete``, ``MultiDiscrete``, ``MultiBinary``, and tuples and dictionaries of them, to any depth, part by part in
-    order; or whatever ``features`` makes of an observation. ``angles`` are pairs of places: (cosine, sine) become one angle,
-    which takes the place of both.
+    ``Box``, ``Discrete``, ``MultiDiscrete``, ``MultiBinary``, and tuples and dictionaries of them,
+    to any depth, part by part in order; or whatever ``features`` makes of an observation.
+    ``angles`` are pairs of places: (cosine, sine) become one angle, which takes the place of both.
     """
 
     def __init__(
@@ -56,7 +57,8 @@ class Features:
 
     @property
     def fixed(self) -> npt.NDArray[np.bool_]:
-        """Numbers whose bounds are what they are, whatever is seen: the few values of some, and angles."""
+        """Numbers whose bounds are what they are, whatever is seen: the few values of some, and
+        angles."""
         turns = np.arange(self.size) >= self.size - len(self._angles)
         return self.whole | turns
 

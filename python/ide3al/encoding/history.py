@@ -13,8 +13,9 @@ TERMINAL, TRUNCATED, ONGOING = -1, -2, -3
 
 
 class TransitionHistory:
-    """One moment after the other: a vector and the action taken then. The last moment of an episode has no action but a
-    reason. At most ``limit`` moments; ``full`` says when there is no room for more, and nothing is added then."""
+    """One moment after the other: a vector and the action taken then. The last moment of an episode
+    has no action but a reason. At most ``limit`` moments; ``full`` says when there is no room
+    for more, and nothing is added then."""
 
     def __init__(self, size: int, limit: int) -> None:
         self.limit = limit
@@ -73,7 +74,8 @@ class TransitionHistory:
     def step(
         self, action: int, vector: npt.ArrayLike, end: int, reward: float = 0.0
     ) -> None:
-        """An action was taken, which led to a vector; ``end`` as in the loop: 0 goes on, 1 terminal, 2 cut."""
+        """An action was taken, which led to a vector; ``end`` as in the loop: 0 goes on, 1
+        terminal, 2 cut."""
         if self.full:
             return
         self._actions[self._length - 1] = action
@@ -103,8 +105,9 @@ class TransitionHistory:
         self._length += 1
 
     def decisions(self, repeat: int) -> tuple[Integers, Integers]:
-        """First and last moment of each stretch of ``repeat`` steps with one action, one after the other in each run of equal
-        actions; a shorter rest counts where the episode was over there."""
+        """First and last moment of each stretch of ``repeat`` steps with one action, one after the
+        other in each run of equal actions; a shorter rest counts where the episode was over
+        there."""
         actions = self.actions
         moves = actions >= 0
         # a run goes on while the action is the same

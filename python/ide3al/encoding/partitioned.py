@@ -1,4 +1,5 @@
-"""Continuous environments as an agent that was fitted there sees them: cells, a few actions, each held for some steps."""
+"""Continuous environments as an agent that was fitted there sees them: cells, a few actions, each
+held for some steps."""
 
 from __future__ import annotations
 
@@ -72,8 +73,8 @@ class _Middles:
 
 
 class PartitionedEnv:
-    """The environment with a cell's middle as observation. A step holds its action for ``view.repeat`` steps, less where the
-    episode ends before, and sums their rewards."""
+    """The environment with a cell's middle as observation. A step holds its action for
+    ``view.repeat`` steps, less where the episode ends before, and sums their rewards."""
 
     def __init__(self, env: Any, view: PartitionEncoder) -> None:
         self.env, self.view = env, view

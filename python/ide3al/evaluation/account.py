@@ -1,4 +1,5 @@
-"""What cutting a continuous environment into cells costs: what the estimate predicts against what is then lived."""
+"""What cutting a continuous environment into cells costs: what the estimate predicts against what
+is then lived."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._display import html_table, nats, text_table
+from .._entropy import entropy
+from .._equality import fields_equal
 from .._ide3al import Error
 from ..encoding.adaptive import AdaptivePartition
 from ..types import Floats, Integers
@@ -23,14 +26,17 @@ NEIGHBOURS_AMONG = 4000
 NEAREST = 0.1
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Account:
     """A final policy followed for some steps, beside what the estimate said of it.
 
-    *Proven* is only what is said of the estimate: that in the chain of cells as counted, restarts included, no policy with the
-    same least probability of every action visits much more evenly than the one learned (the solver's certified gap). That the
-    environment does the same is not proven: the next cell depends on where in a cell one is. ``distance`` is how wrong the
-    estimate was, measured.
+    *Proven* is only what is said of the estimate: that in the chain of cells as counted, restarts
+    included, no policy with the same least probability of every action visits much more evenly than
+    the one learned (the solver's certified gap). That the environment does the same is not proven:
+    the next cell depends on where in a cell one is. :attr:`distance` is how wrong the estimate was,
+    measured.
+
+    :meth:`ide3al.IDE3AL.account` makes one.
     """
 
     #: Share of decisions per cell in the estimate, and as lived, by number of the cell.
@@ -44,6 +50,11 @@ class Account:
     steps: int
     repeat: int
 
+    def __eq__(self, other: object) -> bool:
+        return fields_equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
     @property
     def distance(self) -> float:
         """Total variation between the two: the share of time that is elsewhere than predicted."""
@@ -52,27 +63,60 @@ class Account:
     @property
     def predicted_entropy(self) -> float:
         """In nats, over the cells."""
-        return _entropy(self.predicted)
+        return entropy(self.predicted)
 
     @property
     def realised_entropy(self) -> float:
         """In nats, over the cells."""
-        return _entropy(self.realised)
+        return entropy(self.realised)
 
     def binned_entropy(self, bins: int | npt.ArrayLike = 12) -> float:
-        """Entropy in nats of all steps over a grid of equal bins within the bounds; ``bins`` along each number."""
+        """Give the entropy of all steps over a grid of equal bins within the bounds.
+
+        Parameters
+        ----------
+        bins : int or array_like of int, default 12
+            Number of bins along each number.
+
+        Returns
+        -------
+        float
+            Entropy in nats.
+
+        Raises
+        ------
+        Error
+            If a number of bins is below 1.
+        """
         counts = np.broadcast_to(np.asarray(bins, dtype=np.int64), (len(self.names),))
         if (counts < 1).any():
             raise Error(f"bins = {bins!r}: at least 1 along each number is needed")
         unit = (self.vectors - self.low) / (self.high - self.low)
         places = np.clip(np.floor(unit * counts), 0, counts - 1).astype(np.int64)
         _, seen = np.unique(places, axis=0, return_counts=True)
-        return _entropy(seen / seen.sum())
+        return entropy(seen)
 
     def neighbour_entropy(self, neighbours: int = 4) -> float:
-        """Differential entropy in nats by distances to the k-th nearest neighbour (Kozachenko and Leonenko), of the numbers
-        scaled so that their bounds are 0 and 1: at most 0, which is an even spread over all of the box. Needs no bins, but is
-        rough from correlated steps."""
+        """Estimate the differential entropy from distances to the k-th nearest neighbour.
+
+        Numbers are scaled so that their bounds are 0 and 1. The estimate is Kozachenko and
+        Leonenko's; it needs no bins, but is rough from correlated steps.
+
+        Parameters
+        ----------
+        neighbours : int, default 4
+            Which neighbour.
+
+        Returns
+        -------
+        float
+            Entropy in nats, at most 0, which is an even spread over all of the box.
+
+        Raises
+        ------
+        Error
+            If there are no more vectors than neighbours.
+        """
         unit = (self.vectors - self.low) / (self.high - self.low)
         if len(unit) > NEIGHBOURS_AMONG:
             unit = unit[np.linspace(0, len(unit) - 1, NEIGHBOURS_AMONG).astype(np.int64)]
@@ -105,15 +149,11 @@ class Account:
         return html_table("Predicted and lived", self._rows())
 
 
-def _entropy(shares: Floats) -> float:
-    shares = shares[shares > 0]
-    return float(-(shares * np.log(shares)).sum())
-
-
 def neighbour_entropy(vectors: Floats, neighbours: int = 4) -> float:
-    """Kozachenko and Leonenko's estimate: psi(n) - psi(k) + ln V_d + d / n sum ln r_k, with V_d the unit ball's volume and r_k the
-    distance to the k-th neighbour. Vectors that occur more than k times, at a wall say, would have distance 0 and entropy minus
-    infinity: no distance counts as less than a tenth of that between n vectors spread evenly."""
+    """Kozachenko and Leonenko's estimate: psi(n) - psi(k) + ln V_d + d / n sum ln r_k, with V_d the
+    unit ball's volume and r_k the distance to the k-th neighbour. Vectors that occur more than k
+    times, at a wall say, would have distance 0 and entropy minus infinity: no distance counts as
+    less than a tenth of that between n vectors spread evenly."""
     n, size = int(vectors.shape[0]), int(vectors.shape[1])
     if not 1 <= neighbours < n:
         raise Error(f"neighbours = {neighbours}: 1 to {n - 1} are possible with {n} vectors")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _ide3al
+from .._deprecated import warn
 from .._display import html_picture, html_table
 from .._ide3al import Error
 from ..types import Floats, Integers
@@ -22,22 +23,40 @@ from .policies import is_even, pairs, probabilities, shaped
 class MDP:
     """A finite Markov decision process, with the rewards that it came with, if any.
 
-    ``P`` is one of
+    A row without any entry is an action that the state does not have. Nothing sparse is made dense.
 
-    - an array of shape (S, A, S), ``P[s, a, t]`` the probability of reaching t;
-    - a SciPy sparse matrix of shape (S * A, S), row ``s * A + a``;
-    - a list of A sparse matrices of shape (S, S), one per action;
-    - with ``s_indices`` and ``a_indices``, QuantEcon's state-action pairs: an array or sparse
-      matrix with one row per pair.
+    Parameters
+    ----------
+    P : array_like, sparse matrix or list of sparse matrices
+        Transition probabilities: an array (S, A, S), ``P[s, a, t]`` the probability of reaching t;
+        a sparse matrix (S * A, S) with row ``s * A + a``; A sparse matrices (S, S), one per action;
+        or, with ``s_indices`` and ``a_indices``, an array or sparse matrix with one row per pair,
+        as in QuantEcon.
+    start : array_like of shape (S,) or int, optional
+        Distribution over the states to start in, or one state; uniform unless given.
+    s_indices, a_indices : array_like of int, optional
+        State and action of each row.
+    state_names, action_names : sequence of str, optional
+        Names for reports and pictures.
 
-    A row without any entry is an action that the state does not have. ``start`` is a
-    distribution over states or one state; uniform when left out. Nothing sparse is made
-    dense.
+    Raises
+    ------
+    Error
+        If rows are no distributions, or shapes do not fit together.
+
+    Examples
+    --------
+    >>> import ide3al, numpy as np
+    >>> P = np.array([[[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.5, 0.5]]])
+    >>> ide3al.MDP(P, start=0).n_pairs
+    4
     """
 
-    __slots__ = ("native",)
+    __slots__ = ("native", "state_keys")
     #: The compiled model, for the modules of this package.
     native: _ide3al.Model
+    #: What each state was enumerated as, for a model :meth:`from_simulator`; None for others.
+    state_keys: list[Hashable] | None
 
     def __init__(
         self,
@@ -55,20 +74,50 @@ class MDP:
                 None if state_names is None else [str(n) for n in state_names],
                 None if action_names is None else [str(n) for n in action_names],
             )
-        self.native = model
+        self.native, self.state_keys = model, None
 
     @classmethod
-    def from_native(cls, model: _ide3al.Model) -> MDP:
+    def from_native(cls, model: _ide3al.Model, state_keys: list[Hashable] | None = None) -> MDP:
+        """Wrap a compiled model.
+
+        Parameters
+        ----------
+        model : ide3al._ide3al.Model
+            The compiled model.
+        state_keys : list, optional
+            What each state was enumerated as.
+
+        Returns
+        -------
+        MDP
+            The model.
+        """
         mdp = cls.__new__(cls)
-        mdp.native = model
+        mdp.native, mdp.state_keys = model, state_keys
         return mdp
 
     @classmethod
     def domain(cls, spec: str, **parameters: Any) -> MDP:
-        """A built-in domain: ``MDP.domain("garnet", states=1000, seed=3)``, or as on the
-        command line ``MDP.domain("garnet:states=1000,seed=3")``, ``"grid:FILE"`` or
-        ``"graph:FILE"``.
-        :func:`domains` lists them."""
+        """Build one of the built-in domains; :func:`domains` lists them.
+
+        Parameters
+        ----------
+        spec : str
+            Name of the domain, with parameters as on the command line where wanted:
+            ``"garnet:states=1000,seed=3"``, ``"grid:FILE"`` or ``"graph:FILE"``.
+        **parameters
+            Parameters by name: ``MDP.domain("garnet", states=1000, seed=3)``.
+
+        Returns
+        -------
+        MDP
+            The model.
+
+        Raises
+        ------
+        Error
+            If there is no such domain, or a parameter is out of range.
+        """
         if parameters:
             given = ",".join(f"{name}={value}" for name, value in parameters.items())
             spec = f"{spec}{',' if ':' in spec else ':'}{given}"
@@ -76,11 +125,38 @@ class MDP:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MDP:
-        """Reads a model file (.json, .npz, .tra or .umb)."""
+        """Read a model from a file.
+
+        Parameters
+        ----------
+        path : path-like
+            Name of the file, which ends in ``.json``, ``.npz``, ``.tra`` or ``.umb``.
+
+        Returns
+        -------
+        MDP
+            The model.
+
+        Raises
+        ------
+        Error
+            If the file cannot be read or holds no model.
+        """
         return cls.from_native(_ide3al.Model.load(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a model file (.json, .npz, .tra or .umb), whole or not at all."""
+        """Write the model to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            Name of the file, which ends in ``.json``, ``.npz``, ``.tra`` or ``.umb``.
+
+        Raises
+        ------
+        Error
+            If the file cannot be written.
+        """
         self.native.save(path)
 
     @classmethod
@@ -90,12 +166,29 @@ class MDP:
         on_terminal: str = "reset",
         start: npt.ArrayLike | int | None = None,
     ) -> MDP:
-        """The model in ``env.unwrapped.P`` (FrozenLake, CliffWalking, Taxi, ...).
+        """Take the model in ``env.unwrapped.P`` (FrozenLake, CliffWalking, Taxi, ...).
 
-        A state that some transition enters with ``terminated`` is terminal. With
-        ``on_terminal="reset"`` every action there leads to the initial distribution, as for
-        an agent that counts the reset as a step; with ``"absorb"`` it leads nowhere else.
-        ``start`` replaces the environment's ``initial_state_distrib``.
+        A state that some transition enters with ``terminated`` is terminal.
+
+        Parameters
+        ----------
+        env : gymnasium.Env
+            The environment.
+        on_terminal : {"reset", "absorb"}, default "reset"
+            Where the actions of terminal states lead: to the initial distribution, as for an agent
+            that counts the reset as a step, or nowhere else.
+        start : array_like or int, optional
+            Takes the place of the environment's ``initial_state_distrib``.
+
+        Returns
+        -------
+        MDP
+            The model.
+
+        Raises
+        ------
+        Error
+            If the environment has no table of transitions, or does not say where it starts.
         """
         return cls.from_native(model_from_gymnasium(env, on_terminal, start))
 
@@ -109,23 +202,44 @@ class MDP:
         seeds: Sequence[int] = (0,),
         max_states: int = 100_000,
         samples: int | None = None,
-    ) -> tuple[MDP, list[Hashable]]:
-        """Enumerates an environment without ``P``, breadth first, by stepping copies of it.
-        Returns the model and the key of each state.
+    ) -> MDP:
+        """Enumerate an environment without ``P``, breadth first, by stepping copies of it.
 
-        ``key(env, observation)`` says which states are the same; by default MiniGrid's grid
-        with the agent's place, direction and load, for others the observation. ``seeds`` are
-        the resets to begin from, equally likely. Time limits are ignored.
+        The environment must be deterministic unless ``samples`` is given: every step is made at
+        least twice, and one whose steps differ is refused. Time limits are ignored. The same call
+        gives the same model; :attr:`state_keys` says what its states are.
 
-        The environment must be deterministic: every step is made at least twice, and one whose
-        steps differ is refused. With ``samples`` it may be random: every step is made that many
-        times, and the probabilities are the shares of what followed. They are estimates, with
-        errors of about ``0.5 / samples ** 0.5``, and what did not happen in any try has
-        probability zero (states may be missing); the randomness must come from the
-        environment's ``np_random``. The same call gives the same model.
+        Parameters
+        ----------
+        env : gymnasium.Env
+            The environment; its randomness must come from its ``np_random``.
+        key : callable, optional
+            Function from (env, observation) to what distinguishes a state from others. Unless given
+            it is MiniGrid's grid with the agent's position, direction and load, for other
+            environments the observation.
+        on_terminal : {"reset", "absorb"}, default "reset"
+            Where the actions of terminal states lead.
+        seeds : sequence of int, default (0,)
+            Seeds of the resets to begin from, equally likely.
+        max_states : int, default 100000
+            Number of states beyond which the environment is refused.
+        samples : int, optional
+            Number of times that every step is made in a random environment. Probabilities are the
+            shares of what followed, with errors of about ``0.5 / samples ** 0.5``; what did not
+            happen in any try has probability zero, so that states may be missing.
+
+        Returns
+        -------
+        MDP
+            The model.
+
+        Raises
+        ------
+        Error
+            If the environment is random, or has too many states.
         """
         model, keys = enumerate_states(env, key, on_terminal, seeds, max_states, samples)
-        return cls.from_native(model), keys
+        return cls.from_native(model, keys)
 
     @classmethod
     def from_dataset(cls, dataset: Any, *, env: Any = None, states: Any = None) -> MDP:
@@ -147,6 +261,7 @@ class MDP:
 
     @property
     def n_states(self) -> int:
+        """Number of states."""
         return self.native.n_states
 
     @property
@@ -195,14 +310,16 @@ class MDP:
         array = np.ascontiguousarray(numbers(rewards, "rewards").ravel())
         each = _ide3al.expected_rewards(self.native, array)
         ends = self.terminal if terminal is None else [int(s) for s in terminal]
-        return MDP.from_native(_ide3al.model_with_rewards(self.native, each, ends))
+        return MDP.from_native(_ide3al.model_with_rewards(self.native, each, ends), self.state_keys)
 
     @property
     def state_names(self) -> list[str] | None:
+        """Names of the states, if there are any."""
         return self.native.state_names
 
     @property
     def action_names(self) -> list[str] | None:
+        """Names of the actions, if there are any."""
         return self.native.action_names
 
     @property
@@ -211,7 +328,23 @@ class MDP:
         return self.native.times
 
     def with_times(self, times: npt.ArrayLike) -> MDP:
-        """The same model with travel times: one positive number per state-action pair, or (S, A)."""
+        """Give the same model with travel times.
+
+        Parameters
+        ----------
+        times : array_like
+            One positive number per state-action pair, or an array (S, A).
+
+        Returns
+        -------
+        MDP
+            The model.
+
+        Raises
+        ------
+        Error
+            If a time is not positive, or there are not as many as pairs.
+        """
         array = numbers(times, "travel times")
         if array.shape == (self.n_states, self.n_actions):
             states, actions = self.pairs
@@ -219,14 +352,32 @@ class MDP:
         return MDP.from_native(self.native.with_times(np.ascontiguousarray(array.ravel())))
 
     def by_the_clock(self) -> MDP:
-        """The model in which shares are shares of time: what is solved and proven on it holds of
-        the time spent instead of the number of visits. :meth:`choices` turns its policies into
-        those to choose by."""
+        """Give the model in which shares are shares of time.
+
+        What is solved and proven on it holds of the time spent instead of the number of visits.
+        :meth:`choices` turns its policies into those to choose by.
+
+        Returns
+        -------
+        MDP
+            The model.
+        """
         return MDP.from_native(self.native.by_the_clock())
 
     def choices(self, policy: Any) -> Floats | list[Floats]:
-        """The policy to choose by, once per visit, that shares the time of each state as
-        ``policy``, one of the model :meth:`by_the_clock`, does."""
+        """Turn a policy by the clock into the one to choose by, once per visit.
+
+        Parameters
+        ----------
+        policy : array_like
+            A policy of the model :meth:`by_the_clock`.
+
+        Returns
+        -------
+        ndarray or list
+            Probabilities (S, A), or one row per state, that share the time of each state as
+            ``policy`` does.
+        """
         return shaped(self.native, self.native.choices(probabilities(self.native, policy)))
 
     @property
@@ -239,7 +390,23 @@ class MDP:
         return np.stack(np.divmod(np.asarray(cells, dtype=np.int64), columns), axis=1)
 
     def actions(self, state: int) -> Integers:
-        """The actions that a state has."""
+        """List the actions of a state.
+
+        Parameters
+        ----------
+        state : int
+            Number of the state.
+
+        Returns
+        -------
+        ndarray of int
+            Numbers of its actions.
+
+        Raises
+        ------
+        Error
+            If there is no such state.
+        """
         if not 0 <= state < self.n_states:
             raise Error(
                 f"state {state} is out of range: there are {self.n_states}, numbered from 0"
@@ -258,7 +425,18 @@ class MDP:
         return is_even(self.native)
 
     def rows(self) -> Rows:
-        """One compressed row per pair: offsets, next states, probabilities."""
+        """Give one compressed row per state-action pair.
+
+        Returns
+        -------
+        tuple of ndarray
+            Offsets, next states and probabilities.
+
+        Raises
+        ------
+        Error
+            If the model is an estimate with uniform rows, which would be filled in.
+        """
         offsets, indices, values, spread = self.native.rows()
         if spread.any():
             raise Error(
@@ -268,7 +446,13 @@ class MDP:
         return offsets, indices, values
 
     def sparse(self) -> Any:
-        """The rows as a ``scipy.sparse.csr_array`` of shape (pairs, S)."""
+        """Give the rows as a sparse matrix. Needs SciPy.
+
+        Returns
+        -------
+        scipy.sparse.csr_array
+            Probabilities of shape (pairs, S).
+        """
         from .._extras import need
 
         offsets, indices, values = self.rows()
@@ -276,7 +460,13 @@ class MDP:
         return sparse.csr_array((values, indices, offsets), shape=(self.n_pairs, self.n_states))
 
     def dense(self) -> Floats:
-        """The array (S, A, S); actions that a state does not have are rows of zeros."""
+        """Give the probabilities as an array.
+
+        Returns
+        -------
+        ndarray of shape (S, A, S)
+            Probabilities; actions that a state does not have are rows of zeros.
+        """
         offsets, indices, values, spread = self.native.rows()
         states, actions = self.pairs
         dense = np.zeros((self.n_states, self.n_actions, self.n_states))
@@ -285,6 +475,13 @@ class MDP:
         row = np.repeat(np.arange(self.n_pairs), np.diff(offsets))
         dense[states[row], actions[row], indices] += values
         return dense
+
+    def __iter__(self) -> Iterator[Any]:
+        """Unpack into the model and its keys, as ``from_simulator`` once returned them."""
+        if self.state_keys is None:
+            raise TypeError("an MDP cannot be iterated over")
+        warn("from_simulator now returns the model alone, its keys are model.state_keys: unpacking")
+        return iter((self, self.state_keys))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MDP) and self.native == other.native
@@ -296,7 +493,7 @@ class MDP:
         arguments = (
             model.first_pair, model.actions, *model.rows(), self.start,
             self.state_names, self.action_names, model.layout, model.spec, model.times,
-            self.rewards, self.terminal,
+            self.state_keys, self.rewards, self.terminal,
         )  # fmt: skip
         return _restore, arguments
 
@@ -321,7 +518,19 @@ class MDP:
 
 
 def domains() -> dict[str, dict[str, str]]:
-    """The built-in domains: each name with its parameters and their defaults."""
+    """List the built-in domains.
+
+    Returns
+    -------
+    dict
+        Each name with its parameters and their defaults.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> ide3al.domains()["single-chain"]
+    {'states': '10', 'slip': '0.1'}
+    """
     return {name: dict(parameters) for name, _, parameters in _ide3al.domains()}
 
 
@@ -338,6 +547,7 @@ def _restore(
     layout: tuple[int, int, list[int]] | None,
     spec: str,
     times: Floats | None = None,
+    state_keys: list[Hashable] | None = None,
     rewards: Floats | None = None,
     terminal: Sequence[int] = (),
 ) -> MDP:
@@ -345,4 +555,5 @@ def _restore(
     model = _ide3al.Model.from_rows(first_pair, actions, rows, spread, start)
     model = model.named(state_names, action_names, layout, spec)
     model = model if times is None else model.with_times(times)
-    return MDP.from_native(_ide3al.model_with_rewards(model, rewards, list(terminal)))
+    model = _ide3al.model_with_rewards(model, rewards, list(terminal))
+    return MDP.from_native(model, state_keys)

@@ -26,11 +26,12 @@ def plot_steps(
     trajectories: int = 0,
     ax: Any = None,
 ) -> Any:
-    """Where the steps recorded went, over two of the numbers that cells are cut from; returns the axes.
+    """Where the steps recorded went, over two of the numbers that cells are cut from; returns the
+    axes.
 
-    ``numbers``: which two, by place or name (the first two unless given). ``parts``: as many pictures side by side, each of an equal
-    stretch of time. ``cells``: whether to draw them. ``trajectories``: how many of the last episodes to draw as lines.
-    """
+    ``numbers``: which two, by place or name (the first two unless given). ``parts``: as many
+    pictures side by side, each of an equal stretch of time. ``cells``: whether to draw them.
+    ``trajectories``: how many of the last episodes to draw as lines."""
     if cut.history is None or cut.cells is None or len(cut.history) < 2:
         raise Error("nothing has been recorded yet; call fit first")
     if parts < 1 or trajectories < 0:
@@ -99,7 +100,8 @@ def _places(cut: AdaptivePartition, numbers: tuple[int | str, int | str] | None)
 def _frame(
     cut: AdaptivePartition, places: tuple[int, int], vectors: Floats
 ) -> tuple[Floats, Floats]:
-    """What to show: where anything was seen, within the bounds given or declared, which are often much wider."""
+    """What to show: where anything was seen, within the bounds given or declared, which are often
+    much wider."""
     low, high = (bound[list(places)] for bound in cut.box)
     low, high = np.maximum(low, vectors.min(axis=0)), np.minimum(high, vectors.max(axis=0))
     flat = low >= high
@@ -107,7 +109,8 @@ def _frame(
 
 
 def _draw_cells(picture: Any, cut: AdaptivePartition, places: tuple[int, int]) -> None:
-    """Lines between the cells of a grid, and between refined ones of two numbers; else dots where their middles are."""
+    """Lines between the cells of a grid, and between refined ones of two numbers; else dots where
+    their middles are."""
     cells = cut.cells
     # a grey that shows on dark colours and on the empty ground alike
     style = {"color": "0.65", "linewidth": 0.5, "alpha": 0.7}

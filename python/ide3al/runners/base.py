@@ -15,7 +15,15 @@ Budget = Callable[[], int | None]
 
 
 class CollectionError(Error):
-    """Something went wrong on the way; :attr:`data` is what was collected until then, whole episodes only."""
+    """An environment failed on the way; :attr:`data` are the whole episodes taken until then.
+
+    Parameters
+    ----------
+    message : str
+        What went wrong.
+    data : Data, optional
+        What was collected.
+    """
 
     def __init__(self, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -26,7 +34,8 @@ class CollectionError(Error):
 
 
 class EpisodeRunner(Protocol):
-    """Gives episodes by number, in order. What it gives beyond what is taken is lost, and will be given again."""
+    """Gives episodes by number, in order. What it gives beyond what is taken is lost, and will be
+    given again."""
 
     states: SpaceIndex | DiscoveredStates
     actions: SpaceIndex

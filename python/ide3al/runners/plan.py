@@ -14,8 +14,8 @@ from ..types import Floats, Integers
 
 @dataclass(frozen=True)
 class Plan:
-    """A policy to follow for some episodes, (S, A), or (T, S, A) for episodes of T steps; states beyond its rows are played
-    uniformly."""
+    """A policy to follow for some episodes, (S, A), or (T, S, A) for episodes of T steps; states
+    beyond its rows are played uniformly."""
 
     number: int
     table: Floats

@@ -1,5 +1,6 @@
-"""Environment runners on a Ray cluster. An episode is a function of the plan, the seed and its number, so that one whose runner
-died is simply lived again by another, and the data do not depend on who lived what."""
+"""Environment runners on a Ray cluster. An episode is a function of the plan, the seed and its
+number, so that one whose runner died is simply lived again by another, and the data do not
+depend on who lived what."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """One episode at a time: what it holds, and how it is lived through.
 
-An episode is a function of the policy, the seed and its number, and of nothing else. Whoever lives it, here or on another
-machine, for the first time or after a crash, finds the same; so that episodes can be lost, repeated and handed around without
-the data changing.
-"""
+An episode is a function of the policy, the seed and its number, and of nothing else. Whoever lives
+it, here or on another machine, for the first time or after a crash, finds the same; so that
+episodes can be lost, repeated and handed around without the data changing."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class SingleRunner:
                     seen, since = sampler.taken, time.monotonic()
                 elif time.monotonic() - since > limit:
                     raise CollectionError(
-                        f"episode {number}: a reset or step took longer than time_limit = {limit:g} s"
+                        f"episode {number}: a reset or step took longer than step_time_limit = {limit:g} s"
                     ) from None
                 continue
             if isinstance(outcome, BaseException):

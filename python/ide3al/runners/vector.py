@@ -1,4 +1,5 @@
-"""Many environments at once: Gymnasium's vector environments, stepped together, with one batched draw of actions."""
+"""Many environments at once: Gymnasium's vector environments, stepped together, with one batched
+draw of actions."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ class Vector:
         self.actions = SpaceIndex(env.single_action_space)
         if time_limit is not None and not hasattr(env, "step_async"):
             raise Error(
-                "time_limit: a step of these environments cannot be given up on; make them with "
+                "step_time_limit: a step of these environments cannot be given up on; make them with "
                 'gymnasium.make_vec(..., vectorization_mode="async"), or give one'
             )
         self._time_limit = time_limit
@@ -119,7 +120,7 @@ class Vector:
             if type(problem).__name__ != "TimeoutError":
                 raise
             raise CollectionError(
-                f"a step took longer than time_limit = {self._time_limit} s"
+                f"a step took longer than step_time_limit = {self._time_limit} s"
             ) from problem
 
 
@@ -189,8 +190,8 @@ def _part(batch: Any, k: int) -> Any:
 class VectorRunner:
     """Episodes of many environments, in the order in which they end.
 
-    All environments follow the plan at hand; an episode in progress goes on under the next plan. The same for the same seed and
-    number of environments."""
+    All environments follow the plan at hand; an episode in progress goes on under the next plan.
+    The same for the same seed and number of environments."""
 
     def __init__(
         self, env: Any, states: SpaceIndex | DiscoveredStates, time_limit: float | None

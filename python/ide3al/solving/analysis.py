@@ -17,8 +17,10 @@ from .visits import Visited
 
 
 class Analysis(Visited):
-    """Long-run behaviour; :attr:`figures` holds everything under its name in
-    ``ide3al analyze --json``."""
+    """Long-run behaviour of a model under a policy.
+
+    :attr:`figures` holds everything under its name in ``ide3al analyze --json``.
+    """
 
     def __init__(self, figures: dict[str, Any], mdp: MDP | None = None) -> None:
         super().__init__(figures)
@@ -43,18 +45,22 @@ class Analysis(Visited):
 
     @property
     def recurrent_classes(self) -> int:
+        """Number of sets of states that are never left again."""
         return int(self.figures["recurrent_classes"])
 
     @property
     def communicating_classes(self) -> int:
+        """Number of sets of states that can be reached from one another."""
         return int(self.figures["communicating_classes"])
 
     @property
     def transient_states(self) -> int:
+        """Number of states that are visited finitely often."""
         return int(self.figures["transient_states"])
 
     @property
     def period(self) -> int:
+        """Greatest common divisor of the lengths of returns; 1 for a chain that mixes."""
         return int(self.figures["period"])
 
     @property
@@ -96,7 +102,13 @@ class Analysis(Visited):
         return text_table("Long run", self._rows())
 
     def heat_map_html(self) -> str:
-        """Where the time goes, as HTML; empty where the model is not known."""
+        """Draw where the time goes.
+
+        Returns
+        -------
+        str
+            HTML; empty where the model is not known.
+        """
         if self._mdp is None:
             return ""
         svg = _ide3al.heat_map(
@@ -116,10 +128,39 @@ def analyze(
     mixing_threshold: float = 0.25,
     mixing_norm: MixingNorm = "tv",
 ) -> Analysis | EpisodeAnalysis:
-    """Classes, stationary distribution, entropies, spectral gap, mixing, hitting and return times
-    of ``mdp`` under ``policy``: an array (S, A), one row per state, or ``"uniform"``.
+    """Analyse the long run of a model under a policy.
 
-    A policy that depends on the step, (T, S, A), is evaluated over its own episode."""
+    Parameters
+    ----------
+    mdp : MDP
+        The model.
+    policy : array_like or "uniform", default "uniform"
+        Probabilities (S, A), or one row per state; (T, S, A) for a policy that depends on the step,
+        which is evaluated over its own episode.
+    horizon : int, optional
+        Number of steps within which visits are evaluated besides.
+    mixing_threshold : float, default 0.25
+        Distance to the stationary distribution at which a chain counts as mixed.
+    mixing_norm : {"tv", "infinity"}, default "tv"
+        What the distance is: total variation, or the largest difference, as in the paper.
+
+    Returns
+    -------
+    Analysis or EpisodeAnalysis
+        Classes, stationary distribution, entropies, spectral gap, mixing, hitting and return times.
+
+    Raises
+    ------
+    Error
+        If the policy does not fit the model.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> chain = ide3al.analyze(ide3al.MDP.domain("single-chain"))
+    >>> chain.recurrent_classes, chain.period
+    (1, 1)
+    """
     if is_timed(policy):
         if horizon is not None:
             raise Error(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Certified:
-    """A policy with the proof of how good it is."""
+    """A policy with the certificate of how good it is."""
 
     mdp: MDP
     native: _ide3al.Solved | _ide3al.SolvedEpisode
@@ -45,14 +45,17 @@ class Certified:
 
     @property
     def solver(self) -> str:
+        """Name of the method that found the policy."""
         return self.native.solver
 
     @property
     def iterations(self) -> int:
+        """Number of iterations taken."""
         return self.native.iterations
 
     @property
     def seconds(self) -> float:
+        """Seconds taken."""
         return self.native.seconds
 
     @property
@@ -61,7 +64,18 @@ class Certified:
         return list(self._details()["notes"])
 
     def save_policy(self, path: str | os.PathLike[str]) -> None:
-        """Writes the policy (.json, .npz or .npy)."""
+        """Write the policy to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            Name of the file, which ends in ``.json``, ``.npz`` or ``.npy``.
+
+        Raises
+        ------
+        Error
+            If the file cannot be written.
+        """
         self.native.save_policy(path)
 
     def _details(self) -> dict[str, Any]:

@@ -21,21 +21,59 @@ from .time_dependent import EpisodeSolution
 
 
 class Utility(Protocol):
-    """A concave function of what is visited, for :func:`solve`. ``omega`` has one number per state
-    and action (0 where a state lacks the action) and sums to 1."""
+    """A concave function of what is visited, for :func:`solve`.
 
-    def value(self, omega: Floats) -> float: ...
+    The argument ``omega`` has one number per state and action, 0 where a state lacks the action,
+    and sums to 1.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> class Spread:
+    ...     def value(self, omega):
+    ...         return -(omega**2).sum()
+    ...     def gradient(self, omega):
+    ...         return -2 * omega
+    >>> mdp = ide3al.MDP.domain("single-chain")
+    >>> ide3al.solve(mdp, utility=Spread(), tolerance=1e-3).status
+    'optimal'
+    """
+
+    def value(self, omega: Floats) -> float:
+        """Give the utility of a distribution of visits.
+
+        Parameters
+        ----------
+        omega : ndarray of shape (S, A)
+            Share of the visits of every state and action.
+
+        Returns
+        -------
+        float
+            The utility, which is maximised.
+        """
 
     def gradient(self, omega: Floats) -> ArrayLike:
-        """Of the same shape as ``omega``."""
+        """Give the gradient of the utility.
+
+        Parameters
+        ----------
+        omega : ndarray of shape (S, A)
+            Share of the visits of every state and action.
+
+        Returns
+        -------
+        array_like of shape (S, A)
+            Partial derivatives.
+        """
         ...
 
 
 class Solution(Certified):
-    """A policy with the proof of how good it is.
+    """A policy with the certificate of how good it is.
 
-    Judging costs more than solving on small models, so :attr:`metrics` and :attr:`chain` are
-    computed when first asked for.
+    Evaluating a policy costs more than solving on small models, so that :attr:`metrics` and
+    :attr:`chain` are computed when they are first asked for.
     """
 
     native: _ide3al.Solved
@@ -52,10 +90,12 @@ class Solution(Certified):
 
     @property
     def formulation(self) -> str:
+        """Name of the problem that was solved."""
         return self.native.formulation
 
     @property
     def zeta(self) -> float | None:
+        """Largest entry of the doubly stochastic target; None where the problem has none."""
         return self.native.zeta
 
     @property
@@ -66,8 +106,25 @@ class Solution(Certified):
         return [dict(zip(names, limit)) for limit in self.native.limits]
 
     def steps_for(self, samples: float) -> float:
-        """Coverage only: the steps in which ``samples`` times what is wanted of every pair is had
-        in the long run; no policy needs fewer than ``samples / bound``."""
+        """Give the number of steps in which every pair has its samples, in the long run.
+
+        No policy needs fewer than ``samples / bound``. Only solutions of ``"coverage"`` have this.
+
+        Parameters
+        ----------
+        samples : float
+            Number of times that what was asked for in ``wanted`` is to be had.
+
+        Returns
+        -------
+        float
+            Number of steps; infinite where some pair is never visited.
+
+        Raises
+        ------
+        Error
+            If the solution is of another formulation.
+        """
         if self.formulation != "coverage":
             raise Error("steps_for: only a solution of 'coverage' promises samples")
         return samples / self.objective if self.objective > 0 else math.inf
@@ -210,29 +267,77 @@ def solve(
     warm: Solution | None = None,
     compare: Compare = "auto",
 ) -> Solution | EpisodeSolution:
-    """Finds the best exploring policy of a known model.
+    """Find the policy of a known model that explores best.
 
-    ``formulation`` is frobenius, infinity, column-sum, dual, state-entropy, or one of what to
-    visit: target (states in the proportions ``target``), coverage (samples of every pair in
-    proportion to ``wanted``, in the fewest steps), model-error (the least error of the estimated
-    model). ``restart`` is the probability of starting over at every step (``discount`` is one less
-    it), ``limits`` are pairs of a cost (S numbers, or S x A) and the most that its long-run average
-    may be; dual, state-entropy and the last three take them. ``xi`` is the
-    least probability of every action; ``zeta`` the largest entry of the doubly stochastic
-    target (frobenius and infinity only). Left out, they are the paper's for its domains; for
-    other models xi is 0.1, but at most half of 1/actions, and zeta 0.7. ``horizon`` chooses
-    the zeta whose policy visits states most evenly within that many steps. ``compare``
-    (auto, always, never): whether :attr:`Solution.metrics` includes the share of the largest
-    entropy possible, which costs one more solve; with a horizon also the share of the best
-    within it.
+    Parameters
+    ----------
+    mdp : MDP
+        The model.
+    formulation : str, default "frobenius"
+        What is optimised: ``"frobenius"``, ``"infinity"``, ``"column-sum"`` (the distance to a
+        doubly stochastic chain), ``"dual"``, ``"state-entropy"`` (even visits), ``"target"``,
+        ``"coverage"``, ``"model-error"`` (what to visit), or ``"episode"`` (even visits within an
+        episode).
+    steps : int, optional
+        Number of steps of the episode, the start included; for ``"episode"`` only.
+    xi : float, optional
+        Least probability of every action. Unless given it is the paper's for its domains; for other
+        models 0.1, but at most half of one over the number of actions. Note that :func:`frontier`
+        takes 0.
+    zeta : float, optional
+        Largest entry of the doubly stochastic target, for ``"frobenius"`` and ``"infinity"``.
+        Unless given it is the paper's for its domains, 0.7 for other models. Note that
+        :func:`frontier` takes 1.
+    horizon : int, optional
+        Choose the zeta whose policy visits states most evenly within that many steps.
+    target : array_like of shape (S,), optional
+        Proportions in which to visit states, for ``"target"``.
+    wanted : array_like of shape (S, A), optional
+        Proportions in which to sample pairs, for ``"coverage"``.
+    restart, discount : float, optional
+        Probability of starting over at every step; the discount is one less it. Give one of them,
+        for ``"dual"``, ``"state-entropy"`` and what to visit.
+    limits : sequence of (array_like, float), optional
+        Costs (S numbers, or S x A) and the largest long-run average that each may have.
+    utility : Utility, optional
+        Takes the place of the formulation: any concave function of what is visited. It is solved by
+        Frank-Wolfe steps and certified by their gap, which closes fast where the function is
+        smooth.
+    solver : {"auto", "conic"}, default "auto"
+        The method chosen by formulation and size, or the general conic solver.
+    tie_break : {"uniform", "none"}, default "uniform"
+        Which of several optimal policies: the nearest to uniform, or whichever is found first.
+    tolerance, relative_tolerance : float, optional
+        The certified gap at which the solver stops, absolute and as a share of the objective.
+    max_iterations : int, default 1000000
+        Number of iterations after which the solver stops.
+    time_limit : float, optional
+        Seconds after which the solver stops.
+    warm : Solution, optional
+        A solution of a similar problem to begin from.
+    compare : {"auto", "always", "never"}, default "auto"
+        Whether :attr:`Solution.metrics` includes the share of the largest entropy possible, which
+        costs one more solve.
 
-    ``utility`` takes the place of the formulation: any concave function of what is visited, an
-    object with ``value(omega)`` and ``gradient(omega)`` (see :class:`Utility`), with ``xi``,
-    ``restart`` and ``limits`` as above. It is solved by Frank-Wolfe steps and certified by their gap, which
-    closes fast where the function is smooth; one that proves not to be concave is an error.
+    Returns
+    -------
+    Solution or EpisodeSolution
+        The policy with its certificate: objective, bound, gap and status. A limit that was reached
+        is a status, not an error.
 
-    ``"episode"`` with ``steps=T`` finds the policy, one table per step, that visits states most
-    evenly within T steps from the start (an :class:`EpisodeSolution`).
+    Raises
+    ------
+    Error
+        If an argument is out of range, or is none of those that the formulation takes.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> solution = ide3al.solve(ide3al.MDP.domain("double-chain"), "state-entropy")
+    >>> solution.status
+    'optimal'
+    >>> solution.policy.shape
+    (20, 2)
     """
     how = settings(solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit)
     others: dict[str, Any]

@@ -19,8 +19,10 @@ from .visits import Visited
 
 
 class EpisodeAnalysis(Visited):
-    """What one episode sees on average; :attr:`figures` holds everything under its name in
-    ``ide3al analyze --json``."""
+    """What one episode sees on average.
+
+    :attr:`figures` holds everything under its name in ``ide3al analyze --json``.
+    """
 
     @property
     def steps(self) -> int:
@@ -46,10 +48,11 @@ class EpisodeAnalysis(Visited):
 
 
 class EpisodeSolution(Certified):
-    """A policy for every step of an episode, with the proof of how good it is.
+    """A policy for every step of an episode, with the certificate of how good it is.
 
-    The objective is the entropy of the average distribution over the episode, in nats; no policy, with memory or without, has
-    more than the bound."""
+    The objective is the entropy of the average distribution over the episode, in nats; no policy,
+    with memory or without, has more than the bound.
+    """
 
     native: _ide3al.SolvedEpisode
 
@@ -129,7 +132,33 @@ def timed_probabilities(mdp: MDP, policy: Any) -> Floats:
 def load_policy(
     mdp: MDP, path: str | os.PathLike[str]
 ) -> Floats | list[Floats] | list[Floats | list[Floats]]:
-    """Reads a policy file (.json, .npz or .npy): an array (S, A), or (T, S, A) for a policy that
-    depends on the step; one row per state where states have different actions."""
+    """Read a policy from a file.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The model that the policy is for.
+    path : path-like
+        Name of the file, which ends in ``.json``, ``.npz`` or ``.npy``.
+
+    Returns
+    -------
+    ndarray or list
+        Probabilities (S, A), or (T, S, A) for a policy that depends on the step; one row per state
+        where states have different actions.
+
+    Raises
+    ------
+    Error
+        If the file cannot be read, or does not fit the model.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> mdp = ide3al.MDP.domain("single-chain")
+    >>> ide3al.solve(mdp).save_policy("policy.npy")
+    >>> ide3al.load_policy(mdp, "policy.npy").shape
+    (10, 2)
+    """
     steps, flat = _ide3al.read_policy(path, mdp.native)
     return shaped(mdp.native, flat) if steps is None else timed_shape(mdp, flat)

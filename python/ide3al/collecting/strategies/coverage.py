@@ -34,7 +34,8 @@ def plans_for(until: Any, policy: Any) -> bool:
 
 
 class CoverageStrategy:
-    """IDE3AL with a promise: plans for what is missing, follows the plan for a while, and plans again."""
+    """IDE3AL with a promise: plans for what is missing, follows the plan for a while, and plans
+    again."""
 
     def __init__(self, until: Coverage, agent: IDE3AL, runner: EpisodeRunner) -> None:
         self._tracker = CoverageTracker(until, runner.states, runner.actions.size)
@@ -96,9 +97,10 @@ class CoverageStrategy:
     def _plan_missing(self, short: Floats) -> tuple[Floats, dict[str, Any]]:
         """A plan for what is missing, less what can wait.
 
-        A state that is known only from episodes that started near it seems to need as many episodes as it takes to start there
-        again, and a plan for everything would mostly start over. As long as there are pairs elsewhere that were never tried, and may
-        lead there, such states wait; whoever starts there tries what is missing. Fewer samples need fewer steps: the least number
+        A state that is known only from episodes that started near it seems to need as many episodes
+        as it takes to start there again, and a plan for everything would mostly start over. As long
+        as there are pairs elsewhere that were never tried, and may lead there, such states wait;
+        whoever starts there tries what is missing. Fewer samples need fewer steps: the least number
         of steps for the rest is one for all."""
         tracker = self._tracker
         shares = self._graph.reachable_shares(len(short))

@@ -16,7 +16,8 @@ _ENOUGH = 20
 
 
 class EntropyStrategy(LearningStrategy):
-    """IDE3AL until the visits are as even as promised: it learns on the way, and follows its plans for even visits."""
+    """IDE3AL until the visits are as even as promised: it learns on the way, and follows its plans
+    for even visits."""
 
     def __init__(
         self, until: Coverage, agent: Agent, env: Any, runner: EpisodeRunner, total: int

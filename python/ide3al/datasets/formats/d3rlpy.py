@@ -11,7 +11,8 @@ from ..transitions import Transitions, observed
 
 
 def d3rlpy_dataset(data: Transitions) -> Any:
-    """``MDPDataset`` of d3rlpy: observations as one number (or as the arrays they were), actions by number."""
+    """``MDPDataset`` of d3rlpy: observations as one number (or as the arrays they were), actions by
+    number."""
     dataset = need("d3rlpy.dataset", "d3rlpy")
     constants = need("d3rlpy.constants", "d3rlpy")
     observations = data.observations[:, None].astype(np.float32)
