@@ -47,7 +47,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "STATE,...", value_delimiter = ',', conflicts_with_all = ["discount", "average"])]
     goal: Vec<String>,
     /// Never enter these states on the way to the goal
-    #[arg(long, value_name = "STATE,...", value_delimiter = ',', requires = "goal")]
+    #[arg(
+        long,
+        value_name = "STATE,...",
+        value_delimiter = ',',
+        requires = "goal"
+    )]
     avoid: Vec<String>,
     /// Worth of a reward one step later, 0 to less than 1 [default: 0.99]
     #[arg(long, value_name = "G", allow_negative_numbers = true, conflicts_with_all = ["average", "within"])]
@@ -122,7 +127,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let text = serde_json::to_string(&report(arguments, &mdp, &found))?;
         return output::print_json(&(text + "\n"));
     }
-    let mut text = certificate::table(&found.certificate, "policy iteration", said(arguments)).to_string();
+    let mut text =
+        certificate::table(&found.certificate, "policy iteration", said(arguments)).to_string();
     writeln!(text)?;
     text += &analyze::map(&mdp, &found.values);
     writeln!(text, "{}", in_words(arguments, &mdp, &found))?;
@@ -138,7 +144,9 @@ fn options(arguments: &Arguments) -> anyhow::Result<Options> {
         None => None,
         Some(seconds) => {
             let limit = Duration::try_from_secs_f64(seconds);
-            Some(limit.with_context(|| format!("--time-limit {seconds}: a number of seconds is needed"))?)
+            Some(limit.with_context(|| {
+                format!("--time-limit {seconds}: a number of seconds is needed")
+            })?)
         }
     };
     Ok(Options {
@@ -176,11 +184,18 @@ fn reward(arguments: &Arguments, mdp: &Mdp) -> anyhow::Result<Vec<f64>> {
 /// States by number, or by name.
 fn states(mdp: &Mdp, given: &[String]) -> anyhow::Result<Vec<usize>> {
     let of = |text: &String| {
-        let named = mdp.state_names().and_then(|names| names.iter().position(|name| name == text));
+        let named = mdp
+            .state_names()
+            .and_then(|names| names.iter().position(|name| name == text));
         if let Some(state) = named.or_else(|| text.trim().parse().ok()) {
             return Ok(state);
         }
-        let names: Vec<&str> = mdp.state_names().unwrap_or_default().iter().map(String::as_str).collect();
+        let names: Vec<&str> = mdp
+            .state_names()
+            .unwrap_or_default()
+            .iter()
+            .map(String::as_str)
+            .collect();
         if names.is_empty() {
             bail!("state '{text}': the states of this model have no names; give a number from 0");
         }
@@ -225,13 +240,30 @@ fn report<'a>(arguments: &Arguments, mdp: &Mdp, found: &'a Planned) -> Report<'a
 /// The lines of the certificate's table.
 fn said(arguments: &Arguments) -> [String; 4] {
     let (name, parameters, objective) = match (arguments.goal.is_empty(), criterion(arguments)) {
-        (false, Criterion::Within(steps)) => ("goal", format!("within {steps} steps"), "probability from the start"),
+        (false, Criterion::Within(steps)) => (
+            "goal",
+            format!("within {steps} steps"),
+            "probability from the start",
+        ),
         (false, _) => ("goal", "then soonest".into(), "probability from the start"),
-        (true, Criterion::Discounted(g)) => ("discounted", format!("discount {g}"), "from the start, maximised"),
+        (true, Criterion::Discounted(g)) => (
+            "discounted",
+            format!("discount {g}"),
+            "from the start, maximised",
+        ),
         (true, Criterion::Average) => ("average", "in the long run".into(), "per step, maximised"),
-        (true, Criterion::Within(steps)) => ("within", format!("{steps} steps"), "from the start, maximised"),
+        (true, Criterion::Within(steps)) => (
+            "within",
+            format!("{steps} steps"),
+            "from the start, maximised",
+        ),
     };
-    [name.into(), parameters, objective.into(), "no policy has more".into()]
+    [
+        name.into(),
+        parameters,
+        objective.into(),
+        "no policy has more".into(),
+    ]
 }
 
 /// One plain sentence.
@@ -239,11 +271,16 @@ fn in_words(arguments: &Arguments, mdp: &Mdp, found: &Planned) -> String {
     let value = number(found.certificate.objective, 7);
     if arguments.goal.is_empty() {
         let what = match criterion(arguments) {
-            Criterion::Discounted(discount) => format!("earns {value} from the start at discount {discount}"),
+            Criterion::Discounted(discount) => {
+                format!("earns {value} from the start at discount {discount}")
+            }
             Criterion::Average => format!("earns {value} per step in the long run"),
             Criterion::Within(steps) => format!("earns {value} in {steps} steps from the start"),
         };
-        return format!("This policy {what}; no policy earns more than {}.", number(found.certificate.bound, 7));
+        return format!(
+            "This policy {what}; no policy earns more than {}.",
+            number(found.certificate.bound, 7)
+        );
     }
     let mean = found.steps.as_ref().map(|steps| {
         // of those starts from which the goal is reached
@@ -253,7 +290,9 @@ fn in_words(arguments: &Arguments, mdp: &Mdp, found: &Planned) -> String {
         weights().map(|((d, v), m)| d * v * m).sum::<f64>() / mass
     });
     let soon = match mean {
-        Some(mean) if mean.is_finite() => format!(", in {} steps on average when it does", number(mean, 5)),
+        Some(mean) if mean.is_finite() => {
+            format!(", in {} steps on average when it does", number(mean, 5))
+        }
         _ => String::new(),
     };
     format!("From the start this policy reaches the goal with probability {value}{soon}.")

@@ -1,15 +1,27 @@
-"""``python -m ide3al audit ID_OR_FILE``: the card of a data set."""
+"""``python -m ide3al audit ID_OR_FILE``: the card of a data set; ``plan ID_OR_FILE``: a policy for
+a reward or a goal, from data."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ._ide3al import Error
 from .datasets.audit import audit
 from .datasets.card import card_text
 from .datasets.coverage import Coverage
+from .planning import command as planning
+
+
+def _told(run: Callable[[], str]) -> int:
+    """Prints what came of a command, or what is wrong."""
+    try:
+        print(run())
+    except Error as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 2
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     command.add_argument("--out", metavar="FILE", help="write the card: .json or .html")
     command.add_argument("--json", action="store_true", help="print the card as JSON")
+    planning.add_parser(commands)
     given = parser.parse_args(arguments)
+    if given.command == "plan":
+        return _told(lambda: planning.run(given))
     wanted = {
         "each_pair": given.each_pair,
         "each_state": given.each_state,

@@ -116,9 +116,7 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 
 class Novelty(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Adds an intrinsic reward for states seldom visited, ``scale / sqrt(visits)``::
-
-        model = stable_baselines3.PPO("MlpPolicy", Novelty(env, scale=0.1))
+    """Adds an intrinsic reward for states seldom visited, ``scale / sqrt(visits)``.
 
     Visits are those of all episodes together. The reward of the environment and the bonus are kept
     apart in ``info["extrinsic"]`` and ``info["novelty"]``.
@@ -134,6 +132,20 @@ class Novelty(gymnasium.Wrapper[Any, Any, Any, Any]):
         made count. Needed where observations are continuous.
     extrinsic : bool
         Whether the environment's own reward is added; without it only novelty counts.
+
+    Raises
+    ------
+    Error
+        If observations are continuous and no agent is given, or the scale is not positive.
+
+    Examples
+    --------
+    >>> import gymnasium
+    >>> from ide3al.wrappers import Novelty
+    >>> env = Novelty(gymnasium.make("FrozenLake-v1", is_slippery=False), scale=0.5)
+    >>> _ = env.reset(seed=0)
+    >>> env.step(2)[1]
+    0.5
     """
 
     def __init__(
@@ -163,6 +175,18 @@ class Novelty(gymnasium.Wrapper[Any, Any, Any, Any]):
             self.visits = {int(s): int(counts[s]) for s in np.flatnonzero(counts)}
 
     def step(self, action: Any) -> Any:
+        """Take a step, and add the bonus of where it leads.
+
+        Parameters
+        ----------
+        action : object
+            An action of the environment.
+
+        Returns
+        -------
+        tuple
+            Observation, reward with the bonus, terminated, truncated and info.
+        """
         observation, reward, terminated, truncated, info = self.env.step(action)
         if self._partition is not None:
             # an agent's cells are not added to: a cell never met counts as the nearest one

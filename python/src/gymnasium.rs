@@ -83,7 +83,9 @@ pub(crate) fn read(
             rewards[s * n_actions..(s + 1) * n_actions].fill(0.0);
         }
         let ended = (0..n_states).filter(|s| terminal[*s]).collect();
-        let model = built?.with_start(start)?.with_rewards(Rewards::Pairs(&rewards))?;
+        let model = built?
+            .with_start(start)?
+            .with_rewards(Rewards::Pairs(&rewards))?;
         model.with_terminal(ended)
     })
     .map_err(exception)

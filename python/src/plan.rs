@@ -61,7 +61,9 @@ pub(crate) fn model_with_rewards(
     let mut mdp = Mdp::clone(&model.mdp);
     if let Some(rewards) = rewards {
         let numbers = rewards.as_array().to_vec();
-        mdp = mdp.with_rewards(Rewards::Pairs(&numbers)).map_err(exception)?;
+        mdp = mdp
+            .with_rewards(Rewards::Pairs(&numbers))
+            .map_err(exception)?;
     }
     mdp = mdp.with_terminal(terminal).map_err(exception)?;
     Ok(Model::new(mdp, &model.spec))
@@ -115,8 +117,11 @@ pub(crate) fn plan_goal_of<'py>(
 
 fn options((tolerance, max_iterations, time_limit): Limits) -> PyResult<Options> {
     let limit = |seconds: f64| {
-        Duration::try_from_secs_f64(seconds)
-            .map_err(|_| error(format!("time_limit = {seconds}: a number of seconds is needed")))
+        Duration::try_from_secs_f64(seconds).map_err(|_| {
+            error(format!(
+                "time_limit = {seconds}: a number of seconds is needed"
+            ))
+        })
     };
     Ok(Options {
         tolerance,
@@ -141,7 +146,14 @@ fn answer<'py>(py: Python<'py>, found: Planned) -> PyResult<Answer<'py>> {
     certificate.set_item("seconds", said.seconds)?;
     let policy = PyArray1::from_slice(py, policy);
     let steps = found.steps.map(|steps| steps.into_pyarray(py));
-    Ok((found.values.into_pyarray(py), found.error, tables, policy, steps, certificate))
+    Ok((
+        found.values.into_pyarray(py),
+        found.error,
+        tables,
+        policy,
+        steps,
+        certificate,
+    ))
 }
 
 /// What was tried, as sorted rows of state, action, next state, count, sum of rewards and sum of
@@ -167,11 +179,22 @@ impl Tried {
         declared: bool,
     ) -> PyResult<Self> {
         let known = |s: u32| (s as usize) < n_states;
-        let sorted = steps.windows(2).all(|w| (w[0].0, w[0].1, w[0].2) < (w[1].0, w[1].1, w[1].2));
-        let inside = steps.iter().all(|x| known(x.0) && known(x.2) && (x.1 as usize) < n_actions && x.3 > 0);
+        let sorted = steps
+            .windows(2)
+            .all(|w| (w[0].0, w[0].1, w[0].2) < (w[1].0, w[1].1, w[1].2));
+        let inside = steps
+            .iter()
+            .all(|x| known(x.0) && known(x.2) && (x.1 as usize) < n_actions && x.3 > 0);
         let starts_inside = starts.iter().all(|x| known(x.0) && x.1 > 0);
-        if !sorted || !inside || !starts_inside || rewards.len() != steps.len() || terminal.iter().any(|s| *s >= n_states) {
-            return Err(error("what was tried does not fit together: states, actions and counts"));
+        if !sorted
+            || !inside
+            || !starts_inside
+            || rewards.len() != steps.len()
+            || terminal.iter().any(|s| *s >= n_states)
+        {
+            return Err(error(
+                "what was tried does not fit together: states, actions and counts",
+            ));
         }
         let mut evidence = Evidence {
             first_pair: vec![0],
@@ -229,7 +252,10 @@ impl Tried {
             evidence.variance.fill(0.0);
         }
         for s in terminal.unwrap_or_default() {
-            *evidence.ended.get_mut(s).ok_or_else(|| error("terminal: no such state"))? = true;
+            *evidence
+                .ended
+                .get_mut(s)
+                .ok_or_else(|| error("terminal: no such state"))? = true;
         }
         let choice: Vec<Option<usize>> = actions
             .iter()
@@ -245,7 +271,8 @@ impl Tried {
             values,
             confidence,
         };
-        py.detach(|| evidence.value_interval(&choice, how)).map_err(exception)
+        py.detach(|| evidence.value_interval(&choice, how))
+            .map_err(exception)
     }
 
     /// How far the value of any policy for any reward in [0, 1] in the model of the counts can be
@@ -264,7 +291,9 @@ impl Tried {
             confidence,
         };
         let evidence = &self.evidence;
-        let (error, pairs) = py.detach(|| evidence.reward_free_error(how)).map_err(exception)?;
+        let (error, pairs) = py
+            .detach(|| evidence.reward_free_error(how))
+            .map_err(exception)?;
         let mut rows = Vec::with_capacity(pairs.len());
         for s in 0..evidence.first_pair.len() - 1 {
             for pair in evidence.first_pair[s]..evidence.first_pair[s + 1] {

@@ -21,13 +21,14 @@ LAKE = np.full((16, 4), 0.25)
 MADE_BY_OTHERS = {
     "Account", "Analysis", "CollectionError", "Data", "EpisodeAnalysis", "EpisodeSolution", "Error",
     "ExperimentError", "ExperimentResult", "Frontier", "MissingExtra", "Solution", "Studio",
+    "Evaluation", "LearnedPlan", "Plan",
 }  # fmt: skip
 
 #: What numpydoc must not find: no docstring, parameters that are not described, described ones that
 #: do not exist or stand in another order, no section on what is returned, and no example.
 ERRORS = {"GL08", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01", "RT03", "YD01"}
 #: Modules whose public names are not at the top of the package.
-MODULES = {"envs": ["ModelEnv", "ModelVectorEnv"], "wrappers": ["Discretize"]}
+MODULES = {"envs": ["ModelEnv", "ModelVectorEnv"], "wrappers": ["Discretize", "Novelty"]}
 MODULES |= {"callbacks": ["TensorBoard"]}
 
 

@@ -77,7 +77,8 @@ def test_rewards_are_written_back(tmp_path, suffix):
 
 
 def test_simulators_keep_their_rewards():
-    mdp, keys = ide3al.MDP.from_simulator(lake(is_slippery=False))
+    mdp = ide3al.MDP.from_simulator(lake(is_slippery=False))
+    keys = mdp.state_keys
     reached = ide3al.plan(mdp, discount=0.9)
     # six steps, the reward with the last of them
     assert reached.values[keys.index(0)] == pytest.approx(0.9**5)
@@ -96,7 +97,7 @@ def test_an_explored_environment_is_planned_for(tmp_path):
     assert goal.evaluate(env, episodes=3).mean == 1.0
     assert goal.interval[1] <= 1.0
     # a predicate, a function, arrays
-    by_row = agent.plan(goal=lambda state: state // 4 == 2, avoid=[10])
+    by_row = agent.plan(goal=lambda state: state // 4 == 3, avoid=[10])
     assert by_row.objective > 0.9
     by_function = agent.plan(reward=lambda state: float(state == 9), discount=0.95)
     assert by_function.objective > 1
@@ -147,7 +148,9 @@ def test_discovered_states_and_vectors(tmp_path):
     assert plan.predict("place 99") in range(4)
     with pytest.raises(Error, match="never met"):
         agent.plan(goal="place 99")
-    many = gymnasium.make_vec("FrozenLake-v1", num_envs=3, vectorization_mode="sync", is_slippery=False)
+    many = gymnasium.make_vec(
+        "FrozenLake-v1", num_envs=3, vectorization_mode="sync", is_slippery=False
+    )
     together = ide3al.IDE3AL(seed=1).fit(many, 4_000)
     assert len(together.tally) > 3_000
     assert together.plan(discount=0.95).objective == pytest.approx(0.95**5)
@@ -166,7 +169,7 @@ def test_continuous_environments_are_planned_for_in_cells():
 
 def test_data_become_models_and_fill_buffers(tmp_path):
     env = lake(is_slippery=False)
-    data = ide3al.collect(env, ide3al.Random(seed=3), steps=4_000, seed=3)
+    data = ide3al.collect(env, ide3al.Random(seed=3), 4_000, seed=3)
     mdp = data.model()
     assert ide3al.plan(mdp, discount=0.95).objective == pytest.approx(0.95**5)
     data.save(tmp_path / "data.npz")
@@ -197,6 +200,23 @@ def test_data_become_models_and_fill_buffers(tmp_path):
         data.fill(small)
     with pytest.raises(Error, match="method add"):
         data.fill(object())
+
+
+def test_data_are_planned_from_at_the_command_line(tmp_path, capsys):
+    from ide3al.__main__ import main
+
+    env = lake(is_slippery=False)
+    ide3al.collect(env, ide3al.Random(seed=3), 4_000, seed=3, out=tmp_path / "data")
+    assert main(["plan", str(tmp_path / "data"), "--goal", "9", "--avoid", "10"]) == 0
+    said = capsys.readouterr().out
+    assert "reaching the goal" in said and "with probability 95 %" in said
+    assert main(["plan", str(tmp_path / "data"), "--goal", "99"]) == 2
+    assert "never met" in capsys.readouterr().err
+    assert main(["plan", str(tmp_path / "data")]) == 0
+    barren = ide3al.collect(env, np.full((16, 4), 0.25), 4, seed=1)
+    barren.save(tmp_path / "barren.npz")
+    assert main(["plan", str(tmp_path / "barren.npz")]) == 2
+    assert "no rewards" in capsys.readouterr().err
 
 
 def test_accuracy_is_a_promise_for_every_reward():
@@ -308,7 +328,7 @@ def test_bad_input_is_named():
         with pytest.raises(Error, match=words):
             agent.plan(**options)
     with pytest.raises(Error, match="the environment has"):
-        agent.plan().evaluate(gymnasium.make("Taxi-v3"))
+        agent.plan().evaluate(gymnasium.make("Taxi-v4"))
     with pytest.raises(Error, match="episodes = 0"):
         agent.plan().evaluate(lake(), episodes=0)
 

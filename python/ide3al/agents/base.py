@@ -12,11 +12,11 @@ import numpy as np
 
 from .. import _ide3al
 from .._ide3al import Error
+from ..datasets.tally import TransitionTally
 from ..encoding.abstraction import Abstraction
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
 from ..encoding.features import Extractor
-from ..datasets.tally import TransitionTally
 from ..evaluation.account import Account, account
 from ..models.mdp import MDP
 from ..planning.decoder import Decoder
@@ -351,7 +351,7 @@ class Agent:
         tolerance: float = 1e-9,
         time_limit: float | None = None,
     ) -> LearnedPlan:
-        """The best policy for a reward or a goal, from what was explored.
+        """Plan for a reward or a goal from what was explored.
 
         Parameters
         ----------
@@ -381,6 +381,12 @@ class Agent:
         LearnedPlan
             The policy with its value, an interval for the value in the true environment,
             ``predict``, ``evaluate`` and ``save``.
+
+        Raises
+        ------
+        Error
+            If the agent was not fitted, rewards are not finite or of the wrong shape, or a goal was
+            never met.
         """
         agent = self._fitted()
         tally = self.tally if self.partition is None else _partition_tally(self.partition)

@@ -163,7 +163,9 @@ class TransitionTally:
         tally = cls()
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             rows, rewards = arrays["rows"].tolist(), arrays["rewards"].tolist()
-            for (state, action, reached, count), (mean, variance) in zip(rows, rewards, strict=True):
+            for (state, action, reached, count), (mean, variance) in zip(
+                rows, rewards, strict=True
+            ):
                 entry = [float(count), float(mean), float(variance) * count]
                 tally._steps[int(state), int(action), int(reached)] = entry
             tally._starts = {int(s): int(c) for s, c in arrays["starts"].tolist()}

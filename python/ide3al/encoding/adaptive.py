@@ -142,8 +142,8 @@ class AdaptivePartition:
             self.history.step(action, vector, end, reward)
 
     def decisions(self) -> tuple[Integers, Floats, Integers]:
-        """What is recorded as decisions between the cells at hand: rows of state, action, next state
-        and whether that is terminal; what each earned; and the first states of episodes."""
+        """What is recorded as decisions between the cells at hand: rows of state, action, next
+        state and whether that is terminal; what each earned; and the first states of episodes."""
         assert self.history is not None
         first, last = self.history.decisions(self.repeat)
         actions = self.history.actions

@@ -71,9 +71,7 @@ class TransitionHistory:
             self._actions[self._length - 1] = TRUNCATED
         self._append(vector)
 
-    def step(
-        self, action: int, vector: npt.ArrayLike, end: int, reward: float = 0.0
-    ) -> None:
+    def step(self, action: int, vector: npt.ArrayLike, end: int, reward: float = 0.0) -> None:
         """An action was taken, which led to a vector; ``end`` as in the loop: 0 goes on, 1
         terminal, 2 cut."""
         if self.full:

@@ -87,7 +87,9 @@ def enumerate_states(
         [
             [
                 (count / sum(counts.values()), t, sums[t] / count, t in terminal)
-                for counts, sums in [(following[s * actions.size + a], earned[s * actions.size + a])]
+                for counts, sums in [
+                    (following[s * actions.size + a], earned[s * actions.size + a])
+                ]
                 for t, count in counts.items()
             ]
             for a in range(actions.size)

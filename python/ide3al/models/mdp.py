@@ -243,16 +243,25 @@ class MDP:
 
     @classmethod
     def from_dataset(cls, dataset: Any, *, env: Any = None, states: Any = None) -> MDP:
-        """The model of a data set that anybody collected, rewards included: :meth:`Data.model` of
-        what :func:`ide3al.audit` reads (the id of a Minari data set, ``.npz``, ``.parquet``, the
-        folder of a collection, arrays).
+        """Make the model that a data set suggests, rewards included; see :meth:`Data.model`.
 
         Parameters
         ----------
         dataset : str, path, dict or Data
-            The data set.
+            What :func:`ide3al.audit` reads: the id of a Minari data set, ``.npz``, ``.parquet``,
+            the folder of a collection, arrays.
         env, states : optional
             What numbers the observations, as in :func:`ide3al.audit`.
+
+        Returns
+        -------
+        MDP
+            The model.
+
+        Raises
+        ------
+        Error
+            If the data set cannot be read.
         """
         # data sets are made of models, so that they cannot be imported above
         reading = importlib.import_module("ide3al.datasets.reading")
@@ -294,10 +303,8 @@ class MDP:
         """States in which episodes end: what follows is the reset, and nothing more is earned."""
         return _ide3al.model_terminal(self.native)
 
-    def with_rewards(
-        self, rewards: npt.ArrayLike, terminal: Sequence[int] | None = None
-    ) -> MDP:
-        """The same model with rewards.
+    def with_rewards(self, rewards: npt.ArrayLike, terminal: Sequence[int] | None = None) -> MDP:
+        """Give the same model with rewards.
 
         Parameters
         ----------
@@ -306,6 +313,16 @@ class MDP:
             one per stored transition.
         terminal : list of int, optional
             States in which episodes end; the model's own when left out.
+
+        Returns
+        -------
+        MDP
+            The model with rewards.
+
+        Raises
+        ------
+        Error
+            If the numbers fit neither states, pairs nor transitions, or are not finite.
         """
         array = np.ascontiguousarray(numbers(rewards, "rewards").ravel())
         each = _ide3al.expected_rewards(self.native, array)

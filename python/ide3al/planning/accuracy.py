@@ -14,7 +14,8 @@ class Accuracy:
 
     With the stated probability, the policy that is best in the model of the counts is worth at most
     ``epsilon / (1 - discount)`` less than the best in the true environment, whatever the reward:
-    ``epsilon`` is a share of the largest value that there is. Holds where the environment is Markov.
+    ``epsilon`` is a share of the largest value that there is. It holds where the environment is
+    Markov.
 
     Parameters
     ----------
@@ -24,6 +25,17 @@ class Accuracy:
         Probability with which it holds, for all rewards at once.
     discount : float
         Worth of a reward one step later: the samples needed grow with ``1 / (1 - discount)``.
+
+    Raises
+    ------
+    Error
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> ide3al.Accuracy(0.1).text
+    'every reward planned for within 0.1 of the largest value, with probability 0.95'
     """
 
     epsilon: float
@@ -38,7 +50,13 @@ class Accuracy:
             raise Error(f"Accuracy: discount = {self.discount}: must be at least 0 and less than 1")
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """Give the promise as JSON.
+
+        Returns
+        -------
+        dict
+            The three numbers by name.
+        """
         return {
             "epsilon": self.epsilon,
             "confidence": self.confidence,

@@ -108,7 +108,11 @@ def _number(value: Any, arguments: tuple[Any, ...]) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise Error(f"reward: the function returned {value!r} for {arguments!r}, not a number") from None
+        raise Error(
+            f"reward: the function returned {value!r} for {arguments!r}, not a number"
+        ) from None
     if not np.isfinite(number):
-        raise Error(f"reward: the function returned {number} for {arguments!r}; a finite number is needed")
+        raise Error(
+            f"reward: the function returned {number} for {arguments!r}; a finite number is needed"
+        )
     return number

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import io
 import json
 import os
@@ -18,12 +17,12 @@ from .._archives import check_expansion
 from .._ide3al import Error
 from ..datasets.tally import TransitionTally
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
-from ..models.construction import numbers
 from ..models.mdp import MDP
-from ..types import Floats
 from .decoder import Decoder
 from .plan import DISCOUNT, Answer, Plan, plan_in
+from .rewards import count_arguments, reward_range_of, table_of
 from .rollout import Evaluation, roll_out
+from .storage import check_spaces, model_document, model_from
 
 Untried = Literal["worthless", "optimistic"]
 
@@ -56,6 +55,15 @@ class LearnedPlan(Plan):
         self._step, self._held, self._left = 0, 0, 0
 
     @property
+    def policy(self) -> Any:
+        """Probabilities (S, A), or (T, S, A); actions that were never tried have none."""
+        states, actions = self.mdp.pairs
+        tables = self._flat.reshape(-1, self.mdp.n_pairs)
+        whole = np.zeros((len(tables), self.mdp.n_states, int(self.details["n_actions"])))
+        whole[:, states, actions] = tables
+        return whole if self._timed else whole[0]
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """Lower and upper bound of the plan's value in the true environment, from the start; they
         hold with probability :attr:`confidence` where the environment is Markov. None for the
@@ -75,8 +83,22 @@ class LearnedPlan(Plan):
         return float(self.details["confidence"])
 
     def predict(self, observation: Any, deterministic: bool = True) -> Any:
-        """The action for an observation; any action where it was never met. In a continuous
-        environment an action is held for some calls before another is chosen."""
+        """Give the action for an observation.
+
+        In a continuous environment an action is held for some calls before another is chosen.
+
+        Parameters
+        ----------
+        observation : object
+            As the environment returns it; where it was never met any action will do.
+        deterministic : bool, default True
+            Without effect: plans are deterministic. For those who call agents of other libraries.
+
+        Returns
+        -------
+        object
+            An action of the environment.
+        """
         if self._left > 0:
             self._left -= 1
             return self.decoder.action(self._held)
@@ -91,13 +113,13 @@ class LearnedPlan(Plan):
         return self.decoder.action(number)
 
     def reset(self) -> None:
-        """Begins an episode: for plans that depend on the step, and for actions that are held."""
+        """Begin an episode: for plans that depend on the step, and for actions that are held."""
         self._step = self._left = 0
 
     def evaluate(
         self, env: Any, episodes: int = 100, max_steps: int = LONGEST, seed: int = 0
     ) -> Evaluation:
-        """Follows the plan for some episodes in an environment.
+        """Follow the plan for some episodes in an environment.
 
         Parameters
         ----------
@@ -115,6 +137,11 @@ class LearnedPlan(Plan):
         Evaluation
             Returns, lengths, and how often an episode was finished. With a goal, the reward is one
             for reaching it, and episodes end there.
+
+        Raises
+        ------
+        Error
+            If the environment is unlike the one that was explored.
         """
         check_spaces(env, self.decoder)
         reached = None
@@ -129,7 +156,18 @@ class LearnedPlan(Plan):
         )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the plan, whole or not at all."""
+        """Write the plan, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Raises
+        ------
+        Error
+            If it cannot be written, or the plan is one in cells.
+        """
         if self.decoder.partition is not None:
             raise Error(
                 "a plan in cells belongs to its agent: keep that (agent.save) and plan again"
@@ -143,7 +181,7 @@ class LearnedPlan(Plan):
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("plan.json", json.dumps(document))
             archive.writestr("plan.npz", model.getvalue())
-            archive.writestr("model.json", json.dumps(_model_document(self.mdp)))
+            archive.writestr("model.json", json.dumps(model_document(self.mdp)))
             if isinstance(self.decoder.encoder, DiscoveredStates):
                 archive.writestr("observations.txt", self.decoder.encoder.save())
         _ide3al.write_file(path, buffer.getvalue())
@@ -159,14 +197,31 @@ class LearnedPlan(Plan):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], env: Any = None) -> LearnedPlan:
-        """Reads what :meth:`save` wrote. Give ``env`` to predict: it says what observations and
-        actions look like."""
+        """Read what :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        env : gymnasium.Env, optional
+            Needed to predict: it says what observations and actions look like.
+
+        Returns
+        -------
+        LearnedPlan
+            The plan.
+
+        Raises
+        ------
+        Error
+            If the file cannot be read, or the environment is another one.
+        """
         name = os.fspath(path)
         try:
             with zipfile.ZipFile(name) as archive:
                 check_expansion(archive)
                 document = json.loads(archive.read("plan.json"))
-                mdp = _model_from(json.loads(archive.read("model.json")))
+                mdp = model_from(json.loads(archive.read("model.json")))
                 with np.load(io.BytesIO(archive.read("plan.npz")), allow_pickle=False) as arrays:
                     kept = {key: arrays[key] for key in arrays.files}
                 met = None
@@ -190,8 +245,17 @@ class LearnedPlan(Plan):
             raise Error(f"{name}: cannot read: {problem}") from None
         except Error:
             raise
-        except (zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, EOFError) as problem:
-            raise Error(f"{name}: this is no plan saved by ide3al, or it is damaged: {problem}") from None
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            KeyError,
+            TypeError,
+            ValueError,
+            EOFError,
+        ) as problem:
+            raise Error(
+                f"{name}: this is no plan saved by ide3al, or it is damaged: {problem}"
+            ) from None
         if env is not None:
             check_spaces(env, decoder)
         return plan
@@ -204,57 +268,6 @@ class LearnedPlan(Plan):
             rows.append(("in truth", f"between {low:.4g} and {high:.4g}, with probability {share}"))
         rows.append(("explored", f"{self.details['samples']} steps, {self.details['met']} states"))
         return rows
-
-
-def _model_document(mdp: MDP) -> dict[str, Any]:
-    offsets, indices, values = mdp.rows()
-    states, actions = mdp.pairs
-    rewards = mdp.rewards
-    return {
-        "n_states": mdp.n_states,
-        "states": states.tolist(),
-        "actions": actions.tolist(),
-        "rows": [offsets.tolist(), indices.tolist(), values.tolist()],
-        "start": mdp.start.tolist(),
-        "rewards": None if rewards is None else rewards.tolist(),
-        "terminal": mdp.terminal,
-    }
-
-
-def _model_from(document: dict[str, Any]) -> MDP:
-    offsets, indices, values = document["rows"]
-    whole = [np.array(part, dtype=np.int64) for part in (offsets, indices)]
-    model = _ide3al.Model.from_pairs(
-        int(document["n_states"]),
-        np.array(document["states"], dtype=np.int64),
-        np.array(document["actions"], dtype=np.int64),
-        (whole[0], whole[1], np.array(values, dtype=np.float64)),
-        np.array(document["start"], dtype=np.float64),
-    )
-    rewards = document["rewards"]
-    given = None if rewards is None else np.array(rewards, dtype=np.float64)
-    return MDP.from_native(_ide3al.model_with_rewards(model, given, document["terminal"]))
-
-
-def check_spaces(env: Any, decoder: Decoder) -> None:
-    """An error where an environment is not like the one that was explored."""
-    for kind in ("observation_space", "action_space"):
-        if not hasattr(env, kind):
-            raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
-    if decoder.partition is not None:
-        decoder.partition.check(env)
-        return
-    known = (getattr(decoder.encoder, "space", None), getattr(decoder.actions, "space", None))
-    for name, mine, theirs in zip(
-        ("observations", "actions"), known, (env.observation_space, env.action_space), strict=True
-    ):
-        if mine is not None and mine != theirs:
-            raise Error(f"{name}: the plan was made for {mine}; the environment has {theirs}")
-    if isinstance(decoder.encoder, SpaceIndex) and decoder.encoder.size != decoder.n_states:
-        raise Error(
-            f"the plan was made for {decoder.n_states} states; the environment has "
-            f"{decoder.encoder.size}"
-        )
 
 
 def plan_learned(
@@ -306,19 +319,21 @@ def plan_learned(
         outcome = tally.rewards[:, 0]
         span = (float(outcome.min()), float(outcome.max()))
     elif callable(reward):
-        arguments = _arguments(reward)
+        arguments = count_arguments(reward)
         by_number = decoder.earned(reward, arguments)
         outcome = np.array([by_number(*row[:3]) for row in rows.tolist()])
         span = (float(outcome.min()), float(outcome.max()))
 
         def earned(observation: Any, action: Any, reached: Any) -> float:
-            return float(reward(reached) if arguments == 1 else reward(observation, action, reached))
+            return float(
+                reward(reached) if arguments == 1 else reward(observation, action, reached)
+            )
 
     else:
-        table = _table(reward, n, n_actions)
+        table = table_of(reward, n, n_actions)
         outcome = np.ascontiguousarray(table(rows))
         span = (float(np.min(reward)), float(np.max(reward)))
-    low, high = _range(reward_range, span)
+    low, high = reward_range_of(reward_range, span)
     best = None if untried == "worthless" else max(high, 0.0)
     model = MDP.from_native(
         tally.model(n, n_actions, reward=outcome, terminal=terminal, untried=best)
@@ -350,46 +365,3 @@ def plan_learned(
             actions, given, details["discount"], (low, high), confidence, terminal, values
         )
     return plan
-
-
-def _arguments(function: Callable[..., Any]) -> int:
-    """Whether a reward is a function of the observation reached, or of all three."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return 1
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [p for p in parameters if p.kind in kinds and p.default is inspect.Parameter.empty]
-    if len(needed) not in (1, 3):
-        raise Error(
-            f"reward: the function takes {len(needed)} arguments; it must take the observation reached, or "
-            "observation, action and next observation"
-        )
-    return len(needed)
-
-
-def _table(reward: Any, n: int, n_actions: int) -> Callable[[Any], Floats]:
-    array = numbers(reward, "reward")
-    if not np.isfinite(array).all():
-        place = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-        raise Error(f"reward{list(place)} = {array[place]}: a finite number is needed")
-    shapes = {(n,): 1, (n, n_actions): 2, (n, n_actions, n): 3}
-    if array.shape not in shapes:
-        raise Error(
-            f"reward: expected shape ({n},), ({n}, {n_actions}) or ({n}, {n_actions}, {n}), found "
-            f"{array.shape}"
-        )
-    axes = shapes[array.shape]
-    return lambda rows: array[tuple(rows[:, k] for k in range(axes))]
-
-
-def _range(given: tuple[float, float] | None, seen: tuple[float, float]) -> tuple[float, float]:
-    if given is None:
-        return seen
-    low, high = (float(x) for x in given)
-    if not (np.isfinite(low) and np.isfinite(high) and low <= seen[0] and high >= seen[1]):
-        raise Error(
-            f"reward_range = ({low}, {high}): two finite numbers are needed that hold all rewards seen, "
-            f"{seen[0]:g} to {seen[1]:g}"
-        )
-    return low, high

@@ -87,7 +87,20 @@ class Plan:
         return float(self._certificate["seconds"])
 
     def action(self, state: int, step: int = 0) -> int:
-        """The action chosen in a state (in a step, where the policy depends on it)."""
+        """Give the action chosen in a state.
+
+        Parameters
+        ----------
+        state : int
+            The state.
+        step : int, default 0
+            The step, counted from 0, where the policy depends on it.
+
+        Returns
+        -------
+        int
+            Number of the action.
+        """
         native = self.mdp.native
         first, n = native.first_pair, native.n_pairs
         offset = min(step, len(self._flat) // n - 1) * n if self._timed else 0
@@ -95,7 +108,18 @@ class Plan:
         return int(native.actions[int(first[state]) + int(np.argmax(self._flat[pairs]))])
 
     def save_policy(self, path: str | os.PathLike[str]) -> None:
-        """Writes the policy (.json, .npz or .npy)."""
+        """Write the policy.
+
+        Parameters
+        ----------
+        path : path-like
+            File ending in ``.json``, ``.npz`` or ``.npy``.
+
+        Raises
+        ------
+        Error
+            If the file cannot be written, or the policy depends on the step.
+        """
         if self._timed:
             raise Error(
                 "save_policy: this policy depends on the step; write it with 'ide3al plan --within'"
@@ -232,7 +256,7 @@ def plan(
     max_iterations: int = 1_000_000,
     time_limit: float | None = None,
 ) -> Plan | list[Plan]:
-    """The best policy of a known model for a reward or a goal.
+    """Find the best policy of a known model for a reward or a goal.
 
     Parameters
     ----------
@@ -263,8 +287,13 @@ def plan(
 
     Returns
     -------
-    Plan
+    Plan or list of Plan
         The policy, the values and their bounds.
+
+    Raises
+    ------
+    Error
+        If rewards have the wrong shape or are not finite, or arguments contradict one another.
 
     Notes
     -----
@@ -283,7 +312,11 @@ def plan(
     """
     limits = (float(tolerance), int(max_iterations), time_limit)
     if goal is not None:
-        for name, value in (("reward", reward), ("discount", discount), ("average", average or None)):
+        for name, value in (
+            ("reward", reward),
+            ("discount", discount),
+            ("average", average or None),
+        ):
             if value is not None:
                 raise Error(f"{name}: a goal takes none; leave it out, or leave out goal")
         return Plan(mdp, *plan_to(mdp, goal, avoid, within, limits))

@@ -17,7 +17,7 @@ from ..types import Floats, Integers
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Episodes of a policy."""
+    """Episodes of a policy: what they earned, how long they were, and how they ended."""
 
     #: Sum of the rewards of each episode, and the same discounted.
     returns: Floats

@@ -109,7 +109,12 @@ impl Mdp {
                         let r = &r[label * n..(label + 1) * n];
                         let listed: f64 = row.entries().map(|(t, p)| p * r[t]).sum();
                         let even = row.spread / n as f64;
-                        listed + if even > 0.0 { even * r.iter().sum::<f64>() } else { 0.0 }
+                        listed
+                            + if even > 0.0 {
+                                even * r.iter().sum::<f64>()
+                            } else {
+                                0.0
+                            }
                     }
                 });
             }
@@ -152,7 +157,12 @@ mod tests {
 
     /// Two states; state 0 stays or hops, state 1 only hops (action 1).
     fn uneven() -> Mdp {
-        let rows = [(0, 0, 0, 1.0), (0, 1, 0, 0.25), (0, 1, 1, 0.75), (1, 1, 0, 1.0)];
+        let rows = [
+            (0, 0, 0, 1.0),
+            (0, 1, 0, 0.25),
+            (0, 1, 1, 0.75),
+            (1, 1, 0, 1.0),
+        ];
         Mdp::from_triplets(2, 2, rows).unwrap()
     }
 
@@ -169,19 +179,28 @@ mod tests {
         assert_eq!(of(&[1.0, 2.0, 9.0, 3.0]), [1.0, 2.0, 3.0]);
         let each = Rewards::Transitions(&[1.0, 4.0, 8.0, 3.0]);
         assert_eq!(mdp.expected_rewards(each).unwrap(), [1.0, 7.0, 3.0]);
-        assert_eq!(of(&[1.0, 9.0, 4.0, 8.0, 9.0, 9.0, 3.0, 9.0]), [1.0, 7.0, 3.0]);
+        assert_eq!(
+            of(&[1.0, 9.0, 4.0, 8.0, 9.0, 9.0, 3.0, 9.0]),
+            [1.0, 7.0, 3.0]
+        );
     }
 
     #[test]
     fn bad_rewards_say_what_is_wrong() {
         let mdp = uneven();
         let told = Rewards::of(&mdp, &[1.0; 5]).unwrap_err().to_string();
-        assert!(told.contains("5 numbers") && told.contains("state (2)"), "{told}");
+        assert!(
+            told.contains("5 numbers") && told.contains("state (2)"),
+            "{told}"
+        );
         for bad in [f64::NAN, f64::INFINITY] {
             let told = mdp.expected_rewards(Rewards::States(&[0.0, bad]));
             assert!(told.unwrap_err().to_string().contains("number 1"));
         }
         assert!(uneven().with_terminal(vec![2]).is_err());
-        assert_eq!(uneven().with_terminal(vec![1, 0, 1]).unwrap().terminal(), [0, 1]);
+        assert_eq!(
+            uneven().with_terminal(vec![1, 0, 1]).unwrap().terminal(),
+            [0, 1]
+        );
     }
 }

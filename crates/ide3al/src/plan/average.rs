@@ -38,7 +38,10 @@ pub(super) fn averages(
     let whole = places == 1;
     let wanted = if whole { tolerance } else { 0.5 * tolerance };
     let mut choice: Vec<u32> = (0..n).map(|s| mdp.pairs(s).start as u32).collect();
-    let (mut low, mut high) = (vec![f64::NEG_INFINITY; places], vec![f64::NEG_INFINITY; places]);
+    let (mut low, mut high) = (
+        vec![f64::NEG_INFINITY; places],
+        vec![f64::NEG_INFINITY; places],
+    );
     let mut status = Status::Optimal;
     for place in 0..places {
         if !parts.is_component(mdp, place) {

@@ -40,7 +40,10 @@ impl<'a> Clock<'a> {
         };
         if self.observer.on(&progress) == ControlFlow::Break(()) {
             self.stopped = Some(Status::Interrupted);
-        } else if self.limit.is_some_and(|limit| self.begun.elapsed() >= limit) {
+        } else if self
+            .limit
+            .is_some_and(|limit| self.begun.elapsed() >= limit)
+        {
             self.stopped = Some(Status::TimeLimit);
         } else if self.iterations >= self.most {
             self.stopped = Some(Status::IterationLimit);

@@ -71,13 +71,29 @@ impl Bounding {
         let (low, _) = self.rewards;
         let ordered = |(a, b): (f64, f64)| a.is_finite() && b.is_finite() && a <= b;
         let problem = if !(0.0..1.0).contains(&self.discount) {
-            ("discount", self.discount, "it must be at least 0 and less than 1")
+            (
+                "discount",
+                self.discount,
+                "it must be at least 0 and less than 1",
+            )
         } else if !(self.confidence > 0.0 && self.confidence < 1.0) {
-            ("confidence", self.confidence, "a probability between 0 and 1 is needed")
+            (
+                "confidence",
+                self.confidence,
+                "a probability between 0 and 1 is needed",
+            )
         } else if !ordered(self.rewards) {
-            ("reward_range", low, "two finite numbers are needed, the smaller one first")
+            (
+                "reward_range",
+                low,
+                "two finite numbers are needed, the smaller one first",
+            )
         } else if !self.values.is_none_or(ordered) {
-            ("values", low, "two finite numbers are needed, the smaller one first")
+            (
+                "values",
+                low,
+                "two finite numbers are needed, the smaller one first",
+            )
         } else {
             return Ok(());
         };
@@ -94,7 +110,10 @@ impl Bounding {
             return values;
         }
         let most = 1.0 / (1.0 - self.discount);
-        ((self.rewards.0 * most).min(0.0), (self.rewards.1 * most).max(0.0))
+        (
+            (self.rewards.0 * most).min(0.0),
+            (self.rewards.1 * most).max(0.0),
+        )
     }
 }
 
@@ -141,7 +160,9 @@ impl Evidence {
                 let number = 1 + s * self.n_actions + self.actions[pair] as usize;
                 let doubt = self.doubt(how.confidence, number);
                 let outcomes = self.outcomes(pair);
-                let varies = self.variance[outcomes.clone()].iter().any(|v| *v > EXACT * range * range);
+                let varies = self.variance[outcomes.clone()]
+                    .iter()
+                    .any(|v| *v > EXACT * range * range);
                 let counts = &self.counts[outcomes.clone()];
                 noisy.push(varies.then(|| {
                     let n: u64 = counts.iter().sum();
@@ -150,10 +171,14 @@ impl Evidence {
                     let mean = sum.map(|(c, r)| *c as f64 * r).sum::<f64>() / n;
                     // Robbins' mixture for bounded rewards, half of what may fail
                     let doubt = doubt + 2f64.ln();
-                    let half = 0.5 * range * ((n + 1.0) * ((n + 1.0).ln() + 2.0 * doubt)).sqrt() / n;
+                    let half =
+                        0.5 * range * ((n + 1.0) * ((n + 1.0).ln() + 2.0 * doubt)).sqrt() / n;
                     ((mean - half).max(low), (mean + half).min(high))
                 }));
-                rows.push(RowSet::new(counts, if varies { doubt + 2f64.ln() } else { doubt }));
+                rows.push(RowSet::new(
+                    counts,
+                    if varies { doubt + 2f64.ln() } else { doubt },
+                ));
             }
         }
         let counts: Vec<u64> = self.starts.iter().map(|x| x.1).collect();
@@ -216,7 +241,11 @@ impl Evidence {
             }
         }
         let total: f64 = self.starts.iter().map(|x| x.1 as f64).sum();
-        let sum: f64 = self.starts.iter().map(|x| x.1 as f64 * worst[x.0 as usize]).sum();
+        let sum: f64 = self
+            .starts
+            .iter()
+            .map(|x| x.1 as f64 * worst[x.0 as usize])
+            .sum();
         let mean = if total > 0.0 { sum / total } else { 1.0 };
         Ok(((mean + sets.start.distance()).min(1.0), error))
     }
@@ -237,10 +266,15 @@ impl Sets<'_> {
         match self.noisy[pair] {
             Some((least, most)) => {
                 worth.extend(outcomes.map(|k| gamma * values[self.evidence.next[k] as usize]));
-                (gamma * extreme, if side == Side::Lower { least } else { most })
+                (
+                    gamma * extreme,
+                    if side == Side::Lower { least } else { most },
+                )
             }
             None => {
-                let of = |k: usize| self.evidence.reward[k] + gamma * values[self.evidence.next[k] as usize];
+                let of = |k: usize| {
+                    self.evidence.reward[k] + gamma * values[self.evidence.next[k] as usize]
+                };
                 worth.extend(outcomes.map(of));
                 ((reward + gamma * extreme).clamp(floor, ceiling), 0.0)
             }
@@ -265,7 +299,11 @@ impl Sets<'_> {
                 None => (pairs.clone(), pairs.len() < evidence.n_actions),
             }
         };
-        let mut values: Vec<f64> = evidence.ended.iter().map(|e| if *e { 0.0 } else { extreme }).collect();
+        let mut values: Vec<f64> = evidence
+            .ended
+            .iter()
+            .map(|e| if *e { 0.0 } else { extreme })
+            .collect();
         let mut held = vec![0.0; evidence.next.len()];
         // what does not depend on the values: reward and the rest, of each pair with its row held
         let mut fixed = vec![0.0; evidence.actions.len()];
@@ -289,7 +327,8 @@ impl Sets<'_> {
                             Side::Upper => self.rows[pair].most(&worth, rest, p),
                         };
                     let outcomes = evidence.outcomes(pair);
-                    let next = outcomes.map(|k| held[k] * gamma * values[evidence.next[k] as usize]);
+                    let next =
+                        outcomes.map(|k| held[k] * gamma * values[evidence.next[k] as usize]);
                     fixed[pair] = value - next.sum::<f64>();
                     best = best.max(value);
                 }
@@ -323,7 +362,11 @@ impl Sets<'_> {
             .map(|x| {
                 let value = values[x.0 as usize];
                 let over = evidence.ended[x.0 as usize];
-                if over { value } else { (value + shift).clamp(floor, ceiling) }
+                if over {
+                    value
+                } else {
+                    (value + shift).clamp(floor, ceiling)
+                }
             })
             .collect();
         let mut p = vec![0.0; worth.len()];
@@ -334,4 +377,3 @@ impl Sets<'_> {
         value.clamp(floor, ceiling)
     }
 }
-

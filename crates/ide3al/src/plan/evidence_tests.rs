@@ -36,7 +36,8 @@ fn drawn(row: impl Iterator<Item = (usize, f64)>, rng: &mut ChaCha8Rng) -> usize
 /// Explores at random, and says what came of it.
 fn explored(mdp: &Mdp, reward: &[f64], steps: usize, rng: &mut ChaCha8Rng) -> Evidence {
     let n = mdp.n_states();
-    let mut counts: Vec<std::collections::BTreeMap<u32, u64>> = vec![Default::default(); mdp.n_pairs()];
+    let mut counts: Vec<std::collections::BTreeMap<u32, u64>> =
+        vec![Default::default(); mdp.n_pairs()];
     let (mut state, mut starts) = (0, 1);
     for step in 0..steps {
         if step % 25 == 24 {
@@ -80,8 +81,11 @@ fn planned_in(evidence: &Evidence, discount: f64) -> Vec<Option<usize>> {
             let of = |pair: usize| {
                 let outcomes = evidence.offsets[pair]..evidence.offsets[pair + 1];
                 let total: u64 = evidence.counts[outcomes.clone()].iter().sum();
-                let worth = |k: usize| evidence.reward[k] + discount * values[evidence.next[k] as usize];
-                outcomes.map(|k| evidence.counts[k] as f64 / total as f64 * worth(k)).sum::<f64>()
+                let worth =
+                    |k: usize| evidence.reward[k] + discount * values[evidence.next[k] as usize];
+                outcomes
+                    .map(|k| evidence.counts[k] as f64 / total as f64 * worth(k))
+                    .sum::<f64>()
             };
             let pairs = evidence.first_pair[s]..evidence.first_pair[s + 1];
             choice[s] = pairs.max_by(|a, b| of(*a).total_cmp(&of(*b)));
@@ -92,7 +96,13 @@ fn planned_in(evidence: &Evidence, discount: f64) -> Vec<Option<usize>> {
 }
 
 /// What a policy over the pairs of the evidence is worth in the true model from state 0.
-fn worth(mdp: &Mdp, reward: &[f64], evidence: &Evidence, choice: &[Option<usize>], discount: f64) -> f64 {
+fn worth(
+    mdp: &Mdp,
+    reward: &[f64],
+    evidence: &Evidence,
+    choice: &[Option<usize>],
+    discount: f64,
+) -> f64 {
     let mut values = vec![0.0; mdp.n_states()];
     for _ in 0..600 {
         values = (0..mdp.n_states())
@@ -100,7 +110,13 @@ fn worth(mdp: &Mdp, reward: &[f64], evidence: &Evidence, choice: &[Option<usize>
                 // where nothing was tried any action may be taken: the first
                 let action = choice[s].map_or(0, |k| evidence.actions[k] as usize);
                 let pair = mdp.pairs(s).start + action;
-                reward[pair] + discount * mdp.row(pair).entries().map(|(t, p)| p * values[t]).sum::<f64>()
+                reward[pair]
+                    + discount
+                        * mdp
+                            .row(pair)
+                            .entries()
+                            .map(|(t, p)| p * values[t])
+                            .sum::<f64>()
             })
             .collect();
     }
@@ -126,9 +142,16 @@ fn the_true_value_lies_inside_as_often_as_stated() {
         let [lower, upper, most] = evidence.value_interval(&choice, HOW).unwrap();
         let value = worth(&mdp, &reward, &evidence, &choice, HOW.discount);
         let table = mdp.expected_rewards(Rewards::Pairs(&reward)).unwrap();
-        let best = plan(&mdp, &table, Criterion::Discounted(0.9), &Options::default(), &mut ());
+        let best = plan(
+            &mdp,
+            &table,
+            Criterion::Discounted(0.9),
+            &Options::default(),
+            &mut (),
+        );
         let best = best.unwrap().certificate.objective;
-        outside += usize::from(!(lower <= value + 1e-9 && value <= upper + 1e-9 && best <= most + 1e-9));
+        outside +=
+            usize::from(!(lower <= value + 1e-9 && value <= upper + 1e-9 && best <= most + 1e-9));
         width += upper - lower;
     }
     assert!(outside * 10 <= runs, "{outside} of {runs} outside");
@@ -157,7 +180,10 @@ fn four_times_the_data_halve_the_width() {
 #[test]
 fn every_reward_can_be_planned_for_as_well_as_stated() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    let how = Bounding { discount: 0.7, ..HOW };
+    let how = Bounding {
+        discount: 0.7,
+        ..HOW
+    };
     let (mut failures, runs) = (0, 40);
     for _ in 0..runs {
         let mdp = truth(4, 2, &mut rng);
@@ -172,7 +198,13 @@ fn every_reward_can_be_planned_for_as_well_as_stated() {
             }
             let choice = planned_in(&told, how.discount);
             let value = worth(&mdp, &reward, &told, &choice, how.discount);
-            let best = plan(&mdp, &reward, Criterion::Discounted(0.7), &Options::default(), &mut ());
+            let best = plan(
+                &mdp,
+                &reward,
+                Criterion::Discounted(0.7),
+                &Options::default(),
+                &mut (),
+            );
             let lost = best.unwrap().certificate.objective - value;
             failures += usize::from(lost * 0.3 > 2.0 * error);
         }
@@ -195,9 +227,18 @@ fn what_was_never_tried_is_no_evidence() {
     assert!(lower == 0.0 && (upper - 10.0).abs() < 1e-9 && (most - 10.0).abs() < 1e-9);
     assert_eq!(evidence.reward_free_error(HOW).unwrap().0, 1.0);
     for bad in [
-        Bounding { discount: 1.0, ..HOW },
-        Bounding { confidence: 1.0, ..HOW },
-        Bounding { rewards: (1.0, 0.0), ..HOW },
+        Bounding {
+            discount: 1.0,
+            ..HOW
+        },
+        Bounding {
+            confidence: 1.0,
+            ..HOW
+        },
+        Bounding {
+            rewards: (1.0, 0.0),
+            ..HOW
+        },
     ] {
         assert!(evidence.value_interval(&[None], bad).is_err());
     }

@@ -125,9 +125,8 @@ pub(super) fn reach(mdp: &Mdp, goal: &Goal, tolerance: f64, clock: &mut Clock<'_
         (true, _) => Status::Optimal,
         (false, stopped) => stopped.unwrap_or(Status::Stalled),
     };
-    let of_state = |bound: &[f64]| -> Vec<f64> {
-        parts.place.iter().map(|p| bound[*p as usize]).collect()
-    };
+    let of_state =
+        |bound: &[f64]| -> Vec<f64> { parts.place.iter().map(|p| bound[*p as usize]).collect() };
     let (mut lower, upper) = (of_state(&found.lower), of_state(&found.upper));
     let mut choice: Vec<u32> = (0..n).map(|s| mdp.pairs(s).start as u32).collect();
     lead_to_exits(mdp, &parts, &found.exit, &mut choice);

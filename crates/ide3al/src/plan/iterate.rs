@@ -55,6 +55,8 @@ pub(super) fn iterate(
     let n = values.len();
     let discounted = sweeper.discount < 1.0;
     let factor = width_factor(sweeper.discount);
+    // a constant has no effect on the next sweep's span unless some values are fixed
+    let shifts = discounted && !sweeper.ended.contains(&true);
     let mut choice = vec![u32::MAX; n];
     let mut next = vec![0.0; n];
     let mut evaluator = Evaluator::default();
@@ -90,8 +92,10 @@ pub(super) fn iterate(
                 status,
             };
         }
-        // the constant that the bounds suggest
-        shift(&sweeper, &mut values, factor * middle, discounted);
+        if shifts {
+            // the constant that the bounds suggest
+            values.iter_mut().for_each(|v| *v += factor * middle);
+        }
         let done = helps && {
             next.copy_from_slice(&values);
             let (mut near, mut average) = (sweeper, 0.0);
@@ -127,20 +131,20 @@ pub(super) fn iterate(
 }
 
 /// Adds a constant to all values but those of ended states.
-pub(super) fn shift(sweeper: &Sweeper<'_>, values: &mut [f64], by: f64, discounted: bool) {
-    if discounted {
-        for (v, ended) in values.iter_mut().zip(sweeper.ended) {
-            if !ended {
-                *v += by;
-            }
+pub(super) fn shift(sweeper: &Sweeper<'_>, values: &mut [f64], by: f64) {
+    for (v, ended) in values.iter_mut().zip(sweeper.ended) {
+        if !ended {
+            *v += by;
         }
     }
 }
 
 /// Difference of the largest and the least value.
 fn spread(values: &[f64]) -> f64 {
-    let range = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
-        (low.min(*v), high.max(*v))
-    });
+    let range = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
+            (low.min(*v), high.max(*v))
+        });
     range.1 - range.0
 }

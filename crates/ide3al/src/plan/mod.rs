@@ -18,6 +18,8 @@ mod average;
 mod clock;
 mod evaluate;
 mod evidence;
+#[cfg(test)]
+mod evidence_tests;
 mod goal;
 mod horizon;
 mod incomplete;
@@ -25,8 +27,6 @@ mod iterate;
 mod row_set;
 mod stopping;
 mod sweep;
-#[cfg(test)]
-mod evidence_tests;
 #[cfg(test)]
 mod tests;
 
@@ -169,19 +169,35 @@ pub fn plan(
             let factor = iterate::width_factor(discount);
             let middle = 0.5 * factor * (found.change.least + found.change.most);
             let mut values = found.values;
-            iterate::shift(&sweeper, &mut values, middle, true);
+            iterate::shift(&sweeper, &mut values, middle);
             let error = 0.5 * factor * found.change.span() + rounding(&values);
             let policy = Plan::Stationary(deterministic(mdp, &found.choice));
             let value = from_start(mdp, &values);
             let bounds = (value - error, value + error);
-            Ok(planned(values, error, policy, None, bounds, found.status, &clock))
+            Ok(planned(
+                values,
+                error,
+                policy,
+                None,
+                bounds,
+                found.status,
+                &clock,
+            ))
         }
         Criterion::Average => {
             let found = average::averages(mdp, &reward, tolerances, &mut clock);
             let policy = Plan::Stationary(deterministic(mdp, &found.choice));
             let (values, error) = middles(&found.lower, &found.upper);
             let bounds = (from_start(mdp, &found.lower), from_start(mdp, &found.upper));
-            Ok(planned(values, error, policy, None, bounds, found.status, &clock))
+            Ok(planned(
+                values,
+                error,
+                policy,
+                None,
+                bounds,
+                found.status,
+                &clock,
+            ))
         }
         Criterion::Within(steps) => {
             let sweeper = Sweeper {
@@ -198,7 +214,15 @@ pub fn plan(
             let policy = timed(mdp, &found.choices)?;
             let value = from_start(mdp, &found.values);
             let (values, status) = (found.values, Status::Optimal);
-            Ok(planned(values, error, policy, None, (value, value), status, &clock))
+            Ok(planned(
+                values,
+                error,
+                policy,
+                None,
+                (value, value),
+                status,
+                &clock,
+            ))
         }
     }
 }
@@ -211,7 +235,9 @@ pub fn plan_each(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Planned>> {
-    let of = |reward: &Vec<f64>, observer: &mut dyn Observer| plan(mdp, reward, criterion, options, observer);
+    let of = |reward: &Vec<f64>, observer: &mut dyn Observer| {
+        plan(mdp, reward, criterion, options, observer)
+    };
     rewards.iter().map(|reward| of(reward, observer)).collect()
 }
 
@@ -255,7 +281,15 @@ pub fn plan_goal(
     let policy = Plan::Stationary(deterministic(mdp, &found.choice));
     let (values, error) = middles(&found.lower, &found.upper);
     let bounds = (from_start(mdp, &found.lower), from_start(mdp, &found.upper));
-    Ok(planned(values, error, policy, Some(found.steps), bounds, found.status, &clock))
+    Ok(planned(
+        values,
+        error,
+        policy,
+        Some(found.steps),
+        bounds,
+        found.status,
+        &clock,
+    ))
 }
 
 /// Entering the goal earns one, once.
@@ -269,7 +303,13 @@ fn plan_goal_within(
     let mut terminal = [&goal.reach[..], &goal.avoid, mdp.terminal()].concat();
     terminal.sort_unstable();
     let model = mdp.clone().with_terminal(terminal)?;
-    let mut planned = plan(&model, &arrival(mdp, goal), Criterion::Within(steps), options, observer)?;
+    let mut planned = plan(
+        &model,
+        &arrival(mdp, goal),
+        Criterion::Within(steps),
+        options,
+        observer,
+    )?;
     for &s in &goal.reach {
         planned.values[s] = 1.0;
     }
@@ -309,7 +349,8 @@ fn stopped_early(clock: &Clock<'_>) -> Error {
     match clock.stopped {
         Some(Status::Interrupted) | None => Error::Interrupted,
         Some(_) => Error::Unsupported(
-            "within: the limit of time or iterations was reached before the first step; allow more".into(),
+            "within: the limit of time or iterations was reached before the first step; allow more"
+                .into(),
         ),
     }
 }
@@ -334,7 +375,11 @@ fn deterministic(mdp: &Mdp, choice: &[u32]) -> Policy {
     let mut probabilities = vec![0.0; mdp.n_pairs()];
     for (s, &pair) in choice.iter().enumerate() {
         // where nothing is chosen (an ended state) any action will do
-        let pair = if pair == u32::MAX { mdp.pairs(s).start } else { pair as usize };
+        let pair = if pair == u32::MAX {
+            mdp.pairs(s).start
+        } else {
+            pair as usize
+        };
         probabilities[pair] = 1.0;
     }
     Policy::of_rows(probabilities)

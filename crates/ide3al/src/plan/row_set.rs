@@ -38,7 +38,8 @@ fn ln_rising(n: u64, x: f64) -> f64 {
     let mut sum: f64 = (1..=few).map(|i| (i as f64 - x).ln()).sum();
     if n > few {
         // ln Gamma(z) = (z - 1/2) ln z - z + 1/(12 z) - ... between two arguments
-        let stirling = |z: f64| (z - 0.5) * z.ln() - z + 1.0 / (12.0 * z) - 1.0 / (360.0 * z * z * z);
+        let stirling =
+            |z: f64| (z - 0.5) * z.ln() - z + 1.0 / (12.0 * z) - 1.0 / (360.0 * z * z * z);
         sum += stirling(n as f64 + 1.0 - x) - stirling(few as f64 + 1.0 - x);
     }
     sum
@@ -157,15 +158,28 @@ impl RowSet {
         let seen = (self.weights.len() as f64 + self.total).max(1.0);
         // from the shares seen, c / n, to the centre of the set, w / total
         let shift = 0.5
-            * self.weights.iter().map(|w| ((w + 1.0) / seen - w / self.total).abs()).sum::<f64>();
-        let entropy: f64 = self.weights.iter().filter(|w| **w > 0.0).map(|w| w * (w / self.total).ln()).sum();
+            * self
+                .weights
+                .iter()
+                .map(|w| ((w + 1.0) / seen - w / self.total).abs())
+                .sum::<f64>();
+        let entropy: f64 = self
+            .weights
+            .iter()
+            .filter(|w| **w > 0.0)
+            .map(|w| w * (w / self.total).ln())
+            .sum();
         // total * KL(centre, p) is at most this
         let radius = ((entropy - self.floor) / self.total).max(0.0);
         let pinsker = (0.5 * radius).sqrt();
         let heaviest = self.weights.iter().fold(0.0, |a: f64, w| a.max(*w)) / self.total;
         // Bretagnolle and Huber; of one outcome exactly what it may lose
         let huber = (1.0 - (-radius).exp()).sqrt();
-        let single = if heaviest >= 1.0 { 1.0 - (-radius).exp() } else { 1.0 };
+        let single = if heaviest >= 1.0 {
+            1.0 - (-radius).exp()
+        } else {
+            1.0
+        };
         (shift + pinsker.min(huber).min(single)).min(1.0)
     }
 }
@@ -203,16 +217,32 @@ mod tests {
             assert!(p.iter().sum::<f64>() <= 1.0 + 1e-9);
             for _ in 0..300 {
                 // a random row with some mass elsewhere
-                let mut row: Vec<f64> = counts.iter().map(|c| *c as f64 * rng.random_range(0.3..1.0)).collect();
+                let mut row: Vec<f64> = counts
+                    .iter()
+                    .map(|c| *c as f64 * rng.random_range(0.3..1.0))
+                    .collect();
                 let sum: f64 = row.iter().sum::<f64>() * (1.0 + rng.random_range(0.0..0.3));
                 row.iter_mut().for_each(|x| *x /= sum);
-                let level: f64 = set.weights.iter().zip(&row).filter(|(w, _)| **w > 0.0).map(|(w, p)| w * p.ln()).sum();
+                let level: f64 = set
+                    .weights
+                    .iter()
+                    .zip(&row)
+                    .filter(|(w, _)| **w > 0.0)
+                    .map(|(w, p)| w * p.ln())
+                    .sum();
                 if level >= set.floor {
                     let value: f64 = row.iter().zip(&worth).map(|(p, x)| p * x).sum();
-                    assert!(value >= least - 1e-9, "{counts:?} {worth:?}: {value} {least}");
+                    assert!(
+                        value >= least - 1e-9,
+                        "{counts:?} {worth:?}: {value} {least}"
+                    );
                     let centre: f64 = counts.iter().sum::<u64>() as f64;
                     let lost = 1.0 - row.iter().sum::<f64>();
-                    let apart: f64 = row.iter().zip(&counts).map(|(p, c)| (p - *c as f64 / centre).abs()).sum();
+                    let apart: f64 = row
+                        .iter()
+                        .zip(&counts)
+                        .map(|(p, c)| (p - *c as f64 / centre).abs())
+                        .sum();
                     assert!(0.5 * (apart + lost) <= set.distance() + 1e-9);
                 }
             }
@@ -238,12 +268,19 @@ mod tests {
                 let seen: Vec<usize> = (0..4).filter(|k| counts[*k] > 0).collect();
                 let listed: Vec<u64> = seen.iter().map(|k| counts[*k]).collect();
                 let set = RowSet::new(&listed, 10f64.ln());
-                let level: f64 = seen.iter().zip(&set.weights).map(|(k, w)| w * truth[*k].ln()).sum();
+                let level: f64 = seen
+                    .iter()
+                    .zip(&set.weights)
+                    .map(|(k, w)| w * truth[*k].ln())
+                    .sum();
                 inside &= level >= set.floor;
             }
             failures += usize::from(!inside);
         }
         assert!(failures <= 200, "{failures} of 2000");
-        assert!(failures > 0, "a set that never fails is wider than it need be");
+        assert!(
+            failures > 0,
+            "a set that never fails is wider than it need be"
+        );
     }
 }

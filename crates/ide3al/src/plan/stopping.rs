@@ -116,7 +116,9 @@ pub(super) fn stop_best(
     let mut exit = vec![None; places];
     let worth = |pair: usize, values: &[f64], mean: f64| -> f64 {
         let row = mdp.row(pair);
-        let listed = row.entries().map(|(t, p)| p * values[parts.place[t] as usize]);
+        let listed = row
+            .entries()
+            .map(|(t, p)| p * values[parts.place[t] as usize]);
         listed.sum::<f64>() + row.spread * mean
     };
     let mean = |values: &[f64]| -> f64 {

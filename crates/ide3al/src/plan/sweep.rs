@@ -82,12 +82,7 @@ impl Sweeper<'_> {
 
     /// The best value of every state into `out`, and the pair that has it into `choice`. A pair
     /// already there is kept where no other is better by more than rounding.
-    pub(super) fn improve(
-        &self,
-        values: &[f64],
-        out: &mut [f64],
-        choice: &mut [u32],
-    ) -> Change {
+    pub(super) fn improve(&self, values: &[f64], out: &mut [f64], choice: &mut [u32]) -> Change {
         let mean = mean(self.mdp, values);
         let run = |first: usize, out: &mut [f64], choice: &mut [u32]| {
             let mut change = Change::NONE;
@@ -148,7 +143,11 @@ impl Sweeper<'_> {
             for (k, (out, choice)) in out.iter_mut().zip(choice).enumerate() {
                 let s = first + k;
                 let over = self.ended[s];
-                *out = if over { 0.0 } else { of_pair(*choice as usize, mean) };
+                *out = if over {
+                    0.0
+                } else {
+                    of_pair(*choice as usize, mean)
+                };
                 change.add(*out - values[s]);
             }
             change

@@ -19,8 +19,8 @@ _GROWTH = 0.1
 
 class AccuracyStrategy:
     """In every state the action with the largest error bound, as in RF-UCRL; actions never tried
-    first. Looks at the error after each tenth more steps, which the confidence sets allow: they hold
-    at all times."""
+    first. Looks at the error after each tenth more steps, which the confidence sets allow: they
+    hold at all times."""
 
     def __init__(self, until: Accuracy, runner: EpisodeRunner) -> None:
         self._until, self._runner = until, runner

@@ -195,6 +195,44 @@ fn prism_and_storm_files_of_others() {
 }
 
 #[test]
+fn rewards_beside_a_tra() {
+    let folder = Folder::new();
+    let write = |name: &str, text: &str| std::fs::write(folder.path(name), text).unwrap();
+    let tra = "2 3 4\n0 0 0 0.5\n0 0 1 0.5\n0 1 1 1\n1 0 0 1\n";
+    // PRISM: counts first, states and transitions add up
+    write("prism.tra", tra);
+    write("prism.srew", "# Reward structure\n2 1\n1 7\n");
+    write("prism.trew", "2 3 2\n0 0 1 4\n0 1 1 3\n");
+    let mdp = read_model(&folder.path("prism.tra")).unwrap();
+    assert_eq!(mdp.rewards().unwrap(), [2.0, 3.0, 7.0]);
+    // Storm: no counts
+    write("storm.tra", &tra.replace("2 3 4", "mdp"));
+    write("storm.rew", "0 1\n0 0 1 4\n");
+    let mdp = read_model(&folder.path("storm.tra")).unwrap();
+    assert_eq!(mdp.rewards().unwrap(), [3.0, 1.0, 0.0]);
+    // a model without rewards takes those of an earlier one away
+    write_model(
+        &folder.path("prism.tra"),
+        &Mdp::from_triplets(1, 1, [(0, 0, 0, 1.0)]).unwrap(),
+    )
+    .unwrap();
+    assert_eq!(
+        read_model(&folder.path("prism.tra")).unwrap().rewards(),
+        None
+    );
+    let mut message = |text: &str| {
+        write("storm.rew", text);
+        read_model(&folder.path("storm.tra"))
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(message("0 nan\n").contains("line 1: a reward"));
+    assert!(message("0 0 1 4\n9 1\n").contains("line 2: the model has no state 9"));
+    assert!(message("1 0 1 4\n").contains("no transition from state 1"));
+    assert!(message("0 0 0 0 1\n").contains("neither"));
+}
+
+#[test]
 fn prism_mistakes_name_the_line() {
     let folder = Folder::new();
     let message = |text: &str| {

@@ -78,7 +78,9 @@ pub(super) fn read(path: &Path, lines: &[(u32, u32, u32, f64)]) -> Result<Option
             };
             let reward = words.last().and_then(|word| word.parse::<f64>().ok());
             let reward = reward.filter(|r| r.is_finite()).ok_or_else(|| {
-                bad(format!("a reward expected at the end of '{line}', a finite number"))
+                bad(format!(
+                    "a reward expected at the end of '{line}', a finite number"
+                ))
             })?;
             match words.len() {
                 2 => {
@@ -98,7 +100,10 @@ pub(super) fn read(path: &Path, lines: &[(u32, u32, u32, f64)]) -> Result<Option
                             "the model has no transition from state {state} by choice {choice} to state {next}"
                         ))
                     })?;
-                    listed.entry((state, choice)).or_default().push((*p, reward));
+                    listed
+                        .entry((state, choice))
+                        .or_default()
+                        .push((*p, reward));
                 }
                 _ => {
                     return Err(bad(format!(
@@ -114,7 +119,9 @@ pub(super) fn read(path: &Path, lines: &[(u32, u32, u32, f64)]) -> Result<Option
         // one reward whatever follows is that reward, without rounding
         let same = rewards.len() == transitions[&choice] && rewards.iter().all(|x| x.1 == first);
         let mean = || rewards.iter().map(|(p, r)| p * r).sum();
-        earned.choices.insert(choice, if same { first } else { mean() });
+        earned
+            .choices
+            .insert(choice, if same { first } else { mean() });
     }
     Ok(Some(earned))
 }
@@ -130,7 +137,11 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
     let n = mdp.n_states();
     let length = |pair: usize| {
         let row = mdp.row(pair);
-        if row.spread > 0.0 { n } else { row.indices.len() }
+        if row.spread > 0.0 {
+            n
+        } else {
+            row.indices.len()
+        }
     };
     let rewarded = |pair: &usize| rewards[*pair] != 0.0;
     let lines: usize = (0..mdp.n_pairs()).filter(rewarded).map(length).sum();

@@ -214,7 +214,11 @@ impl Members {
     }
 
     /// A file of `count` items of `N` bytes, if it is there.
-    pub(super) fn items<const N: usize>(&self, name: &str, count: u64) -> Found<Option<Vec<[u8; N]>>> {
+    pub(super) fn items<const N: usize>(
+        &self,
+        name: &str,
+        count: u64,
+    ) -> Found<Option<Vec<[u8; N]>>> {
         let Some(bytes) = self.get(name) else {
             return Ok(None);
         };
