@@ -3,14 +3,14 @@
     python bench/peers/semdice.py --seeds 3 --trajectories 1000
 
 Lee, Sun and Abbeel (2025), "SEMDICE", ICLR, code at github.com/secury/semdice: 20 states, 4
-actions, 4 successors of each pair (Dirichlet(1)), discount 0.95, trajectories of 100 steps gathered by each
-method's own policy mixed with the uniform one (1/k after k trajectories). Both start from the same
-draws. The score is the entropy of the discounted visits of the policy in the true model, 0 for the
-uniform policy and 1 for the best.
+actions, 4 successors of each pair (Dirichlet(1)), discount 0.95, trajectories of 100 steps gathered
+by each method's own policy mixed with the uniform one (1/k after k trajectories). Both start from
+the same draws. The score is the entropy of the discounted visits of the policy in the true model, 0
+for the uniform policy and 1 for the best.
 
 Ours: State Entropy with restarts of probability 0.05 in the model of the counts, solved anew after
-a tenth more trajectories. Theirs, written anew from the paper: 100 gradient steps (0.01) on the dual
-with alpha 0.1 after every trajectory.
+a tenth more trajectories. Theirs, written anew from the paper: 100 gradient steps (0.01) on the
+dual with alpha 0.1 after every trajectory.
 """
 
 import argparse

@@ -174,7 +174,8 @@ fn four_times_the_data_halve_the_width() {
         };
         ratio += width(300_000) / width(1_200_000) / 4.0;
     }
-    assert!((1.8..2.6).contains(&ratio), "{ratio}");
+    // the error of means falls with the root of the samples, unseen outcomes with the samples
+    assert!((1.9..3.2).contains(&ratio), "{ratio}");
 }
 
 #[test]

@@ -220,7 +220,7 @@ fn rewards_beside_a_tra() {
         read_model(&folder.path("prism.tra")).unwrap().rewards(),
         None
     );
-    let mut message = |text: &str| {
+    let message = |text: &str| {
         write("storm.rew", text);
         read_model(&folder.path("storm.tra"))
             .unwrap_err()
