@@ -1,13 +1,13 @@
 //! A learner with its memory, driven batch by batch from Python.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ide3al::learn::{
     Algorithm, Experiment, Exploration, Judge, Learner, Lesson, PolicySampler, Trajectory,
     generator, growing_batch, judge_as_lived,
 };
-use ide3al::model::{Counts, Policy};
+use ide3al::model::{Counts, Policy, Unvisited};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -44,7 +44,10 @@ pub(crate) struct Agent {
     experiment: Experiment,
     algorithm: Algorithm,
     pub(crate) n_actions: usize,
-    pub(crate) open: bool,
+    /// An environment that leaves its declared states makes them discovered ones.
+    open: AtomicBool,
+    /// How many actions each state has, where some have fewer than `n_actions`.
+    widths: Mutex<Vec<usize>>,
     /// Without a fixed size batches grow with the steps so far.
     growing: bool,
     pending: Arc<Pending>,
@@ -52,6 +55,16 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Number of actions of a state, also of one that is only about to be added.
+    pub(crate) fn width(&self, state: usize) -> usize {
+        let widths = self.widths.lock().unwrap_or_else(PoisonError::into_inner);
+        widths.get(state).copied().unwrap_or(self.n_actions)
+    }
+
     /// Never waits: whoever waited here would hold the GIL that the learning thread needs to
     /// go on.
     pub(crate) fn state(&self) -> PyResult<MutexGuard<'_, State>> {
@@ -87,7 +100,7 @@ impl Agent {
                 counts,
                 start: &start,
                 last: true,
-                open: self.open,
+                open: self.is_open(),
                 stop: &AtomicBool::new(false),
             })
         });
@@ -102,6 +115,7 @@ impl Agent {
     /// `parameters`: any of formulation, xi, zeta, epsilon, eta, discount, relative_tolerance,
     /// tie_break; the rest has the defaults of `ide3al learn`.
     #[new]
+    #[pyo3(signature = (algorithm, n_states, n_actions, seed, parameters, open, widths=None))]
     fn new(
         algorithm: &str,
         n_states: usize,
@@ -109,6 +123,7 @@ impl Agent {
         seed: u64,
         parameters: &Bound<'_, PyDict>,
         open: bool,
+        widths: Option<Vec<usize>>,
     ) -> PyResult<Self> {
         if n_states == 0 || n_actions == 0 {
             return Err(exception(ide3al::Error::Empty));
@@ -119,10 +134,19 @@ impl Agent {
         experiment.validate(&shape).map_err(exception)?;
         let pending = Arc::new(Pending::default());
         let planner = InterruptiblePlanner::shared(&experiment, &pending);
-        let actions = vec![n_actions; n_states];
+        let mut actions = vec![n_actions; n_states];
+        for (known, given) in actions.iter_mut().zip(widths.iter().flatten()) {
+            if *given == 0 || *given > n_actions {
+                return Err(error(format!("a state has {given} of {n_actions} actions")));
+            }
+            *known = *given;
+        }
+        let mut start = vec![0.0; n_states];
+        start[0] = 1.0;
+        let ragged = Counts::new(&actions).estimate(Unvisited::SelfLoop, &start);
         let state = State {
             learner: experiment
-                .learner(&algorithm, &shape, &planner)
+                .learner(&algorithm, &ragged, &planner)
                 .map_err(exception)?,
             counts: Counts::new(&actions),
             sampler: PolicySampler::new(&actions),
@@ -137,7 +161,8 @@ impl Agent {
             experiment,
             algorithm,
             n_actions,
-            open,
+            open: AtomicBool::new(open),
+            widths: Mutex::new(widths.unwrap_or_default()),
             growing,
             pending,
             state: Mutex::new(state),
@@ -158,12 +183,8 @@ impl Agent {
         let mut environment = Callbacks {
             reset,
             step,
-            n_states: if self.open {
-                u32::MAX as usize
-            } else {
-                state.counts.n_states()
-            },
-            n_actions: self.n_actions,
+            n_states: state.counts.n_states(),
+            agent: self,
             pending: &self.pending,
         };
         let behaviour = state.learner.behaviour(&mut state.rng);
@@ -177,8 +198,9 @@ impl Agent {
                 let begun = Trajectory::start(&mut environment, &mut state.rng)
                     .map_err(|e| self.raise(e))?;
                 while state.counts.n_states() <= begun.state {
-                    state.counts.add_state(self.n_actions);
-                    state.sampler.add_state(self.n_actions);
+                    let width = self.width(state.counts.n_states());
+                    state.counts.add_state(width);
+                    state.sampler.add_state(width);
                 }
                 state.counts.record_start(begun.state);
                 state.start.get_or_insert(begun.state);
@@ -217,7 +239,7 @@ impl Agent {
         }
         if state.prediction.is_none() {
             self.conclude(py, state)?;
-            let mut sampler = PolicySampler::new(&vec![self.n_actions; n_states]);
+            let mut sampler = PolicySampler::new(&widths(&state.counts));
             let lived = !self.experiment.paper;
             let policy = match state.learner.exploration() {
                 Exploration::Policy(policy) => policy,
@@ -313,7 +335,39 @@ impl Agent {
     /// Whether states are found one by one.
     #[getter]
     fn open(&self) -> bool {
-        self.open
+        self.is_open()
+    }
+
+    /// From now on states beyond the declared ones are added as they are met.
+    fn admit_states(&self) -> PyResult<()> {
+        if self.experiment.paper {
+            return Err(error(
+                "paper: the paper's algorithms need to know all states beforehand; this environment \
+                 leaves its declared observation space",
+            ));
+        }
+        self.open.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How many actions a state has that is about to be met.
+    fn set_width(&self, state: usize, n: usize) -> PyResult<()> {
+        if n == 0 || n > self.n_actions {
+            return Err(error(format!("a state has {n} of {} actions", self.n_actions)));
+        }
+        let mut widths = self.widths.lock().unwrap_or_else(PoisonError::into_inner);
+        if state >= widths.len() {
+            widths.resize(state + 1, self.n_actions);
+        }
+        widths[state] = n;
+        Ok(())
+    }
+
+    /// Number of actions of each state.
+    fn widths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let state = self.state()?;
+        let of_states: Vec<i64> = widths(&state.counts).iter().map(|&n| n as i64).collect();
+        Ok(of_states.into_pyarray(py))
     }
 
     #[getter]
@@ -340,7 +394,7 @@ impl Agent {
         self.conclude(py, state)?;
         if let Exploration::Policy(policy) = state.learner.exploration() {
             let mut whole = policy.probabilities().to_vec();
-            whole.resize(state.counts.n_pairs(), 1.0 / self.n_actions as f64);
+            grow(&mut whole, &state.counts);
             return Ok(whole.into_pyarray(py));
         }
         drop(guard);
@@ -377,12 +431,13 @@ impl Agent {
             "experiment": self.experiment,
             "algorithm": self.algorithm.label(),
             "n_states": state.counts.n_states(),
-            "open": self.open,
+            "open": self.is_open(),
             "growing": self.growing,
             "starts": state.counts.starts(),
             "ends": state.counts.ends(),
             "cuts": state.counts.cuts(),
             "n_actions": self.n_actions,
+            "widths": self.widths.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             "generator": state.rng,
             "start": state.start,
             "batches": state.batches,
@@ -415,6 +470,14 @@ impl Agent {
         if n_states.saturating_mul(n_actions) > 1 << 32 {
             return Err(damaged("n_states"));
         }
+        // written only where states have different numbers of actions
+        let widths: Vec<usize> = match &value["widths"] {
+            Value::Null => Vec::new(),
+            given => serde_json::from_value(given.clone()).map_err(|_| damaged("widths"))?,
+        };
+        if widths.len() as u64 > n_states {
+            return Err(damaged("widths"));
+        }
         let parameters = PyDict::new(py);
         parameters.set_item("formulation", &experiment.formulation)?;
         parameters.set_item("xi", experiment.xi)?;
@@ -442,6 +505,7 @@ impl Agent {
             experiment.seed,
             &parameters,
             open,
+            Some(widths),
         )?;
         {
             let mut guard = agent.state()?;
@@ -479,5 +543,22 @@ impl Agent {
             state.learner.restore(learner).map_err(exception)?;
         }
         Ok(agent)
+    }
+}
+
+/// Number of actions of each state.
+fn widths(counts: &Counts) -> Vec<usize> {
+    (0..counts.n_states())
+        .map(|s| counts.pairs(s).len())
+        .collect()
+}
+
+/// Uniform rows for states found since a policy was made.
+pub(crate) fn grow(rows: &mut Vec<f64>, counts: &Counts) {
+    for s in 0..counts.n_states() {
+        let pairs = counts.pairs(s);
+        if pairs.start >= rows.len() {
+            rows.extend(pairs.clone().map(|_| 1.0 / pairs.len() as f64));
+        }
     }
 }

@@ -8,7 +8,7 @@ use ide3al::model::Counts;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::agent::{Agent, State};
+use crate::agent::{Agent, State, grow};
 use crate::errors::{error, exception};
 use crate::planning::nothing_to_explore;
 
@@ -26,7 +26,7 @@ pub(crate) fn agent_behaviour<'py>(
         .set_grown(behaviour, &state.counts)
         .map_err(exception)?;
     let mut rows = behaviour.probabilities().to_vec();
-    rows.resize(state.counts.n_pairs(), 1.0 / agent.n_actions as f64);
+    grow(&mut rows, &state.counts);
     Ok(rows.into_pyarray(py))
 }
 
@@ -101,11 +101,12 @@ pub(crate) fn record(
 fn known(agent: &Agent, state: &mut State, observed: i64) -> PyResult<usize> {
     let limit = state.counts.n_states();
     let found = usize::try_from(observed).ok();
-    match found.filter(|s| *s < limit || (agent.open && *s < u32::MAX as usize)) {
+    match found.filter(|s| *s < limit || (agent.is_open() && *s < u32::MAX as usize)) {
         Some(s) => {
             while state.counts.n_states() <= s {
-                state.counts.add_state(agent.n_actions);
-                state.sampler.add_state(agent.n_actions);
+                let width = agent.width(state.counts.n_states());
+                state.counts.add_state(width);
+                state.sampler.add_state(width);
             }
             Ok(s)
         }
@@ -134,7 +135,7 @@ pub(crate) fn learn(py: Python<'_>, agent: &Agent, state: &mut State, last: bool
             counts,
             start: &start,
             last,
-            open: agent.open,
+            open: agent.is_open(),
             stop: &AtomicBool::new(false),
         })
     });

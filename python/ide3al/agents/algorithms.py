@@ -76,7 +76,7 @@ class IDE3AL(Agent):
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         if paper:
             for name, given in (("prior", prior), ("unseen", unseen), ("catch_up", catch_up)):
@@ -145,7 +145,7 @@ class MaxEnt(Agent):
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         super().__init__(
             batch_size=batch_size,
@@ -199,7 +199,7 @@ class CountBased(Agent):
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         super().__init__(
             batch_size=batch_size,
@@ -248,7 +248,7 @@ class Random(Agent):
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         if paper is not None:
             warn("Random: paper does nothing")

@@ -47,7 +47,7 @@ def fit_vector(
         rows: list[Columns] = []
         taken = 0
         while taken < steps:
-            actions = _ide3al.agent_draw(inner, states)
+            actions = vector.legal(_ide3al.agent_draw(inner, states))
             moved = vector.step(actions)
             _tally(agent.tally, states, actions, moved)
             if watch is not None:
@@ -80,7 +80,7 @@ def _tally(tally: TransitionTally, states: Integers, actions: Integers, moved: V
     """Records what one step of all environments brought."""
     for k in np.flatnonzero(moved.stepped).tolist():
         reached, over = int(moved.reached[k]), bool(moved.terminated[k])
-        tally.record(int(states[k]), int(actions[k]), float(moved.rewards[k]), reached, over)
+        tally.record(int(states[k]), int(actions[k]), moved.rewards[k], reached, over)
     for k in np.flatnonzero(moved.begun).tolist():
         tally.begin(int(moved.states[k]))
 

@@ -14,6 +14,14 @@ from ..types import Floats, Integers
 from .episode import Episode
 
 
+def as_number(reward: Any) -> float:
+    """A reward as one number; not a number where it is something else, such as several."""
+    try:
+        return float(reward)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
 class TransitionTally:
     """How often each action led from each state to each other, what was earned on the way, where
     episodes began and which states ended them."""
@@ -34,9 +42,10 @@ class TransitionTally:
         return state
 
     def record(
-        self, state: int, action: int, reward: float, next_state: int, terminated: bool
+        self, state: int, action: int, reward: Any, next_state: int, terminated: bool
     ) -> None:
         """Records one step (Welford's update of mean and spread)."""
+        reward = as_number(reward)
         entry = self._steps.setdefault((state, action, next_state), [0, 0.0, 0.0])
         entry[0] += 1
         change = reward - entry[1]

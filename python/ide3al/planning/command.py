@@ -33,9 +33,9 @@ def plan_data(data: Data, reward: Any = None, goal: Any = None, **options: Any) 
         raise Error("these data have no steps to plan from")
     space = None if data.spaces is None else data.spaces[0]
     actions = None if data.spaces is None else SpaceIndex(data.spaces[1])
-    if data.states is not None:
+    if data.keys is not None:
         found = DiscoveredStates(space)
-        found.restart(data.states)
+        found.restart(data.keys)
         kind = Decoder if data.spaces is not None else _Keys
         decoder: Decoder = kind(found, actions, None, data.n_states)
     elif data.spaces is not None:

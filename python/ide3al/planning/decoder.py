@@ -9,7 +9,7 @@ import numpy as np
 
 from .._ide3al import Error
 from ..encoding.adaptive import AdaptivePartition
-from ..encoding.discrete import DiscoveredStates, SpaceIndex, from_key
+from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex, from_key
 
 
 class Decoder:
@@ -29,7 +29,8 @@ class Decoder:
     @property
     def declared(self) -> bool:
         """Whether the number of states was known before any was met."""
-        return self.partition is None and isinstance(self.encoder, SpaceIndex)
+        beyond = isinstance(self.encoder, GrowingIndex) and bool(self.encoder.beyond)
+        return self.partition is None and isinstance(self.encoder, SpaceIndex) and not beyond
 
     @property
     def repeat(self) -> int:
@@ -42,7 +43,7 @@ class Decoder:
             return self.partition.find(self.partition.vector(observation), self.n_states)
         if self.encoder is None:
             raise Error("give env=... to load, before observations can be told apart")
-        if isinstance(self.encoder, SpaceIndex):
+        if isinstance(self.encoder, SpaceIndex) and not isinstance(self.encoder, GrowingIndex):
             return self.encoder.number(observation)
         found = self.encoder.find(observation)
         return None if found is None or found >= self.n_states else found

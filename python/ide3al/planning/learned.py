@@ -317,6 +317,10 @@ def plan_learned(
         span = (0.0, 1.0)
     elif reward is None:
         outcome = tally.rewards[:, 0]
+        if not np.isfinite(outcome).all():
+            raise Error(
+                "the environment's rewards are not finite numbers, one per step; give reward=... or goal=..."
+            )
         span = (float(outcome.min()), float(outcome.max()))
     elif callable(reward):
         arguments = count_arguments(reward)

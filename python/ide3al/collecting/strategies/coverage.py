@@ -104,7 +104,7 @@ class CoverageStrategy:
         of steps for the rest is one for all."""
         tracker = self._tracker
         shares = self._graph.reachable_shares(len(short))
-        untried = (tracker.counts == 0).any(axis=1) & tracker.actionable
+        untried = ((tracker.counts == 0) & tracker.possible()).any(axis=1) & tracker.actionable
         missing = short.reshape(len(short), -1)
         rare = shares <= _RARE * shares[tracker.actionable].max()
         if (
