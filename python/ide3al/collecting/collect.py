@@ -93,9 +93,7 @@ def collect(
         there.
     until : Coverage or Accuracy, optional
         A promise about the data, kept as soon as it holds. :class:`IDE3AL` plans for the samples
-        that are still missing for a Coverage; any other agent and any policy is followed as it is.
-        For an Accuracy data are gathered where the error of the model is largest, whatever the
-        policy.
+        that Coverage still lacks, others are followed as they are; Accuracy replaces the policy.
     seed : int, default 0
         Seed of the environment and of the actions drawn. Equal seeds give equal data.
     learn : bool, default False
@@ -252,11 +250,7 @@ def _journal_path(
 
 
 def _initial(
-    complete: Any,
-    env: Any,
-    view: PartitionEncoder | None,
-    until: Coverage | Accuracy | None,
-    policy: Any,
+    complete: Any, env: Any, view: PartitionEncoder | None, until: Any, policy: Any
 ) -> Data:
     """The data to begin with."""
     initial = read(complete, env=None if callable(env) or view is not None else env, states=view)
@@ -390,6 +384,8 @@ def _shown(
         parts = [f"{now['episodes']} episodes, {now['steps']} steps"]
         if until is None and steps is not None:
             parts = [bar(now["steps"], steps, seconds).lstrip("\r\x1b[K"), parts[0]]
+        if "error" in now:
+            parts.append(f"error {now['error']:.3g} of {now['wanted']:g}")
         if "short" in now:
             parts.append(f"{now['short']} {now['unit']} short")
         if now.get("least") is not None:
