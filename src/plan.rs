@@ -9,7 +9,7 @@ use ide3al::model::{Mdp, Plan, Rewards, io};
 use ide3al::plan::{Criterion, Goal, Options, Planned, plan, plan_goal};
 use ide3al_report::escape::plain;
 use ide3al_report::table::number;
-use serde::Serialize;
+use serde_json::json;
 
 use crate::watch::Watch;
 use crate::{analyze, certificate, output};
@@ -79,31 +79,6 @@ pub(crate) struct Arguments {
 
 /// Worth of a reward one step later unless told otherwise: looks about a hundred steps ahead.
 const DISCOUNT: f64 = 0.99;
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Rows {
-    Stationary(Vec<Vec<f64>>),
-    Timed(Vec<Vec<Vec<f64>>>),
-}
-
-#[derive(Serialize)]
-struct Report<'a> {
-    criterion: &'static str,
-    discount: Option<f64>,
-    within: Option<usize>,
-    status: &'static str,
-    objective: f64,
-    bound: f64,
-    gap: f64,
-    error: f64,
-    iterations: usize,
-    seconds: f64,
-    values: &'a [f64],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    steps: Option<Vec<Option<f64>>>,
-    policy: Rows,
-}
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let options = options(arguments)?;
@@ -205,36 +180,36 @@ fn states(mdp: &Mdp, given: &[String]) -> anyhow::Result<Vec<usize>> {
     given.iter().map(of).collect()
 }
 
-fn report<'a>(arguments: &Arguments, mdp: &Mdp, found: &'a Planned) -> Report<'a> {
+fn report(arguments: &Arguments, mdp: &Mdp, found: &Planned) -> serde_json::Value {
     let certificate = &found.certificate;
-    let steps = found.steps.as_ref().map(|steps| {
-        let finite = |m: &f64| m.is_finite().then_some(*m);
-        steps.iter().map(finite).collect()
-    });
     let (criterion, discount) = match criterion(arguments) {
         _ if !arguments.goal.is_empty() => ("goal", None),
         Criterion::Discounted(discount) => ("discounted", Some(discount)),
         Criterion::Average => ("average", None),
         Criterion::Within(_) => ("within", None),
     };
-    Report {
-        criterion,
-        discount,
-        within: arguments.within,
-        status: certificate.status.name(),
-        objective: certificate.objective,
-        bound: certificate.bound,
-        gap: certificate.gap,
-        error: found.error,
-        iterations: certificate.iterations,
-        seconds: certificate.seconds,
-        values: &found.values,
-        steps,
-        policy: match &found.policy {
-            Plan::Stationary(policy) => Rows::Stationary(policy.rows(mdp)),
-            Plan::Timed(policy) => Rows::Timed(policy.rows(mdp)),
+    let mut report = json!({
+        "criterion": criterion,
+        "discount": discount,
+        "within": arguments.within,
+        "status": certificate.status.name(),
+        "objective": certificate.objective,
+        "bound": certificate.bound,
+        "gap": certificate.gap,
+        "error": found.error,
+        "iterations": certificate.iterations,
+        "seconds": certificate.seconds,
+        "values": found.values,
+        "policy": match &found.policy {
+            Plan::Stationary(policy) => json!(policy.rows(mdp)),
+            Plan::Timed(policy) => json!(policy.rows(mdp)),
         },
+    });
+    if let Some(steps) = &found.steps {
+        let finite = |m: &f64| m.is_finite().then_some(*m);
+        report["steps"] = json!(steps.iter().map(finite).collect::<Vec<_>>());
     }
+    report
 }
 
 /// The lines of the certificate's table.

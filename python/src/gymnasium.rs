@@ -83,10 +83,12 @@ pub(crate) fn read(
             rewards[s * n_actions..(s + 1) * n_actions].fill(0.0);
         }
         let ended = (0..n_states).filter(|s| terminal[*s]).collect();
-        let model = built?
-            .with_start(start)?
-            .with_rewards(Rewards::Pairs(&rewards))?;
-        model.with_terminal(ended)
+        let model = built?.with_start(start)?.with_terminal(ended)?;
+        // a table of zeros says nothing of rewards
+        if rewards.iter().all(|r| *r == 0.0) {
+            return Ok(model);
+        }
+        model.with_rewards(Rewards::Pairs(&rewards))
     })
     .map_err(exception)
 }
