@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ._extras import MissingExtra
     from ._ide3al import Error
     from ._studio import Studio, studio
-    from .agents.algorithms import IDE3AL, CountBased, MaxEnt, Random
+    from .agents.algorithms import IDE3AL, CountBased, MaxEnt, Random, RMax
     from .collecting.collect import collect
     from .collecting.coverage import Coverage
     from .collecting.episode import CollectionError
@@ -50,6 +50,7 @@ __all__ = [
     "Frontier",
     "MaxEnt",
     "MissingExtra",
+    "RMax",
     "Random",
     "Solution",
     "Studio",
@@ -77,7 +78,7 @@ _HOMES = {
     "_studio": ("Studio", "studio"),
     "encoding.abstraction": ("Abstraction",),
     "evaluation.account": ("Account",),
-    "agents.algorithms": ("IDE3AL", "CountBased", "MaxEnt", "Random"),
+    "agents.algorithms": ("IDE3AL", "CountBased", "MaxEnt", "RMax", "Random"),
     "solving.analysis": ("Analysis", "analyze"),
     "datasets.audit": ("audit",),
     "collecting.collect": ("collect",),

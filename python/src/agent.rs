@@ -4,14 +4,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use ide3al::learn::{
-    Algorithm, Experiment, Exploration, Judge, Learner, Lesson, PolicySampler, Trajectory,
-    generator, growing_batch, judge_as_lived,
+    Algorithm, Experiment, Exploration, Judge, PolicySampler, Session, Trajectory, generator,
+    growing_batch, judge_as_lived,
 };
-use ide3al::model::{Counts, Policy};
+use ide3al::model::Policy;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use crate::batches::learn;
@@ -23,14 +22,9 @@ use crate::settings::{settings, shape};
 use crate::signals::Pending;
 
 pub(crate) struct State {
-    pub(crate) learner: Box<dyn Learner>,
-    pub(crate) counts: Counts,
-    pub(crate) sampler: PolicySampler,
+    pub(crate) session: Session,
     /// Follows the learned exploration for predictions.
     pub(crate) prediction: Option<PolicySampler>,
-    pub(crate) rng: ChaCha8Rng,
-    /// Where the last trajectory began: all the agent knows of the start.
-    pub(crate) start: Option<usize>,
     /// `None` before the first batch and after loading: the next batch begins with a reset.
     pub(crate) trajectory: Option<Trajectory>,
     pub(crate) batches: u64,
@@ -69,28 +63,13 @@ impl Agent {
         self.pending.take().unwrap_or_else(|| exception(problem))
     }
 
-    pub(crate) fn start(&self, state: &State) -> Vec<f64> {
-        let mut start = vec![0.0; state.counts.n_states()];
-        start[state.start.unwrap_or(0)] = 1.0;
-        start
-    }
-
     /// Lets the learner make up its mind, once.
     fn conclude(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
-        if state.concluded || state.counts.total() == 0 {
+        if state.concluded || state.session.counts().total() == 0 {
             return Ok(());
         }
-        let start = self.start(state);
-        let (learner, counts) = (&mut state.learner, &state.counts);
-        let concluded = py.detach(|| {
-            learner.conclude(&Lesson {
-                counts,
-                start: &start,
-                last: true,
-                open: self.open,
-                stop: &AtomicBool::new(false),
-            })
-        });
+        let session = &mut state.session;
+        let concluded = py.detach(|| session.conclude(true, &AtomicBool::new(false)));
         concluded.map_err(|e| self.raise(e))?;
         state.concluded = true;
         Ok(())
@@ -115,20 +94,29 @@ impl Agent {
         }
         let algorithm = Algorithm::from_name(algorithm).map_err(exception)?;
         let shape = shape(n_states, n_actions);
-        let (experiment, growing) = settings(algorithm, &shape, seed, parameters, open)?;
+        let mut given = settings(parameters)?;
+        if given.paper && open {
+            return Err(error(
+                "paper: the paper's algorithms need to know all states beforehand; this environment \
+                 does not declare a finite observation space",
+            ));
+        }
+        let growing = !given.paper && given.batch_size.is_none();
+        (given.algorithms, given.seed) = (Some(vec![algorithm.label()]), Some(seed));
+        let experiment = given.resolve("", &shape).map_err(exception)?;
         experiment.validate(&shape).map_err(exception)?;
         let pending = Arc::new(Pending::default());
         let planner = InterruptiblePlanner::shared(&experiment, &pending);
         let actions = vec![n_actions; n_states];
+        let learner = experiment.learner(&algorithm, &shape, &planner);
         let state = State {
-            learner: experiment
-                .learner(&algorithm, &shape, &planner)
-                .map_err(exception)?,
-            counts: Counts::new(&actions),
-            sampler: PolicySampler::new(&actions),
+            session: Session::new(
+                learner.map_err(exception)?,
+                &actions,
+                open.then_some(n_actions),
+                generator(seed, 0),
+            ),
             prediction: None,
-            rng: generator(seed, 0),
-            start: None,
             trajectory: None,
             batches: 0,
             concluded: false,
@@ -161,39 +149,24 @@ impl Agent {
             n_states: if self.open {
                 u32::MAX as usize
             } else {
-                state.counts.n_states()
+                state.session.counts().n_states()
             },
             n_actions: self.n_actions,
             pending: &self.pending,
         };
-        let behaviour = state.learner.behaviour(&mut state.rng);
-        state
-            .sampler
-            .set_grown(behaviour, &state.counts)
-            .map_err(exception)?;
+        let session = &mut state.session;
+        session.begin_batch().map_err(exception)?;
         let mut trajectory = match state.trajectory.take() {
             Some(trajectory) => trajectory,
             None => {
-                let begun = Trajectory::start(&mut environment, &mut state.rng)
-                    .map_err(|e| self.raise(e))?;
-                while state.counts.n_states() <= begun.state {
-                    state.counts.add_state(self.n_actions);
-                    state.sampler.add_state(self.n_actions);
-                }
-                state.counts.record_start(begun.state);
-                state.start.get_or_insert(begun.state);
+                let begun = session.begin(&mut environment).map_err(|e| self.raise(e))?;
+                session.record_start(0, begun.state);
                 begun
             }
         };
         // after a failure the environment is in an unknown state: the next batch resets it
-        trajectory
-            .collect(
-                &mut environment,
-                &mut state.sampler,
-                steps,
-                &mut state.counts,
-                &mut state.rng,
-            )
+        session
+            .collect(&mut environment, &mut trajectory, steps)
             .map_err(|e| self.raise(e))?;
         state.trajectory = Some(trajectory);
         learn(py, self, state, last)
@@ -209,7 +182,7 @@ impl Agent {
     fn draw(&self, py: Python<'_>, observed: usize) -> PyResult<usize> {
         let mut guard = self.state()?;
         let state = &mut *guard;
-        let n_states = state.counts.n_states();
+        let n_states = state.session.counts().n_states();
         if observed >= n_states {
             return Err(error(format!(
                 "state {observed} is out of range: there are {n_states}, numbered from 0"
@@ -219,20 +192,20 @@ impl Agent {
             self.conclude(py, state)?;
             let mut sampler = PolicySampler::new(&vec![self.n_actions; n_states]);
             let lived = !self.experiment.paper;
-            let policy = match state.learner.exploration() {
+            let counts = state.session.counts().clone();
+            let (exploration, rng) = state.session.exploration();
+            let policy = match exploration {
                 Exploration::Policy(policy) => policy,
                 // an episode is over before a member's long run sets in: the one policy with the
                 // visits of all
-                exploration if lived => &judge_as_lived(exploration, &state.counts, false).policy,
-                Exploration::Mixture(mixture) => &mixture.members[mixture.draw(&mut state.rng)],
+                exploration if lived => &judge_as_lived(exploration, &counts, false).policy,
+                Exploration::Mixture(mixture) => &mixture.members[mixture.draw(rng)],
             };
-            sampler
-                .set_grown(policy, &state.counts)
-                .map_err(exception)?;
+            sampler.set_grown(policy, &counts).map_err(exception)?;
             state.prediction = Some(sampler);
         }
         match &state.prediction {
-            Some(sampler) => Ok(sampler.draw(observed, &mut state.rng)),
+            Some(sampler) => Ok(sampler.draw(observed, state.session.rng())),
             None => Err(error("no policy")),
         }
     }
@@ -241,7 +214,7 @@ impl Agent {
     fn draw_any(&self) -> PyResult<usize> {
         let mut sampler = PolicySampler::new(&[]);
         sampler.add_state(self.n_actions);
-        Ok(sampler.draw(0, &mut self.state()?.rng))
+        Ok(sampler.draw(0, self.state()?.session.rng()))
     }
 
     /// The policy learned; for a mixture, the one policy with the same visits (judged on the
@@ -253,26 +226,22 @@ impl Agent {
         let mut guard = self.state()?;
         let state = &mut *guard;
         self.conclude(py, state)?;
-        let start = self.start(state);
-        // a learner may move to another thread, but not be looked at from two
-        let (learner, counts) = (&mut state.learner, &state.counts);
+        let start = state.session.start();
+        let session = &mut state.session;
+        let counts = session.counts().clone();
+        let unvisited = session.learner().unvisited();
         let n_states = counts.n_states();
         let lived = !self.experiment.paper;
         let (policy, distribution, metrics) = py.detach(move || {
+            let (exploration, _) = session.exploration();
             if lived {
-                let judged = judge_as_lived(learner.exploration(), counts, true);
+                let judged = judge_as_lived(exploration, &counts, true);
                 let policy = judged.policy.probabilities().to_vec();
                 return (policy, judged.distribution, judged.metrics);
             }
             let uniform = Policy::uniform(&shape(n_states, self.n_actions));
             let mut judge = Judge::new(None, uniform);
-            let metrics = judge.judge(
-                learner.exploration(),
-                counts,
-                learner.unvisited(),
-                &start,
-                true,
-            );
+            let metrics = judge.judge(exploration, &counts, unvisited, &start, true);
             (
                 judge.policy().probabilities().to_vec(),
                 judge.distribution().to_vec(),
@@ -291,23 +260,23 @@ impl Agent {
     /// The model estimated from what was seen.
     fn estimate(&self) -> PyResult<Model> {
         let state = self.state()?;
-        let start = self.start(&state);
-        let (unvisited, prior) = (state.learner.unvisited(), state.learner.prior());
-        let model = state.counts.estimate_with_prior(unvisited, prior, &start);
+        let start = state.session.start();
+        let unvisited = state.session.learner().unvisited();
+        let model = state.session.counts().estimate(unvisited, &start);
         Ok(Model::new(model, ""))
     }
 
     /// How often each pair was tried.
     fn visits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let state = self.state()?;
-        let totals = state.counts.pair_totals().iter();
+        let totals = state.session.counts().pair_totals().iter();
         let totals: Vec<i64> = totals.map(|&n| n as i64).collect();
         Ok(totals.into_pyarray(py))
     }
 
     #[getter]
     fn n_states(&self) -> PyResult<usize> {
-        Ok(self.state()?.counts.n_states())
+        Ok(self.state()?.session.counts().n_states())
     }
 
     /// Whether states are found one by one.
@@ -323,14 +292,14 @@ impl Agent {
 
     #[getter]
     fn steps(&self) -> PyResult<u64> {
-        Ok(self.state()?.counts.total())
+        Ok(self.state()?.session.counts().total())
     }
 
     /// What the user should know of what was learned.
     fn notes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let mut guard = self.state()?;
         self.conclude(py, &mut guard)?;
-        Ok(guard.learner.notes())
+        Ok(guard.session.learner().notes())
     }
 
     /// The policy learned; for a mixture, see `judge`.
@@ -338,9 +307,12 @@ impl Agent {
         let mut guard = self.state()?;
         let state = &mut *guard;
         self.conclude(py, state)?;
-        if let Exploration::Policy(policy) = state.learner.exploration() {
+        if let Exploration::Policy(policy) = state.session.learner().exploration() {
             let mut whole = policy.probabilities().to_vec();
-            whole.resize(state.counts.n_pairs(), 1.0 / self.n_actions as f64);
+            whole.resize(
+                state.session.counts().n_pairs(),
+                1.0 / self.n_actions as f64,
+            );
             return Ok(whole.into_pyarray(py));
         }
         drop(guard);
@@ -357,7 +329,10 @@ impl Agent {
         if !self.growing {
             return Ok(self.experiment.batch_size);
         }
-        Ok(growing_batch(self.state()?.counts.total(), budget))
+        Ok(growing_batch(
+            self.state()?.session.counts().total(),
+            budget,
+        ))
     }
 
     /// Everything needed to go on: a JSON text and the learner's bytes.
@@ -367,28 +342,28 @@ impl Agent {
         self.conclude(py, &mut guard)?;
         let state = &*guard;
         let mut seen = Vec::new();
-        for pair in 0..state.counts.n_pairs() {
-            for &(next, count) in state.counts.seen(pair) {
+        for pair in 0..state.session.counts().n_pairs() {
+            for &(next, count) in state.session.counts().seen(pair) {
                 seen.push(json!([pair, next, count]));
             }
         }
         let text = json!({
-            "format": 3,
+            "format": 4,
             "experiment": self.experiment,
             "algorithm": self.algorithm.label(),
-            "n_states": state.counts.n_states(),
+            "n_states": state.session.counts().n_states(),
             "open": self.open,
             "growing": self.growing,
-            "starts": state.counts.starts(),
-            "ends": state.counts.ends(),
-            "cuts": state.counts.cuts(),
+            "starts": state.session.counts().starts(),
+            "ends": state.session.counts().ends(),
+            "cuts": state.session.counts().cuts(),
             "n_actions": self.n_actions,
-            "generator": state.rng,
-            "start": state.start,
+            "generator": state.session.random(),
+            "start": state.session.first(),
             "batches": state.batches,
             "counts": seen,
         });
-        Ok((text.to_string(), state.learner.to_bytes()))
+        Ok((text.to_string(), state.session.learner().to_bytes()))
     }
 
     /// Takes back what `save` gave.
@@ -397,9 +372,9 @@ impl Agent {
         let damaged = |what: &str| error(format!("the agent's file is damaged: {what}"));
         let value: Value =
             serde_json::from_str(text).map_err(|e| damaged(&format!("agent.json: {e}")))?;
-        if value["format"] != json!(3) {
+        if value["format"] != json!(4) {
             return Err(error(format!(
-                "the agent's file has format {}, this version of ide3al reads format 3",
+                "the agent's file has format {}, this version of ide3al reads format 4",
                 value["format"]
             )));
         }
@@ -430,9 +405,6 @@ impl Agent {
             parameters.set_item("batch_size", experiment.batch_size)?;
         }
         parameters.set_item("paper", experiment.paper)?;
-        parameters.set_item("prior", experiment.prior)?;
-        parameters.set_item("unseen", experiment.unseen)?;
-        parameters.set_item("catch_up", experiment.catch_up)?;
         let agent = Agent::new(
             value["algorithm"]
                 .as_str()
@@ -446,21 +418,22 @@ impl Agent {
         {
             let mut guard = agent.state()?;
             let state = &mut *guard;
-            state.rng = serde_json::from_value(value["generator"].clone())
+            let rng = serde_json::from_value(value["generator"].clone())
                 .map_err(|e| damaged(&e.to_string()))?;
-            state.start = match value["start"].as_u64() {
+            let first = match value["start"].as_u64() {
                 Some(start) if start >= n_states => return Err(damaged("start")),
                 start => start.map(|s| s as usize),
             };
             state.batches = number("batches")?;
             state.concluded = true;
+            let mut held = state.session.counts().clone();
             for entry in counts {
                 let (pair, next, count): (usize, usize, u64) =
                     serde_json::from_value(entry.clone()).map_err(|e| damaged(&e.to_string()))?;
                 if count > u64::MAX >> 16 {
                     return Err(damaged("counts"));
                 }
-                state.counts.add(pair, next, count).map_err(exception)?;
+                held.add(pair, next, count).map_err(exception)?;
             }
             let episodes = |key: &str| {
                 let read: Vec<u64> = serde_json::from_value(value[key].clone())
@@ -472,11 +445,9 @@ impl Agent {
             };
             let (starts, ends) = (episodes("starts")?, episodes("ends")?);
             let cuts = number("cuts")?;
-            state
-                .counts
-                .set_episodes(starts, ends, cuts)
-                .map_err(exception)?;
-            state.learner.restore(learner).map_err(exception)?;
+            held.set_episodes(starts, ends, cuts).map_err(exception)?;
+            state.session.restore(held, first, rng);
+            state.session.restore_learner(learner).map_err(exception)?;
         }
         Ok(agent)
     }

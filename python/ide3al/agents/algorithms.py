@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 from .._ide3al import Error
 from ..encoding.abstraction import Abstraction
 from ..types import Formulation, TieBreak
 from .base import Agent
 
+#: Parameters of the explorer before this one.
+_REMOVED = ("prior", "unseen", "catch_up")
+
 
 class IDE3AL(Agent):
-    """After each batch, plans on the estimated model for even visits, and follows the plan.
+    """Tries what was never tried, soonest first, then evens out all visits; hands over the plan for even visits.
 
-    Without arguments it is the one recommended for any environment: it knows of the states it has seen and of one
-    lump for the rest, plans for episodes as they end or are cut, weighs what it has visited much less, and hands over
-    the plan for even visits. ``prior``: a pair tried N times leads to the unknown with probability
-    prior / (N + prior). ``unseen``: as how many states each pair never tried counts. ``catch_up``: how much
-    uneven visits so far weigh. All actions keep a probability of at least ``xi``, 0.1 / actions unless given.
+    Without arguments it is the one recommended for any environment. It chooses each action with all that was seen until then:
+    the nearest pair of a state and an action that was never tried is chased, and where none is near the gradient of the entropy
+    of all visits is followed. What it hands over, and :meth:`predict` follows, is the policy with the most even long run in the
+    estimated model, episodes that end or are cut included. All actions keep a probability of at least ``xi`` in it,
+    0.1 / actions unless given.
 
-    ``formulation`` is state-entropy unless given; "model-error" plans for the least error of the estimated model, "coverage"
-    for samples of every pair: what the estimate is unsure of is sampled next.
+    ``formulation`` is state-entropy unless given; with "model-error", "coverage" and "dual" the gradient is that of the error of the
+    estimated model, of as many samples of every pair, and of the entropy of pairs.
 
     ``paper=True`` is the paper's Algorithm 1 with its parameters: the Frobenius formulation over all declared
     states, uniform rows for unvisited pairs, one continuing trajectory.
@@ -35,20 +41,22 @@ class IDE3AL(Agent):
         formulation: Formulation | None = None,
         xi: float | None = None,
         zeta: float | None = None,
-        prior: float | None = None,
-        unseen: float | None = None,
-        catch_up: float | None = None,
         tie_break: TieBreak = "none",
         relative_tolerance: float | None = None,
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
         seed: int = 0,
+        **removed: Any,
     ) -> None:
-        if paper:
-            for name, given in (("prior", prior), ("unseen", unseen), ("catch_up", catch_up)):
-                if given is not None:
-                    raise Error(f"{name} = {given}: the paper has none; leave out paper or {name}")
+        for name in removed:
+            if name not in _REMOVED:
+                raise TypeError(f"IDE3AL() got an unexpected keyword argument {name!r}")
+            warnings.warn(
+                f"{name}: has no effect any more and will not be accepted by the next version",
+                DeprecationWarning,
+                stacklevel=2,
+            )
         super().__init__(
             batch_size=batch_size,
             seed=seed,
@@ -56,9 +64,6 @@ class IDE3AL(Agent):
             formulation=formulation,
             xi=xi,
             zeta=zeta,
-            prior=prior,
-            unseen=unseen,
-            catch_up=catch_up,
             tie_break=tie_break,
             relative_tolerance=relative_tolerance,
             paper=paper,
@@ -133,3 +138,26 @@ class Random(Agent):
         seed: int = 0,
     ) -> None:
         super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, paper=paper)
+
+
+class RMax(Agent):
+    """R-MAX without rewards (Brafman and Tennenholtz 2002), the classic rival: pairs tried fewer than ``known`` times are worth
+    most, the others what the estimated model says. With ``levels`` the number grows by one where no such pair can be reached
+    any more. It hands over the policy of its own visits."""
+
+    _algorithm = "rmax-levels"
+
+    def __init__(
+        self,
+        *,
+        known: int | None = None,
+        levels: bool = True,
+        batch_size: int | None = None,
+        abstraction: Abstraction | None = None,
+        seed: int = 0,
+    ) -> None:
+        if known is not None and known < 1:
+            raise Error(f"known = {known}: at least 1 is needed")
+        super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, known=known)
+        if not levels:
+            self._algorithm = "rmax"

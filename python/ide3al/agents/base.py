@@ -9,7 +9,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Agent:
     ``abstraction`` says (:class:`ide3al.Abstraction`); states are the cells met then, and counts are those of decisions.
     """
 
-    _algorithm: ClassVar[str]
+    _algorithm: str
 
     def __init__(
         self,

@@ -244,7 +244,7 @@ class _Work:
         elif until is not None and until.effective_states is not None and until.plans(policy):
             self._planner = Evened(until, policy, env, source, steps or 100_000)
         elif until is not None and until.plans(policy):
-            self._planner = Promised(until, policy, source)
+            self._planner = Promised(until, policy, source, steps, workers)
         else:
             self._planner = Fixed(policy, source, until)
         named = type(policy).__name__ if isinstance(policy, Agent) else "policy"
@@ -331,8 +331,8 @@ class _Work:
                 self._take(episode)
         if store is not None and store.plan is not None:
             # the plan at hand, as far as it was not followed yet
-            plan, said = store.plan, store.said
-            planner.resume(plan, said)
+            said = store.said
+            plan = planner.resume(store.plan, said)
             budget = said[-1].get("batch")
             if said[-1]["count"] is not None:
                 count = said[-1]["count"] - sum(

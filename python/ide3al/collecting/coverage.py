@@ -17,22 +17,15 @@ from ..datasets.card import NAMED
 from ..encoding.discrete import Found, Index
 from ..types import Floats, Integers
 from .episode import Episode, Lessons, Plan
-from .reachability import Roads
 
 if TYPE_CHECKING:
     from ..datasets.dataset import Data
     from .runners.single import Source
 
-# : The next plan is followed for this share of the steps so far, but for no more than this share of
-# what is still needed.
-_GROWTH, _SHARE = 0.15, 0.4
-# : When fewer steps than this many episodes have are still needed, an episode is cut when it has
-# brought what it was for, or : nothing for this many times as long as a sample should take, and
-# this many steps more.
-_LATE, _PATIENCE = 4, 4
-# : States that no more than this share of the episodes could have come to, of the share for the
-# easiest ones, can wait.
-_RARE = 0.5
+#: Without a number of steps a promise is given up after so many times the least that the data suggest, and so many steps.
+BUDGET, BUDGET_STEPS = 20, 1000
+#: Steps grow by this factor between two looks at the budget.
+_LOOK = 1.5
 
 
 @dataclass(frozen=True)
@@ -219,17 +212,28 @@ class Tally:
 
 
 class Promised:
-    """IDE3AL with a promise: plans for what is missing, follows the plan for a while, and plans again."""
+    """IDE3AL with a promise: the explorer goes for the nearest pair, or state, that has too few samples.
 
-    def __init__(self, until: Coverage, agent: IDE3AL, source: Source) -> None:
-        self._tally = Tally(until, source.states, source.actions.size)
+    Each episode is lived with all that was learned before it, and learns itself; on a cluster as many at a time as there are
+    runners. Where no number of steps was given, a promise that is still short after ``BUDGET`` times the least number of steps
+    that the data suggest ends with an account of what is missing."""
+
+    def __init__(
+        self, until: Coverage, agent: IDE3AL, source: Source, steps: int | None, workers: int
+    ) -> None:
+        n_actions = source.actions.size
+        self._tally = Tally(until, source.states, n_actions)
         self._until, self._agent, self._source = until, agent, source
+        self._limited, self._workers = steps is not None, workers
         self._said: list[dict[str, Any]] = []
-        self._number = self._episodes = 0
-        self._length = 0.0
-        #: The plan that the last episodes followed, how many, and their steps.
-        self._followed, self._of_plan, self._steps_of_plan = 0, 0, 0
-        self._roads = Roads()
+        self._explorer = _ide3al.Explorer(n_actions)
+        self._explorer.set_quota(until.each_pair or until.each_state or 1, until.each_pair is None)
+        self._lessons = Lessons(n_actions)
+        #: Episodes that the explorer was not told of yet, and how many it was told of.
+        self._pending: list[Episode] = []
+        self._told = 0
+        self._look = 0.0
+        self._least: float | None = None
         self._why: str | None = None
 
     def digest(self) -> str:
@@ -237,79 +241,48 @@ class Promised:
 
     def take(self, episode: Episode) -> None:
         self._tally.take(episode)
-        self._roads.take(episode)
-        self._episodes += 1
-        if episode.plan != self._followed:
-            self._followed, self._of_plan, self._steps_of_plan = episode.plan, 0, 0
-        self._of_plan += 1
-        self._steps_of_plan += len(episode)
+        self._pending.append(episode)
 
     def over(self) -> bool:
         return self._tally.holds()
 
     def next(self) -> tuple[Plan, int | None, dict[str, Any]] | None:
         tally = self._tally
-        if tally.steps == 0:
-            # nothing is known: any action is as good as any other
-            return self._made(np.zeros((0, tally.n_actions)), 1, {"steps": 0, "least": None})
         if tally.satisfied():
             self._why = self._cannot()
             return None
-        short = tally.short()
-        table, said = self._planned(short)
-        # of late episodes, which are cut short, no length is learned
-        usual = max(tally.steps / self._episodes, self._length)
-        self._length = usual
-        # the last plan's may have been longer: this one resembles it
-        length = max(usual, self._steps_of_plan / max(self._of_plan, 1))
-        batch = min(_GROWTH * tally.steps, _SHARE * said["planned"])
-        count = max(1, round(batch / length))
-        errand: Integers | None = None
-        patience = 0
-        if count == 1 and said["planned"] < _LATE * length:
-            errand = short.astype(np.int64).reshape(len(short), -1)[: len(table)]
-            patience = math.ceil(_PATIENCE * said["planned"] / short.sum()) + _PATIENCE
-        about = {
-            "steps": tally.steps,
-            "least": said["least"],
-            "status": said["status"],
-            "episode_length": usual,
-            "batch": batch,
-        }
-        return self._made(table, count, about, errand, patience)
+        if not self._limited and tally.steps >= self._look and tally.steps > 0:
+            self._look = _LOOK * tally.steps
+            least = tally.least()
+            self._least = None if least is None else least["least"]
+        allowed = BUDGET * (self._least or 0.0) + BUDGET_STEPS
+        if not self._limited and self._least is not None and tally.steps > allowed:
+            self._why = self._account(allowed)
+            return None
+        about = {"steps": tally.steps, "least": self._least, "told": self._told + len(self._pending)}
+        self._said.append(about)
+        return self._plan(len(self._said) - 1, len(self._pending)), self._workers, about
 
-    def _planned(self, short: Floats) -> tuple[Floats, dict[str, Any]]:
-        """A plan for what is missing, less what can wait.
+    def _plan(self, number: int, new: int) -> Plan:
+        """For episodes that know of so many more than those before."""
+        self._explorer.record(*self._lessons.of(self._pending[:new]))
+        self._told += new
+        del self._pending[:new]
+        nothing = np.zeros((0, self._tally.n_actions))
+        return Plan(number, nothing, explorer=self._explorer.to_bytes(), until_sampled=True)
 
-        A state that is known only from episodes that started near it seems to need as many episodes as it takes to start there
-        again, and a plan for everything would mostly start over. As long as there are pairs elsewhere that were never tried, and may
-        lead there, such states wait; whoever starts there tries what is missing. Fewer samples need fewer steps: the least number
-        of steps for the rest is one for all."""
+    def _account(self, allowed: float) -> str:
         tally = self._tally
-        shares = self._roads.shares(len(short))
-        untried = (tally.counts == 0).any(axis=1) & tally.wanting
-        missing = short.reshape(len(short), -1)
-        rare = shares <= _RARE * shares[tally.wanting].max()
-        if not rare[tally.wanting].any() or not (untried & ~rare).any() or not missing[~rare].any():
-            return tally.plan(short)
-        table, said = tally.plan(np.where(rare, 0.0, missing.T).T.reshape(short.shape))
-        if self._until.each_pair is not None:
-            there = np.flatnonzero(rare[: len(table)] & missing[: len(table)].any(axis=1))
-            table[there] = missing[there] / missing[there].sum(axis=1, keepdims=True)
-        return table, said
-
-    def _made(
-        self,
-        table: Floats,
-        count: int,
-        said: dict[str, Any],
-        errand: Integers | None = None,
-        patience: int = 0,
-    ) -> tuple[Plan, int | None, dict[str, Any]]:
-        plan = Plan(self._number, table, errand, patience)
-        self._number += 1
-        self._said.append(said)
-        return plan, count, said
+        short = tally.short()
+        unit = "pairs" if self._until.each_pair else "states"
+        places = np.argwhere(short > 0)[:NAMED].tolist()
+        never = int((tally.counts[tally.wanting] == 0).sum())
+        return (
+            f"the promise was given up after {tally.steps} steps, more than {BUDGET} times the {self._least:.0f} that the estimated "
+            f"model calls the least: {int((short > 0).sum())} {unit} are short, for example {places}; {never} pairs of the states "
+            "met were never tried. Either what leads there is rare, or states that look alike are not the same, and the model is "
+            "not the environment. Give steps=... to go on for longer, or a state that says what it hides"
+        )
 
     def _cannot(self) -> str:
         named = ", ".join(repr(state) for state in self._tally.unmet()[:NAMED])
@@ -319,13 +292,18 @@ class Promised:
             f"{samples} samples, and none led there"
         )
 
-    def resume(self, plan: Plan, said: list[dict[str, Any]]) -> None:
+    def resume(self, plan: Plan, said: list[dict[str, Any]]) -> Plan:
         self._said = [{key: value for key, value in one.items() if key != "count"} for one in said]
-        self._number = plan.number + 1
-        self._length = self._said[-1].get("episode_length", 0.0)
+        self._least = self._said[-1].get("least")
+        for one in self._said:
+            # as it would have looked then
+            if one["steps"] >= self._look and one["steps"] > 0 and not self._limited:
+                self._look = _LOOK * one["steps"]
+        # the explorer is told of the same episodes in the same order, and no others
+        return self._plan(plan.number, self._said[-1]["told"])
 
     def progress(self) -> dict[str, Any]:
-        return {**self._tally.progress(), "least": self._said[-1]["least"] if self._said else None}
+        return {**self._tally.progress(), "least": self._least}
 
     def said(self) -> list[dict[str, Any]]:
         return self._said

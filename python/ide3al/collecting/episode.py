@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import _ide3al
 from .._ide3al import Error
 from ..encoding.discrete import Found, Index, states_of
 from ..types import Floats, Integers
@@ -80,6 +81,10 @@ class Plan:
     # brought all of them, or none for : ``patience`` steps after the first.
     errand: Integers | None = None
     patience: int = 0
+    #: An explorer that chooses each action instead, as its own bytes.
+    explorer: bytes | None = None
+    #: Whether an episode is cut when the explorer has all samples that it wants.
+    until_sampled: bool = False
     sums: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -146,21 +151,34 @@ class Runner:
         visited.append(state)
         draws: list[float] = []
         errand = None if plan.errand is None else _Errand(plan.errand, plan.patience)
+        explorer = None
+        if plan.explorer is not None:
+            explorer = _ide3al.Explorer(n_actions, plan.explorer)
+            explorer.seed(int(rng.integers(2**63)), 0)
+            explorer.start(0, state)
         while not (terminated or truncated):
-            if not draws:
-                draws = rng.random(_CHUNK).tolist()
-            x = draws.pop()
-            here = sums[len(tried)] if timed else sums
-            if state < len(here):
-                row = here[state]
-                action = min(int(row.searchsorted(x * row[-1], "right")), n_actions - 1)
+            if explorer is not None:
+                action = explorer.act(0, state)
             else:
-                action = int(x * n_actions)
+                if not draws:
+                    draws = rng.random(_CHUNK).tolist()
+                x = draws.pop()
+                here = sums[len(tried)] if timed else sums
+                if state < len(here):
+                    row = here[state]
+                    action = min(int(row.searchsorted(x * row[-1], "right")), n_actions - 1)
+                else:
+                    action = int(x * n_actions)
+            before_step = state
             observation, reward, terminated, truncated, _ = env.step(actions.element(action))
             self.taken += 1
             if errand is not None and errand.done(state, action) and not terminated:
                 truncated = True
             state = states.number(observation)
+            if explorer is not None:
+                explorer.step(0, before_step, action, state, 1 if terminated else 0)
+                if plan.until_sampled and explorer.wanting() == 0 and not terminated:
+                    truncated = True
             visited.append(state)
             tried.append(action)
             rewards.append(float(reward))

@@ -84,6 +84,9 @@ class Store:
         if plan.errand is not None:
             head.update(errand=list(plan.errand.shape), patience=plan.patience)
             body += np.ascontiguousarray(plan.errand).tobytes()
+        if plan.explorer is not None:
+            # made again from the episodes, which are all here
+            head.update(explorer=True)
         self._append(head, body)
         self.plan = plan
         self.said.append(said)
@@ -158,10 +161,12 @@ class Store:
             table = np.frombuffer(body, dtype=np.float64, count=math.prod(shape)).reshape(shape)
             errand = None
             if "errand" in head:
-                errand = np.frombuffer(body, dtype=np.int64, offset=table.nbytes).reshape(
-                    head["errand"]
-                )
-            self.plan = Plan(int(head["number"]), table, errand, int(head.get("patience", 0)))
+                wanted = [int(n) for n in head["errand"]]
+                errand = np.frombuffer(
+                    body, dtype=np.int64, count=math.prod(wanted), offset=table.nbytes
+                ).reshape(wanted)
+            patience = int(head.get("patience", 0))
+            self.plan = Plan(int(head["number"]), table, errand, patience)
             self.said.append(dict(head["said"]))
         elif kind == "episode":
             n = int(head["steps"])

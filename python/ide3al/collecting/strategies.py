@@ -32,8 +32,8 @@ class Planner(Protocol):
     def next(self) -> Made | None:
         """The next plan; nothing if no plan can help."""
 
-    def resume(self, plan: Plan, said: list[dict[str, Any]]) -> None:
-        """Goes on with plans made before a crash."""
+    def resume(self, plan: Plan, said: list[dict[str, Any]]) -> Plan:
+        """Goes on with plans made before a crash, the last of them whole."""
 
     def take(self, episode: Episode) -> None: ...
 
@@ -69,8 +69,8 @@ class Fixed:
     def next(self) -> Made:
         return Plan(0, self._table), None, {}
 
-    def resume(self, plan: Plan, said: list[dict[str, Any]]) -> None:
-        pass
+    def resume(self, plan: Plan, said: list[dict[str, Any]]) -> Plan:
+        return plan
 
     def take(self, episode: Episode) -> None:
         if self._tally is not None:
@@ -108,23 +108,32 @@ class Learning:
     def next(self) -> Made | None:
         self.learn(False)
         inner = self._inner
-        rows = _ide3al.agent_behaviour(inner).reshape(inner.n_states, inner.n_actions)
+        rows = _ide3al.agent_behaviour(inner)
+        self._number += 1
+        if rows is None:
+            # each episode is lived with all that was learned before it
+            nothing = np.zeros((0, inner.n_actions))
+            explorer = _ide3al.agent_explorer(inner)
+            return Plan(self._number - 1, nothing, explorer=explorer), self._workers, {}
         wanted = inner.batch_size(self._total)
         length = self._steps / self._episodes if self._episodes else float(wanted)
         count = max(self._workers, math.ceil(wanted / max(length, 1.0)))
-        self._number += 1
-        return Plan(self._number - 1, rows), count, {}
+        table = rows.reshape(inner.n_states, inner.n_actions)
+        return Plan(self._number - 1, table), count, {}
 
     def learn(self, last: bool) -> None:
         """From the episodes taken since the last time."""
         if self._batch:
             rows, starts = self._lessons.of(self._batch)
-            _ide3al.agent_record(self._inner, rows, starts)
+            # one environment after the other, whoever lived in it
+            alone = np.zeros((len(rows), 1), dtype=np.int64)
+            begun = np.stack([starts, np.zeros_like(starts)], axis=1)
+            _ide3al.agent_record(self._inner, np.concatenate([rows, alone], axis=1), begun)
             self._batch = []
             _ide3al.agent_learn(self._inner, last)
 
-    def resume(self, plan: Plan, said: list[dict[str, Any]]) -> None:
-        pass
+    def resume(self, plan: Plan, said: list[dict[str, Any]]) -> Plan:
+        return plan
 
     def take(self, episode: Episode) -> None:
         self._batch.append(episode)

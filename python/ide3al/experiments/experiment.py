@@ -228,8 +228,6 @@ def experiment(
     converge: float | None = None,
     goal: bool | None = None,
     paper: bool = False,
-    prior: float | None = None,
-    unseen: float | None = None,
     engine: Literal["threads", "ray"] = "threads",
     threads: int | None = None,
     retries: int = 3,
@@ -270,7 +268,7 @@ def experiment(
         "seed": _whole("seed", seed), "formulation": formulation, "xi": xi, "zeta": zeta,
         "epsilon": epsilon, "eta": eta, "relative_tolerance": relative_tolerance,
         "tie_break": tie_break, "converge": converge, "goal": goal,
-        "paper": paper, "prior": prior, "unseen": unseen,
+        "paper": paper,
     }  # fmt: skip
     name = mdp._model.spec or "model"
     job = _ide3al.Experiment(mdp._model, name, given)

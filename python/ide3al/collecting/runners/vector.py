@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ...agents.base import Agent, Callback
 
 Flags = npt.NDArray[np.bool_]
-# : States, actions, next states, and how steps ended: 0 goes on, 1 in a terminal state, 2 cut
-# short, 3 left a terminal state.
-Columns = tuple[Integers, Integers, Integers, Integers]
+# : States, actions, next states, how steps ended (0 goes on, 1 in a terminal state, 2 cut short, 3
+# left a terminal state), and the environments that took them.
+Columns = tuple[Integers, Integers, Integers, Integers, Integers]
 
 
 def is_vector(env: Any) -> bool:
@@ -202,36 +202,32 @@ def fit_vector(
     states = vector.reset(agent.seed if inner.steps == 0 else None)
     if watch is not None:
         watch.begin(states)
-    starts = [states]
+    who = np.arange(vector.n)
+    _record(inner, [], states, who)
     terminal = np.zeros(vector.n, dtype=np.bool_)
     going = np.zeros(vector.n, dtype=np.int64)
     done = 0
     while done < total_timesteps:
         steps = min(inner.batch_size(total_timesteps), total_timesteps - done)
         _ide3al.agent_behaviour(inner)
-        rows: list[Columns] = []
         taken = 0
         while taken < steps:
-            actions = _ide3al.agent_draw(inner, states)
+            actions = _ide3al.agent_draw(inner, states, who)
             moved = vector.step(actions)
             if watch is not None:
                 watch.step(actions, moved)
+            left = steps - taken
             if moved.plain:
-                rows.append((states, actions, moved.reached, going))
+                _record(inner, [(states, actions, moved.reached, going, who)], left=left)
                 taken += vector.n
                 states = moved.states
                 continue
-            for columns in _ended(inner, states, actions, moved, terminal):
-                rows.append(columns)
+            for columns in _ended(inner, states, actions, moved, terminal, who):
+                _record(inner, [columns], left=max(steps - taken, 0))
                 taken += len(columns[0])
-            starts.append(moved.states[moved.begun])
+            _record(inner, [], moved.states[moved.begun], who[moved.begun])
             terminal = moved.terminated & moved.stepped
             states = moved.states
-        batch = np.stack([np.concatenate(column) for column in zip(*rows, strict=True)], axis=1)[
-            :steps
-        ]
-        _ide3al.agent_record(inner, batch, np.concatenate(starts))
-        starts = [going[:0]]
         done += steps
         _ide3al.agent_learn(inner, done == total_timesteps)
         if show is not None:
@@ -240,8 +236,28 @@ def fit_vector(
             break
 
 
+_NOTHING = np.zeros(0, dtype=np.int64)
+
+
+def _record(
+    inner: _ide3al.Agent,
+    rows: list[Columns],
+    starts: Integers = _NOTHING,
+    who: Integers = _NOTHING,
+    left: int | None = None,
+) -> None:
+    """Steps, no more than are left, and where episodes began after them."""
+    steps = np.stack(rows[0], axis=1)[:left] if rows else np.zeros((0, 5), dtype=np.int64)
+    _ide3al.agent_record(inner, steps, np.stack([starts, who], axis=1))
+
+
 def _ended(
-    inner: _ide3al.Agent, states: Integers, actions: Integers, moved: Moved, terminal: Flags
+    inner: _ide3al.Agent,
+    states: Integers,
+    actions: Integers,
+    moved: Moved,
+    terminal: Flags,
+    who: Integers,
 ) -> Iterator[Columns]:
     """What is learned from a step in which episodes ended or began; ``terminal``: where the last one ended in a terminal state."""
     ends = np.where(moved.terminated, 1, np.where(moved.truncated, 2, 0))
@@ -249,12 +265,12 @@ def _ended(
     left = terminal & ~moved.stepped
     ends[left] = 3
     kept = moved.stepped | left
-    yield states[kept], actions[kept], moved.reached[kept], ends[kept]
+    yield states[kept], actions[kept], moved.reached[kept], ends[kept], who[kept]
     if moved.stepped.all() and moved.begun.any():
         # started over within the step
         over = moved.terminated & moved.begun
-        again = _ide3al.agent_draw(inner, moved.reached[over])
-        yield moved.reached[over], again, moved.states[over], np.full_like(again, 3)
+        again = _ide3al.agent_draw(inner, moved.reached[over], who[over])
+        yield moved.reached[over], again, moved.states[over], np.full_like(again, 3), who[over]
 
 
 class VectorSource:
@@ -273,6 +289,8 @@ class VectorSource:
         self._ready: deque[Episode] = deque()
         #: What was met since the last episode ended.
         self._kept = self.states.size
+        #: What chooses the actions of all environments, where the plan is an explorer.
+        self._explorer: _ide3al.Explorer | None = None
 
     def episodes(
         self, plan: Plan, seed: int, first: int, count: int | None, left: Left, longest: int | None
@@ -287,6 +305,13 @@ class VectorSource:
             reset, self._rng = seeds(seed, first)
             self._at = vector.reset(reset)
             self._open = [([int(s)], [], []) for s in self._at]
+            self._explorer = None
+        if plan.explorer is not None and self._explorer is None:
+            # from then on it learns of every step itself
+            self._explorer = _ide3al.Explorer(self.actions.size, plan.explorer)
+            self._explorer.seed(int(self._rng.integers(2**63)), 0)
+            for k, state in enumerate(self._at.tolist()):
+                self._explorer.start(k, state)
         given = 0
         in_progress = sum(len(tried) for _, tried, _ in self._open)
         while count is None or given < count:
@@ -315,6 +340,9 @@ class VectorSource:
                     tried.append(action)
                     rewards.append(reward)
                     in_progress += 1
+                    if self._explorer is not None:
+                        end = 1 if moved.terminated[k] else 2 if moved.truncated[k] else 0
+                        self._explorer.step(k, visited[-2], action, reached, end)
                     if len(tried) == longest:
                         full.append(k)
             self._at = moved.states
@@ -331,9 +359,19 @@ class VectorSource:
             if not moved.plain:
                 for k in np.flatnonzero(moved.begun).tolist():
                     self._open[k] = ([int(moved.states[k])], [], [])
+                    if self._explorer is not None:
+                        self._explorer.start(k, int(moved.states[k]))
+            if plan.until_sampled and self._explorer is not None and not self._explorer.wanting():
+                # whoever takes these finds that nothing is missing
+                for k in range(vector.n):
+                    if self._open[k][1]:
+                        in_progress -= len(self._open[k][1])
+                        self._ready.append(self._ended(k, False, plan.number))
 
     def _draw(self, plan: Plan, at: Integers) -> Integers:
         """One action for each environment; uniform where the plan knows nothing."""
+        if self._explorer is not None:
+            return self._explorer.act_all(at)
         if int(at.max()) < len(plan.sums):
             sums = plan.sums[at]
         else:

@@ -1,66 +1,48 @@
-//! IDE³AL as it is recommended: the paper's loop on the model as lived (see
-//! [`estimate`](super::estimate)), with one plan for gathering data and another for what is handed
-//! over in the end.
+//! IDE³AL as it is recommended: one way of gathering data, and a plan for what is handed over.
 //!
-//! *Gathering.* Data are even when the visits so far and those to come are. With $n_s$ visits so
-//! far the next batch follows the plan that maximises
+//! *Gathering.* Each action is chosen with all that was seen until then: the [nearest pair never
+//! tried](chase) is chased, and where none is near the [gradient](receding_horizon) of what is wanted of
+//! all visits so far is followed. No convex program is solved and nothing is assumed of the
+//! environment: it may be periodic, or fall apart, or have states that look alike.
 //!
-//! $$H(d) - \beta \sum_s d_s \ln (n_s + 1) + d_\bullet \ln m + \tau \sum_s d_s H(\pi_s) ,$$
-//!
-//! a step of mirror ascent on the entropy of all visits: $-\ln n_s$ is its gradient, $H(d)$ keeps
-//! the step short. Where visits are as even as they can be, the plan for evenness is its own fixed
-//! point. The lump $\bullet$ of what was never seen counts as one state for every pair never tried,
-//! and one more: each of them may lead to a new one. A little weight $\tau$ of the entropy of
-//! actions keeps all of them in use where they matter little, and the problem smooth.
-//!
-//! *Model error and coverage* have their own idea of what is missing, see [`wants`](super::wants).
-//!
-//! *Handing over.* What is learned is the plan for evenness alone. Nothing is left to be found out
-//! then, so that pairs never tried promise nothing: they count as the average of their state's
-//! others.
+//! *Handing over.* What is learned is the optimum of the formulation in the
+//! [model as lived](super::estimate). Nothing is left to be found out then, so that pairs never
+//! tried promise nothing: they count as the average of their state's others.
 //!
 //! An interrupted lesson leaves everything as it was.
+
+mod chase;
+mod online;
+mod receding_horizon;
+mod transitions;
 
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 
+pub use chase::Quota;
+pub use online::{OnlinePlanner, Otherwise, Rule};
+pub use receding_horizon::Gradient;
+
 use super::codec::{Damage, Reader, Writer};
-use super::estimate::{Estimate, Untried, recut, recut_values};
-use super::learner::{Exploration, Learner, Lesson, Loader, Planner, Saver};
-use super::wants::wants;
+use super::estimate::{Estimate, Untried, open_pairs, recut, recut_values};
+use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Planner, Saver};
 use crate::error::Result;
 use crate::formulation::entropy::Target;
+use crate::formulation::visits::Visits;
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Counts, Policy};
 use crate::solve::Solution;
 
-/// $\tau$: weight of the entropy of actions while gathering, and in what is learned.
-const ACTIONS: f64 = 0.1;
+/// Weight of the entropy of actions in what is handed over.
 const ACTIONS_LEARNED: f64 = 0.02;
 /// Visits of every action after which a state that was never left is said to absorb.
 const ABSORBING: u64 = 10;
 
-/// How it explores.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Manner {
-    /// What it maximises, and the least probability of every action.
-    pub problem: Problem,
-    /// $\lambda$: a pair tried $N$ times leads to the unknown with probability
-    /// $\lambda / (N + \lambda)$.
-    pub prior: f64,
-    /// As how many states each pair never tried counts.
-    pub unseen: f64,
-    /// $\beta$: how much uneven visits so far weigh.
-    pub catch_up: f64,
-}
-
-/// Potentials of the environment's states and of the restart, less the lump's: what the next solve
-/// starts from.
+/// Potentials of the environment's states, less the restart's: what the next solve starts from.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Potentials {
     states: Vec<f64>,
-    restart: f64,
 }
 
 impl Potentials {
@@ -69,24 +51,20 @@ impl Potentials {
             return Potentials::default();
         }
         // a constant means nothing
-        let base = dual[estimate.lump().unwrap_or(estimate.restart())];
+        let base = dual[estimate.restart()];
         let mut states = vec![f64::NAN; counts.n_states()];
         for (&s, v) in estimate.known.iter().zip(dual) {
             states[s as usize] = v - base;
         }
-        Potentials {
-            states,
-            restart: dual[estimate.restart()] - base,
-        }
+        Potentials { states }
     }
 
-    /// For another estimate: states new since are taken for the lump they came from.
+    /// For another estimate: states new since are taken for the restart.
     fn start(&self, formulation: Formulation, estimate: &Estimate) -> Option<Solution> {
         if self.states.is_empty() {
             return None;
         }
-        let mut dual = estimate.gather(&self.states, 0.0);
-        dual[estimate.restart()] = self.restart;
+        let dual = estimate.gather(&self.states, 0.0);
         let policy = Policy::uniform(&estimate.model);
         Some(Solution::start(formulation, policy, dual))
     }
@@ -99,135 +77,117 @@ impl Potentials {
 
     fn save(&self, writer: &mut Writer) {
         writer.reals(&self.states);
-        writer.real(self.restart);
     }
 
     fn load(reader: &mut Reader<'_>) -> std::result::Result<Self, Damage> {
         Ok(Potentials {
             states: reader.reals()?,
-            restart: reader.real()?,
         })
     }
 }
 
 /// IDE³AL as recommended.
 pub struct Explorer {
-    manner: Manner,
+    problem: Problem,
     planner: Arc<dyn Planner>,
-    gathering: Policy,
+    online: OnlinePlanner,
     learned: Policy,
     before: Potentials,
-    before_learned: Potentials,
     notes: Vec<String>,
 }
 
 impl Explorer {
     /// `uniform` is the uniform policy of the environment's shape, which it starts from.
-    pub fn new(uniform: Policy, manner: Manner, planner: Arc<dyn Planner>) -> Self {
+    pub fn new(uniform: Policy, problem: Problem, planner: Arc<dyn Planner>) -> Self {
         Explorer {
-            manner,
+            problem,
             planner,
-            gathering: uniform.clone(),
+            online: OnlinePlanner::new(Rule::explorer(
+                Gradient::of(problem.formulation),
+                Quota::Pairs(1),
+            )),
             learned: uniform,
             before: Potentials::default(),
-            before_learned: Potentials::default(),
             notes: Vec::new(),
         }
     }
 
-    /// A plan for what the formulation itself wants sampled, where it is one of those.
-    fn wanted(
-        &self,
-        lesson: &Lesson<'_>,
-        estimate: &Estimate,
-        catch_up: Option<f64>,
-    ) -> Result<Option<(Policy, Potentials, Vec<String>)>> {
-        let problem = &self.manner.problem;
-        if !Formulation::VISITS.contains(&problem.formulation) {
-            return Ok(None);
+    /// The optimum in the estimate.
+    fn solve(&self, lesson: &Lesson<'_>, estimate: &Estimate) -> Result<Solution> {
+        let (problem, model) = (&self.problem, &estimate.model);
+        if Formulation::VISITS.contains(&problem.formulation) {
+            let visits = wanted(problem.formulation, lesson.counts, estimate);
+            return self
+                .planner
+                .plan_visits(model, problem, &visits, lesson.stop);
         }
-        let visits = wants(problem.formulation, lesson.counts, estimate, catch_up);
-        let planner = &self.planner;
-        let found = planner.plan_visits(&estimate.model, problem, &visits, lesson.stop)?;
-        let policy = estimate.policy(lesson.counts, found.policy.probabilities());
-        Ok(Some((policy, Potentials::default(), found.notes)))
-    }
-
-    fn solve(
-        &self,
-        lesson: &Lesson<'_>,
-        estimate: &Estimate,
-        weight: impl Fn(usize) -> f64,
-        lump: f64,
-        actions: f64,
-        before: &Potentials,
-    ) -> Result<(Policy, Potentials, Vec<String>)> {
-        let counts = lesson.counts;
-        let problem = &self.manner.problem;
-        let model = &estimate.model;
-        let entropic = problem.formulation.is_entropy();
         let mut target = Target::default();
-        if entropic {
-            target.actions = actions;
-            target.log_weights = vec![0.0; model.n_states()];
-            for (w, &s) in target.log_weights.iter_mut().zip(&estimate.known) {
-                *w = weight(s as usize);
-            }
-            if let Some(place) = estimate.lump() {
-                // each of the lump's states has as many actions as any other
-                let choice = (model.max_actions() as f64).ln();
-                target.log_weights[place] = lump + target.temperature(problem.formulation) * choice;
-            }
+        let mut warm = None;
+        if problem.formulation.is_entropy() {
+            target.actions = ACTIONS_LEARNED;
+            warm = self.before.start(problem.formulation, estimate);
         }
-        let warm = before
-            .start(problem.formulation, estimate)
-            .filter(|_| entropic);
-        let solution = self
-            .planner
-            .plan(model, problem, &target, warm.as_ref(), lesson.stop)?;
-        let policy = estimate.policy(counts, solution.policy.probabilities());
-        let potentials = Potentials::of(estimate, counts, &solution.dual);
-        Ok((policy, potentials, solution.notes))
+        let warm = warm.as_ref();
+        self.planner
+            .plan(model, problem, &target, warm, lesson.stop)
     }
 }
 
+/// What the formulation wants of the visits in the long run.
+///
+/// *Model error.* A row seen $N$ times, $N_t$ of them with outcome $t$, may have an outcome never
+/// seen. By the rule of succession that has probability $1 / (N + 1)$, and may be any state, so
+/// that the variance of a sample of the row is taken for $c = 1 - \sum_t (N_t / (N + 1))^2$: one
+/// where nothing is known, about $2 / N$ where the outcome was always the same, and the model's own
+/// in the end.
+///
+/// *Coverage.* As many samples of every pair. Of terminal states, where nothing is left to choose,
+/// nothing is wanted.
+fn wanted(formulation: Formulation, counts: &Counts, estimate: &Estimate) -> Visits {
+    let open = open_pairs(counts, estimate);
+    let mut numbers = vec![0.0; estimate.model.n_pairs()];
+    for &(place, pair) in &open {
+        numbers[place] = match formulation {
+            Formulation::ModelError => {
+                let seen = counts.seen(pair).iter().map(|(_, n)| *n as f64);
+                receding_horizon::variance(counts.pair_totals()[pair] as f64, seen)
+            }
+            _ => 1.0,
+        };
+    }
+    if open.is_empty() {
+        // wherever one is, the episode is over: no plan is better than another
+        numbers.fill(1.0);
+    }
+    let mut visits = Visits::default();
+    match formulation {
+        Formulation::ModelError => visits.errors = numbers,
+        _ => visits.wanted = numbers,
+    }
+    visits
+}
+
 impl Learner for Explorer {
-    fn behaviour(&mut self, _: &mut ChaCha8Rng) -> &Policy {
-        &self.gathering
+    fn behaviour(&mut self, _: &mut ChaCha8Rng) -> Behaviour<'_> {
+        Behaviour::Online(&mut self.online)
     }
 
-    fn update(&mut self, lesson: &Lesson<'_>) -> Result<()> {
-        let manner = &self.manner;
-        let visits = lesson.counts.state_totals();
-        let estimate = Estimate::new(lesson.counts, Untried::Lump(manner.prior));
-        let mean = lesson.counts.total() as f64 / estimate.known.len() as f64;
-        let weight = |s: usize| manner.catch_up * ((mean + 1.0) / (visits[s] as f64 + 1.0)).ln();
-        let lump = (manner.unseen * (estimate.untried as f64 + 1.0))
-            .max(1e-6)
-            .ln();
-        let (policy, potentials, mut notes) =
-            match self.wanted(lesson, &estimate, Some(manner.catch_up))? {
-                Some(planned) => planned,
-                None => self.solve(lesson, &estimate, weight, lump, ACTIONS, &self.before)?,
-            };
-        notes.extend(absorbing(lesson.counts, &estimate));
-        (self.gathering, self.before, self.notes) = (policy, potentials, notes);
+    fn online(&mut self) -> Option<&mut OnlinePlanner> {
+        Some(&mut self.online)
+    }
+
+    /// Each step was learned from when it was taken.
+    fn update(&mut self, _: &Lesson<'_>) -> Result<()> {
         Ok(())
     }
 
     fn conclude(&mut self, lesson: &Lesson<'_>) -> Result<()> {
         let estimate = Estimate::new(lesson.counts, Untried::Siblings);
-        let before = &self.before_learned;
-        let (policy, potentials, notes) = match self.wanted(lesson, &estimate, None)? {
-            Some(planned) => planned,
-            None => self.solve(lesson, &estimate, |_| 0.0, 0.0, ACTIONS_LEARNED, before)?,
-        };
-        for note in notes {
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
-        }
-        (self.learned, self.before_learned) = (policy, potentials);
+        let solution = self.solve(lesson, &estimate)?;
+        self.learned = estimate.policy(lesson.counts, solution.policy.probabilities());
+        self.before = Potentials::of(&estimate, lesson.counts, &solution.dual);
+        self.notes = solution.notes;
+        self.notes.extend(absorbing(lesson.counts, &estimate));
         Ok(())
     }
 
@@ -235,12 +195,11 @@ impl Learner for Explorer {
         Exploration::Policy(&self.learned)
     }
 
-    fn recut(&mut self, from: &[usize], n_actions: usize) -> Result<()> {
-        for policy in [&mut self.gathering, &mut self.learned] {
-            *policy = recut(policy, from, n_actions);
-        }
+    fn recut(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
+        let n_actions = counts.pairs(0).len();
+        self.learned = recut(&self.learned, from, n_actions);
         self.before.recut(from);
-        self.before_learned.recut(from);
+        self.online.recount(counts);
         Ok(())
     }
 
@@ -252,25 +211,19 @@ impl Learner for Explorer {
         true
     }
 
-    fn prior(&self) -> f64 {
-        self.manner.prior
-    }
-
     fn save(&self, checkpoint: &mut Saver<'_>) {
         let writer = &mut *checkpoint.0;
-        writer.reals(self.gathering.probabilities());
+        self.online.save(writer);
         writer.reals(self.learned.probabilities());
         self.before.save(writer);
-        self.before_learned.save(writer);
         writer.texts(&self.notes);
     }
 
     fn load(&mut self, checkpoint: &mut Loader<'_, '_>) -> std::result::Result<(), Damage> {
         let reader = &mut *checkpoint.0;
-        self.gathering = reader.any_policy()?;
+        self.online.load(reader)?;
         self.learned = reader.any_policy()?;
         self.before = Potentials::load(reader)?;
-        self.before_learned = Potentials::load(reader)?;
         self.notes = reader.texts()?;
         Ok(())
     }
