@@ -244,7 +244,7 @@ class _Work:
         elif until is not None and until.effective_states is not None and until.plans(policy):
             self._planner = Evened(until, policy, env, source, steps or 100_000)
         elif until is not None and until.plans(policy):
-            self._planner = Promised(until, policy, source, steps, workers)
+            self._planner = Promised(until, policy, source, steps)
         else:
             self._planner = Fixed(policy, source, until)
         named = type(policy).__name__ if isinstance(policy, Agent) else "policy"

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 BUDGET, BUDGET_STEPS = 20, 1000
 #: Steps grow by this factor between two looks at the budget.
 _LOOK = 1.5
+#: One of so many episodes more is lived with what was learned before the same one.
+_TOGETHER = 20
 
 
 @dataclass(frozen=True)
@@ -214,17 +216,17 @@ class Tally:
 class Promised:
     """IDE3AL with a promise: the explorer goes for the nearest pair, or state, that has too few samples.
 
-    Each episode is lived with all that was learned before it, and learns itself; on a cluster as many at a time as there are
-    runners. Where no number of steps was given, a promise that is still short after ``BUDGET`` times the least number of steps
+    Each episode is lived with what was learned before it, and learns itself; of later ones some are lived with the same, so that
+    a cluster has something to do, and the data do not depend on who lived what. Where no number of steps was given, a promise that is still short after ``BUDGET`` times the least number of steps
     that the data suggest ends with an account of what is missing."""
 
     def __init__(
-        self, until: Coverage, agent: IDE3AL, source: Source, steps: int | None, workers: int
+        self, until: Coverage, agent: IDE3AL, source: Source, steps: int | None
     ) -> None:
         n_actions = source.actions.size
         self._tally = Tally(until, source.states, n_actions)
         self._until, self._agent, self._source = until, agent, source
-        self._limited, self._workers = steps is not None, workers
+        self._limited = steps is not None
         self._said: list[dict[str, Any]] = []
         self._explorer = _ide3al.Explorer(n_actions)
         self._explorer.set_quota(until.each_pair or until.each_state or 1, until.each_pair is None)
@@ -261,7 +263,8 @@ class Promised:
             return None
         about = {"steps": tally.steps, "least": self._least, "told": self._told + len(self._pending)}
         self._said.append(about)
-        return self._plan(len(self._said) - 1, len(self._pending)), self._workers, about
+        count = 1 + about["told"] // _TOGETHER
+        return self._plan(len(self._said) - 1, len(self._pending)), count, about
 
     def _plan(self, number: int, new: int) -> Plan:
         """For episodes that know of so many more than those before."""

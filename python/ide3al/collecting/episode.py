@@ -77,10 +77,6 @@ class Plan:
 
     number: int
     table: Floats
-    # : Samples that an episode is for, per pair (S, A) or per state (S, 1): it is cut when it has
-    # brought all of them, or none for : ``patience`` steps after the first.
-    errand: Integers | None = None
-    patience: int = 0
     #: An explorer that chooses each action instead, as its own bytes.
     explorer: bytes | None = None
     #: Whether an episode is cut when the explorer has all samples that it wants.
@@ -150,7 +146,6 @@ class Runner:
         state = states.number(observation)
         visited.append(state)
         draws: list[float] = []
-        errand = None if plan.errand is None else _Errand(plan.errand, plan.patience)
         explorer = None
         if plan.explorer is not None:
             explorer = _ide3al.Explorer(n_actions, plan.explorer)
@@ -172,8 +167,6 @@ class Runner:
             before_step = state
             observation, reward, terminated, truncated, _ = env.step(actions.element(action))
             self.taken += 1
-            if errand is not None and errand.done(state, action) and not terminated:
-                truncated = True
             state = states.number(observation)
             if explorer is not None:
                 explorer.step(0, before_step, action, state, 1 if terminated else 0)
@@ -195,25 +188,6 @@ class Runner:
             if isinstance(states, Found) and states.size > before
             else (),
         )
-
-
-class _Errand:
-    """What an episode is for, less what it has brought."""
-
-    def __init__(self, wanted: Integers, patience: int) -> None:
-        self._wanted, self._patience = wanted.copy(), patience
-        self._left, self._waited = int(wanted.sum()), -1
-
-    def done(self, state: int, action: int) -> bool:
-        """Whether to stop after this step."""
-        column = action if self._wanted.shape[1] > 1 else 0
-        if state < len(self._wanted) and self._wanted[state, column] > 0:
-            self._wanted[state, column] -= 1
-            self._left -= 1
-            self._waited = 0
-        elif self._waited >= 0:
-            self._waited += 1
-        return self._left == 0 or self._waited > self._patience
 
 
 class Lessons:

@@ -81,12 +81,6 @@ class Store:
             "said": said,
         }
         body = np.ascontiguousarray(plan.table).tobytes()
-        if plan.errand is not None:
-            head.update(errand=list(plan.errand.shape), patience=plan.patience)
-            body += np.ascontiguousarray(plan.errand).tobytes()
-        if plan.explorer is not None:
-            # made again from the episodes, which are all here
-            head.update(explorer=True)
         self._append(head, body)
         self.plan = plan
         self.said.append(said)
@@ -159,14 +153,8 @@ class Store:
         elif kind == "plan":
             shape = [int(n) for n in head["shape"]]
             table = np.frombuffer(body, dtype=np.float64, count=math.prod(shape)).reshape(shape)
-            errand = None
-            if "errand" in head:
-                wanted = [int(n) for n in head["errand"]]
-                errand = np.frombuffer(
-                    body, dtype=np.int64, count=math.prod(wanted), offset=table.nbytes
-                ).reshape(wanted)
-            patience = int(head.get("patience", 0))
-            self.plan = Plan(int(head["number"]), table, errand, patience)
+            # an explorer is made again from the episodes, which are all here
+            self.plan = Plan(int(head["number"]), table)
             self.said.append(dict(head["said"]))
         elif kind == "episode":
             n = int(head["steps"])

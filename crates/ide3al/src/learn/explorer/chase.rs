@@ -50,7 +50,10 @@ impl Quota {
                 .transitions
                 .pairs(node)
                 .any(|p| self.wants(view, node, p)),
-            Quota::States(n) => node != RESTART && view.transitions.visits()[node] < n,
+            Quota::States(n) => {
+                let seen = view.transitions;
+                seen.visits()[node] < n && !seen.pairs(node).is_empty()
+            }
         }
     }
 }
@@ -227,7 +230,7 @@ impl Chase {
                 cost += 1;
             }
         }
-        if view.truncation > 0.0 {
+        if view.truncation > 0.0 || view.transitions.is_terminal(node) {
             *found |= self.meet(view, RESTART, quota);
         }
         cost
@@ -257,6 +260,11 @@ impl Chase {
             }
             if quota.wants_any(view, node) {
                 cost += 1;
+                continue;
+            }
+            if view.transitions.is_terminal(node) {
+                cost += 1;
+                self.values[node] = self.values[RESTART];
                 continue;
             }
             let mut best = 0.0f64;

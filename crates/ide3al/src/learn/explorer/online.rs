@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::chase::{Chase, Foresight, Quota};
 use super::receding_horizon::{Gradient, RecedingHorizon};
-use super::transitions::{NONE, RESTART, Transitions, View};
+use super::transitions::{NONE, Transitions, View};
 use crate::error::{Error, Result};
 use crate::learn::codec::{Damage, Reader, Writer};
 use crate::learn::environment::End;
@@ -279,20 +279,21 @@ impl OnlinePlanner {
         self.turn_to(follower);
         let from = self.meet(from, actions.0);
         let known = self.seen.n_nodes();
+        let is_terminal = end == End::Terminal;
         let to = match end {
-            End::Terminal => RESTART,
+            End::Terminal => self.meet(next, 0),
             _ => self.meet(next, actions.1),
         };
         let pair = self.seen.pairs(from).start + action;
         let last = Some(self.last[pair]).filter(|last| *last != NONE);
         let truncated = end == End::Truncated;
-        self.seen
-            .record(from, action, to, to >= known, last, truncated);
+        let is_new = to >= known && !is_terminal;
+        self.seen.record(from, action, to, is_new, last, truncated);
         let now = match self.rule.quota {
             Quota::Pairs(n) => self.seen.tries(pair) == n,
             Quota::States(n) => self.seen.visits()[from] == n,
         };
-        self.wanting -= usize::from(now);
+        self.wanting = self.wanting.saturating_sub(usize::from(now));
         let one = &mut self.followers[follower];
         if last.is_none() {
             one.outcomes.push((pair as u32, to as u32));
@@ -352,7 +353,9 @@ impl OnlinePlanner {
         let nodes = 1..seen.n_nodes();
         self.wanting = match self.rule.quota {
             Quota::Pairs(n) => (0..seen.n_pairs()).filter(|p| seen.tries(*p) < n).count(),
-            Quota::States(n) => nodes.filter(|k| seen.visits()[*k] < n).count(),
+            Quota::States(n) => nodes
+                .filter(|k| !seen.is_terminal(*k) && seen.visits()[*k] < n)
+                .count(),
         };
     }
 
@@ -364,7 +367,7 @@ impl OnlinePlanner {
             self.last.resize(self.seen.n_pairs(), NONE);
             self.wanting += match self.rule.quota {
                 Quota::Pairs(_) => n_actions,
-                Quota::States(_) => 1,
+                Quota::States(_) => usize::from(n_actions > 0),
             };
         }
         node

@@ -151,6 +151,10 @@ impl RecedingHorizon {
             for k in 1..seen.n_nodes() {
                 let node = if self.forward { k } else { seen.n_nodes() - k };
                 let mut best = f64::NEG_INFINITY;
+                if seen.is_terminal(node) {
+                    best = self.terminal(view, node, mean) + at_restart;
+                    cost += 1;
+                }
                 for pair in seen.pairs(node) {
                     let value = if seen.tries(pair) == 0 {
                         cost += 1;
@@ -193,6 +197,14 @@ impl RecedingHorizon {
         scale * self.gradient.at(view, node, pair) + DISCOUNT * view.expect(pair, value).0
     }
 
+    /// What a visit of a terminal state is worth, which only entropies look at.
+    fn terminal(&self, view: &View<'_>, node: usize, mean: f64) -> f64 {
+        match self.gradient {
+            Gradient::Entropy(_) => -view.transitions.log_visits()[node] - mean,
+            _ => 0.0,
+        }
+    }
+
     /// Mean gradient over the visits, and what to multiply gradients with so that they are about 1.
     fn level(&mut self, view: &View<'_>) -> (f64, f64) {
         let seen = view.transitions;
@@ -200,7 +212,7 @@ impl RecedingHorizon {
         if let Gradient::Entropy(_) = self.gradient {
             let visits = seen.visits().iter().zip(seen.log_visits());
             let sum: f64 = visits.map(|(n, log)| f64::from(*n) * log).sum();
-            return (-sum / steps, 1.0);
+            return (-sum / seen.all_visits().max(1) as f64, 1.0);
         }
         let mut sum = 0.0;
         for node in 1..seen.n_nodes() {

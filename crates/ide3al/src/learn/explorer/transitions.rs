@@ -1,8 +1,10 @@
 //! What an explorer has experienced: transitions between the states met.
 //!
 //! States are nodes in the order in which they were met, so that nothing depends on how the
-//! environment numbers them and memory grows with the samples only. Node 0 is the *restart*: steps
-//! that ended in a terminal state lead to it, and it leads to the start states as observed.
+//! environment numbers them and memory grows with the samples only. Node 0 is the *restart*, which
+//! leads to the start states as observed. Terminal states are nodes without actions, which lead to
+//! the restart; where the same observation is terminal at one time and not at another there are two
+//! nodes of it, which share their visits.
 //!
 //! *Novelty.* $h_N$ is the frequency with which a try of a pair tried $N$ times before met a state
 //! never seen, pooled over pairs, with a forgetting factor.
@@ -58,8 +60,8 @@ impl Row {
 /// Counts of transitions between nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Transitions {
-    /// By state of the environment.
-    node_of: Vec<u32>,
+    /// By state of the environment: its node where actions are taken, and where it is terminal.
+    node_of: Vec<[u32; 2]>,
     /// By node; the restart is no state.
     state_of: Vec<u32>,
     first_pair: Vec<u32>,
@@ -74,6 +76,8 @@ pub(super) struct Transitions {
     starts: Vec<u32>,
     episodes: u64,
     steps: u64,
+    /// Steps, and visits of terminal states.
+    all_visits: u64,
     truncations: u64,
     tried: [f64; CLASSES],
     news: [f64; CLASSES],
@@ -96,6 +100,7 @@ impl Transitions {
             starts: Vec::new(),
             episodes: 0,
             steps: 0,
+            all_visits: 0,
             truncations: 0,
             tried: [0.0; CLASSES],
             news: [0.0; CLASSES],
@@ -128,7 +133,7 @@ impl Transitions {
                     let from = self.meet(s, counts.pairs(s).len());
                     let next = next as usize;
                     let to = match terminal(next) {
-                        true => RESTART,
+                        true => self.meet(next, 0),
                         false => self.meet(next, counts.pairs(next).len()),
                     };
                     self.add(from, action, to, count);
@@ -138,19 +143,27 @@ impl Transitions {
         self.truncations = counts.cuts();
     }
 
-    /// The node of a state, which is made where the state is met for the first time.
+    /// The node of a state, which is made where the state is met for the first time. A terminal
+    /// one has no actions.
     pub(super) fn meet(&mut self, state: usize, n_actions: usize) -> usize {
-        if let Some(node) = self.node(state) {
-            return node;
-        }
+        let kind = usize::from(n_actions == 0);
         if self.node_of.len() <= state {
-            self.node_of.resize(state + 1, NONE);
+            self.node_of.resize(state + 1, [NONE; 2]);
+        }
+        if self.node_of[state][kind] != NONE {
+            return self.node_of[state][kind] as usize;
         }
         let node = self.state_of.len();
-        self.node_of[state] = node as u32;
+        self.node_of[state][kind] = node as u32;
         self.state_of.push(state as u32);
-        self.visits.push(0);
-        self.log_visits.push(0.0);
+        let twin = self.node_of[state][1 - kind];
+        let visits = if twin == NONE {
+            0
+        } else {
+            self.visits[twin as usize]
+        };
+        self.visits.push(visits);
+        self.log_visits.push((f64::from(visits) + 1.0).ln());
         self.begun.push(0);
         let pairs = self.rows.len() + n_actions;
         self.rows.resize(pairs, Row::default());
@@ -160,10 +173,16 @@ impl Transitions {
         node
     }
 
-    /// The node of a state that was met.
-    pub(super) fn node(&self, state: usize) -> Option<usize> {
-        let node = self.node_of.get(state).copied().filter(|n| *n != NONE);
-        node.map(|n| n as usize)
+    /// Counts visits of a node, for all nodes of the state.
+    fn visit(&mut self, node: usize, count: u64) {
+        for node in self.node_of[self.state_of[node] as usize] {
+            if node != NONE {
+                let visits = &mut self.visits[node as usize];
+                *visits = visits.saturating_add(small(count));
+                self.log_visits[node as usize] = (f64::from(*visits) + 1.0).ln();
+            }
+        }
+        self.all_visits += count;
     }
 
     /// Counts the start of an episode; whether none began there before.
@@ -208,9 +227,11 @@ impl Transitions {
         let actions = self.n_actions(from) as f64;
         self.rows[pair].add(to as u32, small(count));
         self.tries[pair] = self.tries[pair].saturating_add(small(count));
-        self.visits[from] = self.visits[from].saturating_add(small(count));
         self.log_tries[pair] = (f64::from(self.tries[pair]) + 1.0 / actions).ln();
-        self.log_visits[from] = (f64::from(self.visits[from]) + 1.0).ln();
+        self.visit(from, count);
+        if self.is_terminal(to) {
+            self.visit(to, count);
+        }
         self.steps += count;
     }
 
@@ -224,6 +245,12 @@ impl Transitions {
 
     pub(super) fn n_actions(&self, node: usize) -> usize {
         self.pairs(node).len()
+    }
+
+    /// Whether a node is a terminal state.
+    #[inline]
+    pub(super) fn is_terminal(&self, node: usize) -> bool {
+        node != RESTART && self.pairs(node).is_empty()
     }
 
     #[inline]
@@ -250,6 +277,11 @@ impl Transitions {
     /// $\ln (n + 1)$.
     pub(super) fn log_visits(&self) -> &[f64] {
         &self.log_visits
+    }
+
+    /// Steps, and visits of terminal states.
+    pub(super) fn all_visits(&self) -> u64 {
+        self.all_visits
     }
 
     pub(super) fn steps(&self) -> u64 {
@@ -347,7 +379,7 @@ impl Transitions {
         }
         for (node, &state) in states.iter().enumerate().skip(1) {
             let actions = (first_pair[node + 1] - first_pair[node]) as usize;
-            if state == NONE || actions == 0 || loaded.meet(state as usize, actions) != node {
+            if state == NONE || loaded.meet(state as usize, actions) != node {
                 return Err(wrong("states"));
             }
         }
@@ -472,7 +504,8 @@ mod tests {
         let (a, b) = (seen.meet(7, 2), seen.meet(3, 3));
         seen.start(a);
         seen.record(a, 1, b, true, None, false);
-        seen.record(b, 2, RESTART, false, None, false);
+        let end = seen.meet(3, 0);
+        seen.record(b, 2, end, false, None, false);
         seen.record(a, 1, a, false, Some(b as u32), true);
         seen.start(b);
         let mut writer = Writer::default();
