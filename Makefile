@@ -60,9 +60,13 @@ lint-workflows: $(VENV)/tools
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'zizmor>=1.20'
 	$(VENV)/bin/zizmor --offline -q .github
 
+# Formatting, likely bugs, types, one-way imports, private fields and docstrings.
 lint-python: $(VENV)/built
-	$(VENV)/bin/pip install -q --disable-pip-version-check 'mypy>=1.11'
+	$(VENV)/bin/pip install -q --disable-pip-version-check 'mypy>=1.11' 'ruff>=0.12'
+	$(VENV)/bin/ruff format --check --config python/pyproject.toml python bench
+	$(VENV)/bin/ruff check --config python/pyproject.toml python bench
 	cd python && ../$(VENV)/bin/mypy --strict ide3al
+	cd python && ../$(VENV)/bin/python -m pytest -q tests/test_structure.py tests/test_interface.py
 
 # What changed for users of the library since a revision, the last tag unless told otherwise: make semver [SINCE=revision].
 SINCE ?= $(shell git describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/dev/null)

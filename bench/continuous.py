@@ -4,11 +4,11 @@
     python bench/continuous.py [--runs 10] [--worlds NAME,...] [--agents NAME,...] [--json FILE]
     python bench/continuous.py --curve FILE [--runs 10]
 
-Needs the package and: pip install "gymnasium[classic-control]" gymnasium-robotics matplotlib. Every agent has its default
-settings, the same abstraction and the same number of steps. Entropies in nats over bins that no agent knows of:
+Needs the package and: pip install "gymnasium[classic-control]" gymnasium-robotics matplotlib. Every
+agent has its default settings, the same abstraction and the same number of steps. Entropies in nats
+over bins that no agent knows of:
   data    of the steps that it learned from
-  policy  when its final policy is followed for 10,000 more steps, episodes and all
-"""
+  policy  when its final policy is followed for 10,000 more steps, episodes and all"""
 
 from __future__ import annotations
 

@@ -2,12 +2,13 @@
 
     python bench/promise.py [--runs 5] [--worlds NAME,...] [--most 20] [--json FILE]
 
-Needs: pip install "gymnasium[toy-text]" minigrid. In each environment IDE3AL collects until every action was tried so often in every state
-met (and not terminal), with a seed of its own per run. `least` is the certified minimum of steps for that from nothing, in the model
-estimated from the run's own data; `ratio` is the steps taken over it. The random policy goes on until the same holds of the states that IDE3AL
-met in the same run (of those it met itself it might be satisfied too early), but for at most so many times the certified minimum
-(--most); a run that did not get there says so. Means with 95 % intervals (Student's t) over the runs.
-"""
+Needs: pip install "gymnasium[toy-text]" minigrid. In each environment IDE3AL collects until every
+action was tried so often in every state met (and not terminal), with a seed of its own per run.
+`least` is the certified minimum of steps for that from nothing, in the model estimated from the
+run's own data; `ratio` is the steps taken over it. The random policy goes on until the same holds
+of the states that IDE3AL met in the same run (of those it met itself it might be satisfied too
+early), but for at most so many times the certified minimum (--most); a run that did not get there
+says so. Means with 95 % intervals (Student's t) over the runs."""
 
 import argparse
 import json
@@ -64,7 +65,7 @@ def one(job):
     data = ide3al.collect(
         make(name), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=samples), seed=seed
     )
-    promise, wanting = data.card["promise"], data.wanting
+    promise, wanting = data.card["promise"], data.actionable
     states = (
         np.flatnonzero(wanting).tolist()
         if data.states is None
@@ -72,7 +73,9 @@ def one(job):
     )
     limit = math.ceil(most * promise["least_steps"])
     until = ide3al.Coverage(each_pair=samples, states=states)
-    random = ide3al.collect(make(name), ide3al.Random(), until=until, seed=seed, steps=limit)
+    random = ide3al.collect(
+        make(name), ide3al.Random(), until=until, seed=seed, total_timesteps=limit
+    )
     return {
         "world": name,
         "seed": seed,
@@ -88,7 +91,8 @@ def one(job):
 
 
 def steps_until(random, states, samples):
-    """Steps after which the random data held what the other data were promised; nothing if they never did."""
+    """Steps after which the random data held what the other data were promised; nothing if they
+    never did."""
     if random.states is None:
         numbers = states
     else:

@@ -3,10 +3,10 @@
 
     python bench/refinement.py [--runs 6] [--cells 144] [--worlds mountain-car,pendulum]
 
-Needs what bench/continuous.py needs. IDE3AL with its defaults but for the cells; on pendulum, cosine and sine are told to be
-one angle, so that both worlds have two numbers and every grid of that many cells can be tried. Entropy in nats of the final policy,
-followed for 20,000 steps, over fine bins that all layouts have in common.
-"""
+Needs what bench/continuous.py needs. IDE3AL with its defaults but for the cells; on pendulum,
+cosine and sine are told to be one angle, so that both worlds have two numbers and every grid of
+that many cells can be tried. Entropy in nats of the final policy, followed for 20,000 steps, over
+fine bins that all layouts have in common."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ WORLDS = {
 
 
 def layouts(cells):
-    """All grids of that many cells, at most nine times as many along one number as along the other, and what is no grid."""
+    """All grids of that many cells, at most nine times as many along one number as along the other,
+    and what is no grid."""
     found = {
         "refined": {"cells": cells, "refine": True},
         "k-means": {"cells": cells, "kind": "k-means"},

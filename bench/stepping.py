@@ -2,11 +2,13 @@
 
     python bench/stepping.py [--rounds 5] [--seconds 1]
 
-First the processor time per step of `fit` and `collect` above that of the bare loop, in environments that cost next to nothing: one, and
-eight stepped as arrays. The plans depend on the environment: here it has 20 states. Then steps per second in an environment that waits for 1 ms in each step (as for a device or a server: with a
-busy processor no more environments than cores could gain), one against eight in processes of their own (Gymnasium's AsyncVectorEnv, with
-and without shared memory). Rounds alternate, so that whatever else the machine does falls on all alike; medians and extremes are shown.
-"""
+First the processor time per step of `fit` and `collect` above that of the bare loop, in
+environments that cost next to nothing: one, and eight stepped as arrays. The plans depend on the
+environment: here it has 20 states. Then steps per second in an environment that waits for 1 ms in
+each step (as for a device or a server: with a busy processor no more environments than cores could
+gain), one against eight in processes of their own (Gymnasium's AsyncVectorEnv, with and without
+shared memory). Rounds alternate, so that whatever else the machine does falls on all alike; medians
+and extremes are shown."""
 
 import argparse
 import time
@@ -102,7 +104,7 @@ def overhead(steps=100_000):
         own = processor(lambda: bare(make(), steps // n))
         fit = processor(lambda: ide3al.Random(batch_size=steps // 10).fit(make(), steps))
         planned = processor(lambda: ide3al.IDE3AL().fit(make(), steps))
-        collect = processor(lambda: ide3al.collect(make(), UNIFORM, steps=steps))
+        collect = processor(lambda: ide3al.collect(make(), UNIFORM, total_timesteps=steps))
         each = [1e6 * t / steps for t in (own, fit - own, planned - own, collect - own)]
         print(f"{name:16}" + "".join(f"{t:8.2f}" for t in each))
 
@@ -118,7 +120,7 @@ def speed(rounds, seconds):
     kinds = {
         "bare": lambda env, n: bare(env, n // getattr(env, "num_envs", 1)),
         "fit": lambda env, n: ide3al.IDE3AL().fit(env, n),
-        "collect": lambda env, n: ide3al.collect(env, UNIFORM, steps=n),
+        "collect": lambda env, n: ide3al.collect(env, UNIFORM, total_timesteps=n),
     }
     rates = {(name, kind): [] for name in envs for kind in kinds}
     for _ in range(rounds):

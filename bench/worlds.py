@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """How evenly do the agents explore environments that nobody here wrote?
 
-    python bench/worlds.py [--runs 10] [--worlds NAME,...] [--agents NAME,...] [--json FILE] [--picture FILE]
+    python bench/worlds.py [--runs 10] [--worlds NAME,...] [--agents NAME,...] [--json FILE]
+    [--picture FILE]
 
-Needs the package and: pip install "gymnasium[toy-text,classic-control]" minigrid matplotlib. Every agent has its default
-settings and the same number of steps. Effective number of states, exp(entropy of the visits):
+Needs the package and: pip install "gymnasium[toy-text,classic-control]" minigrid matplotlib. Every
+agent has its default settings and the same number of steps. Effective number of states, exp(entropy
+of the visits):
   data    in the steps that it learned from
   policy  when its final policy is followed for 10,000 more steps, episodes and all
-  pairs   state-action pairs tried while learning
-"""
+  pairs   state-action pairs tried while learning"""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ class Cells(gym.ObservationWrapper):
 
 
 class Grid(gym.ObservationWrapper):
-    """MiniGrid with one fixed layout: place, direction, whether something is carried, state of the doors."""
+    """MiniGrid with one fixed layout: place, direction, whether something is carried, state of the
+    doors."""
 
     def __init__(self, env, layout=7):
         super().__init__(env)

@@ -1,5 +1,6 @@
 //! `ide3al studio`.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, mpsc};
 
@@ -56,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         "The studio is at {}\nIt answers this machine only. Ctrl-C ends it.\n",
         plain(&url)
     ))?;
-    if !arguments.no_open && !open_browser(&url) {
+    if !arguments.no_open && !studio.redirect(&url).is_ok_and(|page| open_browser(&page)) {
         output::print("No browser could be opened: open the address yourself.\n")?;
     }
     // an error would mean that nothing can stop us any more
@@ -89,8 +90,8 @@ fn open(spec: &str, opening: &mut Opening) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the system's opener could be started.
-fn open_browser(url: &str) -> bool {
+/// Whether the system's opener could be started on a page.
+fn open_browser(page: &Path) -> bool {
     let (program, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])
     } else if cfg!(windows) {
@@ -99,7 +100,7 @@ fn open_browser(url: &str) -> bool {
         ("xdg-open", &[])
     };
     let mut command = Command::new(program);
-    command.args(arguments).arg(url);
+    command.args(arguments).arg(page);
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

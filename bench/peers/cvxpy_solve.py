@@ -16,8 +16,8 @@ import time
 import cvxpy as cp
 import gymnasium
 import numpy as np
-import scipy.sparse as sp
 import scipy.optimize
+import scipy.sparse as sp
 import scipy.sparse.csgraph
 
 import ide3al
@@ -84,10 +84,9 @@ def reference(mdp, formulation, xi, zeta):
 def infinity_by_linear_program(mdp, xi, zeta):
     """The optimal value of the infinity norm according to HiGHS.
 
-    Row s of M(policy) is zero outside the successors of s, and the target is not negative: there the
-    distance is the target itself, and in all of these together it is one less the target's sum over
-    the successors. Distances as variables are needed at the successors only.
-    """
+    Row s of M(policy) is zero outside the successors of s, and the target is not negative: there
+    the distance is the target itself, and in all of these together it is one less the target's sum
+    over the successors. Distances as variables are needed at the successors only."""
     P = mdp.sparse().tocoo()
     states, _ = mdp.pairs
     n, pairs = mdp.n_states, mdp.n_pairs

@@ -1,12 +1,13 @@
-"""Compares ide3al.solve with CVXPY and Clarabel on what is to be visited, default settings on both sides.
+"""Compares ide3al.solve with CVXPY and Clarabel on what is to be visited, default settings on both
+sides.
 
     pip install "./python" scipy cvxpy
     python bench/peers/cvxpy_visits.py [--quick] [--seed 1]
 
-Knight Quest and ten garnets of 100 to 1,000 states, a random positive target, one sample of every pair, model error. The problems are
-stated here once more, from their definitions; stating counts, as it does for a user. Seconds of the processor, so that other work on
-the machine does not count; the quicker of two solves. Objectives must agree as far as CVXPY's own tolerance goes.
-"""
+Knight Quest and ten garnets of 100 to 1,000 states, a random positive target, one sample of every
+pair, model error. The problems are stated here once more, from their definitions; stating counts,
+as it does for a user. Seconds of the processor, so that other work on the machine does not count;
+the quicker of two solves. Objectives must agree as far as CVXPY's own tolerance goes."""
 
 import argparse
 import sys
@@ -37,7 +38,8 @@ GARNETS = (
 
 
 def reference(mdp, formulation, q):
-    """The optimal value according to CVXPY; model error in units of one, as anybody would who sees its size."""
+    """The optimal value according to CVXPY; model error in units of one, as anybody would who sees
+    its size."""
     P, (states, _) = mdp.sparse(), mdp.pairs
     n, pairs = P.shape[1], P.shape[0]
     owner = sp.csr_array((np.ones(pairs), (states, np.arange(pairs))), shape=(n, pairs))

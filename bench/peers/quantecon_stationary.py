@@ -30,7 +30,7 @@ def main():
     subprocess.run(
         ["cargo", "build", "--quiet", "--release", "--bench", "stationary"], cwd=ROOT, check=True
     )
-    MarkovChain(np.array([[0.5, 0.5], [0.25, 0.75]])).stationary_distributions  # compiles
+    MarkovChain(np.array([[0.5, 0.5], [0.25, 0.75]])).stationary_distributions  # compiles  # noqa: B018  (computed when it is first asked for)
     with tempfile.TemporaryDirectory() as folder:
         peers = {}
         for n in sizes:

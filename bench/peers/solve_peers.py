@@ -9,9 +9,9 @@ optionally accuracy (wanted gap; the solver's own default without it), repeat_be
 which the solve is repeated, the fastest counts) and target_entries (largest statement tried).
 Peers: cvxpy-clarabel and cvxpy-highs (the usual statement), clarabel and highs (the sparse one).
 The answer is a line of JSON: seconds (stating and solving, without reading the model),
-solver_seconds, objective, and whether it is accurate (solvers also end with less); or skipped, or error. `cargo bench --bench solve` calls this.
-Makes its own virtual environment (bench/peers/.venv-solve) on first use.
-"""
+solver_seconds, objective, and whether it is accurate (solvers also end with less); or skipped, or
+error. `cargo bench --bench solve` calls this. Makes its own virtual environment
+(bench/peers/.venv-solve) on first use."""
 
 import json
 import resource
@@ -22,10 +22,9 @@ import environment
 
 environment.enter(".venv-solve", "cvxpy", "clarabel", "highspy", "scipy", "numpy", "gymnasium")
 
+import cvxpy_statement  # noqa: E402
 import numpy as np  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
-
-import cvxpy_statement  # noqa: E402
 import sparse_statement  # noqa: E402
 
 # a statement that needs more is refused by the system, so that it cannot bring down the machine

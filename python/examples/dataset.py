@@ -1,20 +1,22 @@
-"""DoorKey: a data set with a promise, a random one audited and completed, and what each is good for.
+"""DoorKey: a data set with a promise, a random one audited and completed, and what each is good
+for.
 
     python python/examples/dataset.py [--samples 10] [--runs 5] [--steps MOST] [--picture FILE]
 
-Needs: pip install "ide3al[minigrid,plot]". MiniGrid's DoorKey-5x5 with one fixed layout, seen whole, as a picture: find the key, open
-the door, reach the goal. Three data sets:
+Needs: pip install "ide3al[minigrid,plot]". MiniGrid's DoorKey-5x5 with one fixed layout, seen
+whole, as a picture: find the key, open the door, reach the goal. Three data sets:
 
     promised    collected by IDE3AL until every pair of every state met has the samples promised
     random      as many steps of the random policy
     completed   half of the random data set, filled up by IDE3AL until the promise holds
 
-From each of them alone policies are learned off-line: value iteration on the model that the data suggest, where pairs never tried are
-worth nothing. One is for DoorKey's own reward (`reward`: share of 20 episodes that earn it), 20 are for tasks that nobody knew when the
-data were collected: to reach a state drawn from all that any of the data sets met (`tasks`: share reached in an episode). The table has
-means over the runs, with the least and the most; `short` counts the pairs, of all states that any data set met, with fewer samples than
-promised, and `times least` the steps over the certified minimum.
-"""
+From each of them alone policies are learned off-line: value iteration on the model that the data
+suggest, where pairs never tried are worth nothing. One is for DoorKey's own reward (`reward`: share
+of 20 episodes that earn it), 20 are for tasks that nobody knew when the data were collected: to
+reach a state drawn from all that any of the data sets met (`tasks`: share reached in an episode).
+The table has means over the runs, with the least and the most; `short` counts the pairs, of all
+states that any data set met, with fewer samples than promised, and `times least` the steps over the
+certified minimum."""
 
 import argparse
 
@@ -24,7 +26,7 @@ import numpy as np
 from minigrid.wrappers import FullyObsWrapper, ImgObsWrapper
 
 import ide3al
-from ide3al.encoding.discrete import frozen
+from ide3al.encoding.discrete import to_key
 
 DISCOUNT = 0.99
 COLOURS = {"promised": "#0072b2", "random": "#505050", "completed": "#d55e00"}
@@ -46,8 +48,8 @@ def make():
 
 
 def offline(data, reward, over):
-    """The greedy policy of the data's own model for a reward per step, episodes ending where `over`: the action of each state,
-    -1 where nothing that was tried is worth anything."""
+    """The greedy policy of the data's own model for a reward per step, episodes ending where
+    `over`: the action of each state, -1 where nothing that was tried is worth anything."""
     n, m = data.n_states, data.n_actions
     pairs = data.observations * m + data.actions
     # steps that are alike are counted once: the model is sparse
@@ -66,7 +68,8 @@ def offline(data, reward, over):
 
 
 def followed(data, actions, seed, goal=None, episodes=1):
-    """Share of episodes that earn a reward, or come to a goal; any action where the data say nothing."""
+    """Share of episodes that earn a reward, or come to a goal; any action where the data say
+    nothing."""
     env, rng = make(), np.random.default_rng(seed)
     numbers = {key: k for k, key in enumerate(data.states)}
     reached = 0
@@ -74,7 +77,7 @@ def followed(data, actions, seed, goal=None, episodes=1):
         observation, _ = env.reset()
         over = False
         while not over:
-            key = frozen(observation)
+            key = to_key(observation)
             state = numbers.get(key, -1)
             action = (
                 actions[state]
@@ -82,7 +85,7 @@ def followed(data, actions, seed, goal=None, episodes=1):
                 else rng.integers(data.n_actions)
             )
             observation, reward, terminated, truncated, _ = env.step(action)
-            arrived = reward > 0 if goal is None else frozen(observation) == goal
+            arrived = reward > 0 if goal is None else to_key(observation) == goal
             over = terminated or truncated or arrived
         reached += bool(arrived)
     return reached / episodes
@@ -104,17 +107,23 @@ def judged(data, everything, seed):
 
 def one_run(seed, samples, most):
     until = ide3al.Coverage(each_pair=samples)
-    promised = ide3al.collect(make(), ide3al.IDE3AL(), until=until, seed=seed, steps=most)
-    random = ide3al.collect(make(), ide3al.Random(), steps=len(promised), seed=seed)
-    half = ide3al.collect(make(), ide3al.Random(), steps=len(promised) // 2, seed=seed)
+    promised = ide3al.collect(make(), ide3al.IDE3AL(), until=until, seed=seed, total_timesteps=most)
+    random = ide3al.collect(make(), ide3al.Random(), total_timesteps=len(promised), seed=seed)
+    half = ide3al.collect(make(), ide3al.Random(), total_timesteps=len(promised) // 2, seed=seed)
     completed = ide3al.collect(
-        make(), ide3al.IDE3AL(), until=until, complete=half, seed=seed + 1000, steps=most
+        make(),
+        ide3al.IDE3AL(),
+        until=until,
+        initial_data=half,
+        seed=seed + 1000,
+        total_timesteps=most,
     )
     return {"promised": promised, "random": random, "completed": completed}
 
 
 def short(data, everything, samples):
-    """Pairs of all states met by anybody, and terminal for nobody, that have fewer samples than promised."""
+    """Pairs of all states met by anybody, and terminal for nobody, that have fewer samples than
+    promised."""
     counts = dict(zip(data.states, data.counts, strict=True))
     ended = {other.states[s] for other in everything for s in np.flatnonzero(other.terminal)}
     met = {key for other in everything for key in other.states} - ended

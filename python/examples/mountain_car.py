@@ -2,9 +2,8 @@
 
     python mountain_car.py [--steps 40000] [--seed 0] [--out mountain_car.png]
 
-Draws where the steps went in three stretches of time, the cells, and the last two episodes; then says what the final policy
-does beside what the estimate said it would.
-"""
+Draws where the steps went in three stretches of time, the cells, and the last two episodes; then
+says what the final policy does beside what the estimate said it would."""
 
 import argparse
 

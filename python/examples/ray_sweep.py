@@ -4,8 +4,8 @@
     python python/examples/ray_sweep.py                        # a local cluster
     python python/examples/ray_sweep.py --address auto         # the one this machine belongs to
 
-Every run of every setting is one Ray task; a run whose worker or machine dies is done again, and the
-figures are those of `engine="threads"`, byte for byte. With --out the runs are kept and resumed.
+Every run of every setting is one Ray task; a run whose worker or machine dies is done again, and
+the figures are those of `engine="local"`, byte for byte. With --out the runs are kept and resumed.
 """
 
 import argparse

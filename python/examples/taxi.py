@@ -17,10 +17,9 @@ Found with the default settings (in %; taxi.png beside this file):
     random                           85.7 +- 2.1       33.8 +- 7.8
     IDE3AL more than random by      +12.5 +- 1.9      +65.5 +- 7.8
 
-Below about 4000 steps, where hardly half of the pairs have been met once, the two do not differ. The
-formulation matters: in one run of 10,000 steps each, Frobenius tried 95.7 % of the pairs, Dual
-77.5 %, Column Sum 71.4 % (84.1 % with xi 0.02), the random policy 80.3 %.
-"""
+Below about 4000 steps, where hardly half of the pairs have been met once, the two do not differ.
+The formulation matters: in one run of 10,000 steps each, Frobenius tried 95.7 % of the pairs, Dual
+77.5 %, Column Sum 71.4 % (84.1 % with xi 0.02), the random policy 80.3 %."""
 
 import argparse
 import concurrent.futures

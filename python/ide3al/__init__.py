@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from ._studio import Studio, studio
     from .agents.algorithms import IDE3AL, CountBased, MaxEnt, Random, RMax
     from .collecting.collect import collect
-    from .collecting.coverage import Coverage
-    from .collecting.episode import CollectionError
     from .datasets.audit import audit
+    from .datasets.coverage import Coverage
     from .datasets.dataset import Data
     from .encoding.abstraction import Abstraction
     from .evaluation.account import Account
-    from .experiments.experiment import ExperimentError, ExperimentResult, experiment, scores
+    from .experiments.experiment import experiment
+    from .experiments.result import ExperimentError, ExperimentResult, scores
     from .models.mdp import MDP, domains
     from .plotting.models import plot_curves, plot_policy, plot_visitation
+    from .runners.base import CollectionError
     from .solving.analysis import Analysis, analyze
     from .solving.frontier import Frontier, frontier
     from .solving.solve import Solution, Utility, solve
@@ -83,11 +84,12 @@ _HOMES = {
     "datasets.audit": ("audit",),
     "collecting.collect": ("collect",),
     "datasets.dataset": ("Data",),
-    "collecting.episode": ("CollectionError",),
-    "experiments.experiment": ("ExperimentError", "ExperimentResult", "experiment", "scores"),
+    "runners.base": ("CollectionError",),
+    "experiments.experiment": ("experiment",),
+    "experiments.result": ("ExperimentError", "ExperimentResult", "scores"),
     "models.mdp": ("MDP", "domains"),
     "plotting.models": ("plot_curves", "plot_policy", "plot_visitation"),
-    "collecting.coverage": ("Coverage",),
+    "datasets.coverage": ("Coverage",),
     "solving.solve": ("Solution", "Utility", "solve"),
     "solving.time_dependent": ("EpisodeAnalysis", "EpisodeSolution", "load_policy"),
     "solving.frontier": ("Frontier", "frontier"),
@@ -115,7 +117,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__all__", "__doc__", "__version__", "callbacks", "envs", "wrappers"])
 
 
 if sys.modules.get("gymnasium") is not None:

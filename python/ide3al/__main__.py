@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 
 from ._ide3al import Error
-from .collecting.coverage import Coverage
 from .datasets.audit import audit
 from .datasets.card import card_text
+from .datasets.coverage import Coverage
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,7 +7,7 @@ from ._ide3al import Error
 
 
 class MissingExtra(Error, ImportError):
-    """A package that is not installed; the message names the installation that mends it."""
+    """An optional package is not installed; the message names the installation that mends it."""
 
 
 def need(module: str, extra: str) -> Any:

@@ -5,15 +5,25 @@ from __future__ import annotations
 import html
 import time
 import webbrowser
+from pathlib import Path
 from types import TracebackType
 
 from . import _ide3al
+from ._deprecated import renamed
 from .models.mdp import MDP
 
 
 class Studio:
-    """A running studio. It answers this machine only, and ends with :meth:`close`, at the end of a ``with`` block, or with the
-    interpreter."""
+    """A running studio; :func:`studio` starts one.
+
+    It answers this machine only, and ends with :meth:`close`, at the end of a ``with`` block, or
+    with the interpreter.
+
+    Parameters
+    ----------
+    server : ide3al._ide3al.Server
+        The compiled server.
+    """
 
     def __init__(self, server: _ide3al.Server) -> None:
         self._server = server
@@ -25,14 +35,15 @@ class Studio:
 
     @property
     def running(self) -> bool:
+        """Whether it still answers."""
         return self._server.running
 
     def close(self) -> None:
-        """Ends it; what it is computing stops."""
+        """End the studio; what it is computing stops."""
         self._server.close()
 
     def wait(self) -> None:
-        """Blocks until Ctrl-C, for scripts."""
+        """Block until Ctrl-C, for scripts."""
         try:
             while self.running:
                 time.sleep(0.2)
@@ -62,14 +73,42 @@ class Studio:
         return f'The studio is at <a href="{url}" target="_blank" rel="noreferrer">{url}</a>'
 
 
-def studio(mdp: MDP | None = None, *, port: int = 0, open: bool = True) -> Studio:
-    """Shows a model, or a map to draw on, in a local page: the best exploration of it, live.
+@renamed(open="open_browser")
+def studio(mdp: MDP | None = None, *, port: int = 0, open_browser: bool = True) -> Studio:
+    """Show a model, or a map to draw on, in a local page: the best exploration of it, live.
 
-    Returns at once; the page is served from this process until it is closed. Scripts end with ``ide3al.studio(mdp).wait()``.
-    ``port`` 0 takes any free one; ``open`` opens the browser.
+    Returns at once; the page is served from this process until it is closed. Scripts end with
+    ``ide3al.studio(mdp).wait()``.
+
+    Parameters
+    ----------
+    mdp : MDP, optional
+        The model that is shown first; a map to begin with unless given.
+    port : int, default 0
+        Port to listen on; any free one for 0.
+    open_browser : bool, default True
+        Whether to open the page.
+
+    Returns
+    -------
+    Studio
+        The running studio; :attr:`Studio.url` is where the page is.
+
+    Raises
+    ------
+    Error
+        If the port is taken.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> with ide3al.studio(open_browser=False) as page:
+    ...     page.running
+    True
     """
-    server = _ide3al.serve(None if mdp is None else mdp._model, port)
+    server = _ide3al.serve(None if mdp is None else mdp.native, port)
     shown = Studio(server)
-    if open:
-        webbrowser.open(shown.url)
+    if open_browser:
+        # by a file, since what a browser is started with can be seen by others on this machine
+        webbrowser.open(Path(server.redirect()).as_uri())
     return shown

@@ -18,14 +18,31 @@ def summary_writer(folder: str | os.PathLike[str]) -> Any:
 
 
 class TensorBoard:
-    """Logs what an agent learns::
+    """Logs what an agent learns, as a callback of ``fit``. Needs tensorboardX.
 
-        agent.fit(env, total_timesteps=10_000, callback=TensorBoard("logs/run-1"))
+    Scalars per number of steps: entropies in nats of what was learned (in the estimated model), the
+    least visited probability, the spectral gap, and the share of state-action pairs tried.
 
-    Scalars per number of steps: entropies in nats of what was learned (in the estimated
-    model), the least visited probability, the spectral gap, and the share of state-action
-    pairs tried. Judging costs more than a step, so that only every ``every``-th batch is
-    logged; ``then`` is another callback to call after each batch.
+    Parameters
+    ----------
+    folder : path-like
+        Where to log.
+    every : int, default 1
+        Number of batches between two entries, since evaluating costs more than a step.
+    then : callable, optional
+        Another callback to call after each batch.
+
+    Raises
+    ------
+    Error
+        If ``every`` is below 1.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> log = ide3al.callbacks.TensorBoard("logs/run-1")
+    >>> agent = ide3al.Random().fit(gymnasium.make("FrozenLake-v1"), 200, callback=log)
+    >>> log.close()
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, every: int = 1, then: Any = None) -> None:
@@ -48,5 +65,5 @@ class TensorBoard:
         return None if self.then is None else self.then(agent)
 
     def close(self) -> None:
-        """Ends the file; also done when the object goes away."""
+        """End the file; also done when the object goes away."""
         self._writer.close()

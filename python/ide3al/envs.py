@@ -23,10 +23,31 @@ __all__ = ["ModelEnv", "ModelVectorEnv", "environment_id", "register"]
 
 
 class ModelEnv(gymnasium.Env[Any, Any]):
-    """Steps through a model; no reward, no end. Parameters are the domain's.
+    """Steps through a model; no reward, no end.
 
     Has ``P`` in the format of Gymnasium's toy environments (built when first asked for) and
     ``initial_state_distrib``.
+
+    Parameters
+    ----------
+    model : MDP or str, default "double-chain"
+        A model in which every state has every action, or a built-in domain.
+    render_mode : str, optional
+        Without effect: there is nothing to see.
+    **parameters
+        Parameters of the domain.
+
+    Raises
+    ------
+    Error
+        If states of the model have different actions.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> env = gymnasium.make("ide3al/SingleChain-v0", states=12)
+    >>> int(env.observation_space.n)
+    12
     """
 
     metadata: dict[str, Any] = {"render_modes": []}
@@ -45,22 +66,60 @@ class ModelEnv(gymnasium.Env[Any, Any]):
         self.observation_space = gymnasium.spaces.Discrete(self.mdp.n_states)
         self.action_space = gymnasium.spaces.Discrete(self.mdp.n_actions)
         self.initial_state_distrib = self.mdp.start
-        self._offsets, self._indices, self._values = self.mdp.rows()
+        self.rows = self.mdp.rows()
+        self._offsets, self._indices, self._values = self.rows
         self._state: int | None = None
         self._closed = False
 
     def close(self) -> None:
+        """Refuse all further steps."""
         self._closed = True
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.int64, dict[str, Any]]:
+        """Begin an episode.
+
+        Parameters
+        ----------
+        seed : int, optional
+            Seed of the generator.
+        options : dict, optional
+            Without effect.
+
+        Returns
+        -------
+        tuple
+            The state to start from, and an empty dictionary.
+
+        Raises
+        ------
+        gymnasium.error.ClosedEnvironmentError
+            If the environment was closed.
+        """
         _check_open(self._closed)
         super().reset(seed=seed)
         self._state = self._draw(self.initial_state_distrib)
         return np.int64(self._state), {}
 
     def step(self, action: Any) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
+        """Take an action.
+
+        Parameters
+        ----------
+        action : int
+            Number of the action.
+
+        Returns
+        -------
+        tuple
+            The next state, reward 0, never terminated, never truncated, and an empty dictionary.
+
+        Raises
+        ------
+        gymnasium.error.ResetNeeded
+            If no episode was begun.
+        """
         _check_open(self._closed)
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
@@ -95,8 +154,29 @@ class ModelEnv(gymnasium.Env[Any, Any]):
 
 
 class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
-    """Many copies of a model, all stepped at once: ``gymnasium.make_vec("ide3al/...", num_envs=n,
-    vectorization_mode="vector_entry_point")``."""
+    """Many copies of a model, all stepped at once.
+
+    Parameters
+    ----------
+    num_envs : int, default 1
+        Number of copies.
+    model : MDP or str, default "double-chain"
+        A model in which every state has every action, or a built-in domain.
+    **parameters
+        Parameters of the domain.
+
+    Raises
+    ------
+    Error
+        If states of the model have different actions.
+
+    Examples
+    --------
+    >>> from ide3al.envs import ModelVectorEnv
+    >>> envs = ModelVectorEnv(3, "single-chain")
+    >>> envs.reset(seed=0)[0].shape
+    (3,)
+    """
 
     metadata: dict[str, Any] = {"render_modes": []}
     if hasattr(gymnasium.vector, "AutoresetMode"):
@@ -116,11 +196,11 @@ class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         batch = gymnasium.vector.utils.batch_space
         self.observation_space = batch(single.observation_space, num_envs)
         self.action_space = batch(single.action_space, num_envs)
-        self._indices, self._offsets = single._indices, single._offsets
+        self._offsets, self._indices, values = single.rows
         # row k takes the interval from k to k + 1: one search serves all rows
-        ends = np.cumsum(single._values)
-        before = np.concatenate([[0.0], ends])[single._offsets]
-        rows = np.repeat(np.arange(self.mdp.n_pairs), np.diff(single._offsets))
+        ends = np.cumsum(values)
+        before = np.concatenate([[0.0], ends])[self._offsets]
+        rows = np.repeat(np.arange(self.mdp.n_pairs), np.diff(self._offsets))
         self._ends = rows + (ends - before[rows]) / np.diff(before)[rows]
         self._start = np.cumsum(self.mdp.start)
         self._states: Integers | None = None
@@ -128,6 +208,25 @@ class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode in every copy.
+
+        Parameters
+        ----------
+        seed : int, optional
+            Seed of the generator.
+        options : dict, optional
+            Without effect.
+
+        Returns
+        -------
+        tuple
+            The states to start from, and an empty dictionary.
+
+        Raises
+        ------
+        gymnasium.error.ClosedEnvironmentError
+            If the environment was closed.
+        """
         _check_open(self.closed)
         super().reset(seed=seed)
         draws = self.np_random.random(self.num_envs) * self._start[-1]
@@ -136,6 +235,23 @@ class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._states.copy(), {}
 
     def step(self, actions: Any) -> tuple[Any, Floats, Any, Any, dict[str, Any]]:
+        """Take an action in every copy.
+
+        Parameters
+        ----------
+        actions : ndarray of int
+            Numbers of the actions.
+
+        Returns
+        -------
+        tuple
+            The next states, rewards 0, never terminated, never truncated, and an empty dictionary.
+
+        Raises
+        ------
+        gymnasium.error.ResetNeeded
+            If no episode was begun.
+        """
         _check_open(self.closed)
         if self._states is None:
             raise gymnasium.error.ResetNeeded("call reset before the first step")

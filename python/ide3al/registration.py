@@ -1,4 +1,5 @@
-"""The names under which Gymnasium knows the built-in domains. Light: whoever registers need not load the environments."""
+"""The names under which Gymnasium knows the built-in domains. Light: whoever registers need not
+load the environments."""
 
 from __future__ import annotations
 

@@ -30,3 +30,5 @@ TieBreak = Literal["uniform", "none"]
 MixingNorm = Literal["tv", "infinity"]
 #: Whether the largest entropy possible is computed besides.
 Compare = Literal["auto", "always", "never"]
+#: Where work is done: in this process, or on a Ray cluster.
+Engine = Literal["local", "ray"]

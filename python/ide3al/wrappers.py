@@ -15,18 +15,34 @@ import gymnasium  # noqa: E402  (after the message for those who lack it)
 
 
 class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Sorts each number of a ``Box`` observation into bins with names::
+    """Sorts each number of a ``Box`` observation into bins with names.
 
-        Discretize(env, {"position": [-1, 0, 1], "angle": [0], ...})
+    All observations in one bin become one state. What follows such a state depends on where in the
+    bin the environment really was, so that the result is in general no Markov decision process, and
+    what is proven of a policy holds for the estimated model only. More bins lose less and need more
+    steps.
 
-    Every number of the observation needs an entry, in order, with the edges *between* its
-    bins: n edges make n + 1 bins, the outer ones open-ended; an empty list leaves the number
-    out of sight.
+    Parameters
+    ----------
+    env : gymnasium.Env
+        An environment whose observations are a ``Box``.
+    bins : mapping from str to sequence of float
+        For every number of the observation, in order, its name and the edges *between* its bins: n
+        edges make n + 1 bins, the outer ones open-ended; an empty list leaves the number out of
+        sight.
 
-    What is lost: all observations in one bin become one state. What follows such a state
-    depends on where in the bin the environment really was, so the result is in general no
-    Markov decision process, and what is proven of a policy holds for the estimated model
-    only. More bins lose less and need more steps.
+    Raises
+    ------
+    Error
+        If there is not one entry per number, or edges do not ascend.
+
+    Examples
+    --------
+    >>> import gymnasium
+    >>> from ide3al.wrappers import Discretize
+    >>> env = Discretize(gymnasium.make("MountainCar-v0"), {"position": [-0.6, 0], "velocity": [0]})
+    >>> env.observation_space
+    MultiDiscrete([3 2])
     """
 
     def __init__(self, env: Any, bins: Mapping[str, Sequence[float]]) -> None:
@@ -50,6 +66,23 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
         )
 
     def observation(self, observation: Any) -> Any:
+        """Sort an observation into its bins.
+
+        Parameters
+        ----------
+        observation : ndarray
+            An observation of the wrapped environment.
+
+        Returns
+        -------
+        ndarray of int
+            The number of the bin of each number.
+
+        Raises
+        ------
+        Error
+            If a number is NaN.
+        """
         values = np.ravel(observation)
         if np.isnan(values).any():
             raise Error(f"observation {observation} is not a number: no bin holds it")
@@ -62,7 +95,18 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
         )
 
     def describe(self, bins: Sequence[int]) -> dict[str, tuple[float, float]]:
-        """The interval of each number: ``{"position": (0.0, 1.0), ...}``."""
+        """Give the interval of each number.
+
+        Parameters
+        ----------
+        bins : sequence of int
+            An observation of this environment.
+
+        Returns
+        -------
+        dict
+            Lower and upper end by name: ``{"position": (0.0, 1.0), ...}``.
+        """
         described = {}
         for name, edges, k in zip(self.names, self.edges, bins, strict=True):
             ends = np.concatenate([[-np.inf], edges, [np.inf]])

@@ -1,11 +1,12 @@
 //! The studio, served from the interpreter's own process.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ide3al_studio::{Opening, Studio, World};
 use pyo3::prelude::*;
 
-use crate::errors::exception;
+use crate::errors::{error, exception};
 use crate::model::Model;
 
 /// A running server.
@@ -28,6 +29,15 @@ impl Server {
     fn running(&self) -> bool {
         let studio = self.studio.lock();
         studio.unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// A file that leads a browser here, for this user's eyes only.
+    fn redirect(&self) -> PyResult<PathBuf> {
+        let mut studio = self.studio.lock().unwrap_or_else(PoisonError::into_inner);
+        match studio.as_mut() {
+            Some(studio) => studio.redirect(&self.url).map_err(exception),
+            None => Err(error("the studio is closed")),
+        }
     }
 
     /// Ends it.

@@ -1,7 +1,8 @@
-"""Tries an installed package, wheel or source distribution, from outside the repository: ``python smoke.py``.
+"""Tries an installed package, wheel or source distribution, from outside the repository: ``python
+smoke.py``.
 
-Needs nothing but the package; with Gymnasium it also learns in an environment. Ends with an error where anything is not as it should be.
-"""
+Needs nothing but the package; with Gymnasium it also learns in an environment. Ends with an error
+where anything is not as it should be."""
 
 import os
 import subprocess
@@ -22,7 +23,7 @@ def solve() -> str:
     mdp = ide3al.MDP.domain("double-chain")
     solution = ide3al.solve(mdp, "state-entropy", xi=0.05)
     assert solution.status == "optimal" and 0 <= solution.gap < 1e-6, solution
-    assert abs(ide3al.analyze(mdp, solution.policy).entropy - solution.objective) < 1e-6
+    assert abs(ide3al.analyze(mdp, solution.policy).state_entropy - solution.objective) < 1e-6
     try:
         ide3al.solve(mdp, xi=0.7)
     except ide3al.Error as refused:
@@ -44,7 +45,7 @@ def formats() -> str:
 
 
 def studio() -> str:
-    with ide3al.studio(ide3al.MDP.domain("four-rooms"), open=False) as shown:
+    with ide3al.studio(ide3al.MDP.domain("four-rooms"), open_browser=False) as shown:
         page = urllib.request.urlopen(shown.url, timeout=10).read()
     assert b"<script" in page
     return f"{len(page)} bytes of page"

@@ -212,7 +212,7 @@ def test_closed_environments():
     with pytest.raises(gymnasium.error.ClosedEnvironmentError):
         agent.fit(env, total_timesteps=5)
     with pytest.raises(gymnasium.error.ClosedEnvironmentError):
-        ide3al.collect(env, np.ones((2, 1)), steps=3)
+        ide3al.collect(env, np.ones((2, 1)), total_timesteps=3)
     agent.fit(Closing(), total_timesteps=5)
     assert agent.num_timesteps == 10
     # ours

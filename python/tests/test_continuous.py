@@ -1,4 +1,4 @@
-"""Continuous environments: cells, actions and repeats are chosen, learned with, saved and loaded."""
+"""Continuous environments: cells, actions and repeats are chosen, learned with, saved, loaded."""
 
 import gymnasium
 import numpy as np
@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 import ide3al
 from ide3al.encoding.grid import Centres, Grid
-from ide3al.encoding.history import Log
+from ide3al.encoding.history import TransitionHistory
 from ide3al.encoding.tree import Moves, refined
 from ide3al.evaluation.account import neighbour_entropy
 
@@ -52,7 +52,7 @@ def test_grid_and_centres():
 
 
 def test_decisions_are_stretches_of_one_action():
-    log = Log(1, 100)
+    log = TransitionHistory(1, 100)
     log.begin([0.0])
     for k, action in enumerate([0, 0, 0, 1, 1, 1]):
         log.step(action, [k + 1.0], 0)
@@ -99,7 +99,8 @@ def test_explores_more_evenly_than_at_random():
 
 
 class Mixed(Room):
-    """The same point within a dictionary: twice, beside a goal that stays, a switch, and numbers without bounds."""
+    """The same point within a dictionary: twice, beside a goal that stays, a switch, and numbers
+    without bounds."""
 
     observation_space = spaces.Dict(
         {
@@ -119,8 +120,8 @@ class Mixed(Room):
 def test_dictionaries_and_tuples_without_bounds():
     agent = ide3al.IDE3AL().fit(Mixed(), 2000)
     # the copy is left out, and so is what no action changes
-    assert agent._cut.names == ["achieved[0]", "achieved[1]", "more.1"]
-    assert agent._cut.cells.counts.tolist() == [8, 8, 2]
+    assert agent.partition.names == ["achieved[0]", "achieved[1]", "more.1"]
+    assert agent.partition.cells.counts.tolist() == [8, 8, 2]
     assert Room.action_space.contains(agent.predict(Mixed().reset()[0]))
 
 
@@ -133,9 +134,9 @@ def test_everything_can_be_told(tmp_path):
         high=[1, np.inf], repeat=3,
     )  # fmt: skip
     agent = ide3al.IDE3AL(abstraction=abstraction).fit(Room(), 1500)
-    assert agent._cut.names == ["feature 2", "angle of feature 0, feature 1"]
-    assert agent._cut.cells.counts.tolist() == [5, 7] and agent.repeat == 3
-    assert np.allclose(agent._cut.cells.high, [1, np.pi])
+    assert agent.partition.names == ["feature 2", "angle of feature 0, feature 1"]
+    assert agent.partition.cells.counts.tolist() == [5, 7] and agent.repeat == 3
+    assert np.allclose(agent.partition.cells.high, [1, np.pi])
     assert agent.policy.shape[1] == 4
     agent.save(tmp_path / "agent")
     with pytest.raises(ide3al.Error, match="features=..., which no file can hold"):
@@ -147,7 +148,7 @@ def test_everything_can_be_told(tmp_path):
     # more numbers than a grid is good for
     clouds = ide3al.Abstraction(40, kind="k-means")
     agent = ide3al.CountBased(abstraction=clouds).fit(Room(), 1000)
-    assert agent._cut.cells.kind == "k-means" and len(agent.states) <= 40
+    assert agent.partition.cells.kind == "k-means" and len(agent.states) <= 40
 
 
 def test_actions_are_held_for_a_measured_time():
@@ -165,7 +166,7 @@ def test_actions_are_held_for_a_measured_time():
 def test_memory_is_bounded_and_nothing_counted_is_lost():
     abstraction = ide3al.Abstraction(memory=1000, repeat=1)
     agent = ide3al.IDE3AL(abstraction=abstraction).fit(Room(), 3000)
-    assert len(agent._cut.log) == 1000 and agent._cut.log.full
+    assert len(agent.partition.history) == 1000 and agent.partition.history.full
     assert agent.visits.sum() >= 2990
 
 
@@ -313,7 +314,8 @@ def test_nearest_neighbours_tell_entropy():
 
 
 class Halves(Room):
-    """A line on which nothing differs to the left, and which the right half of leaves for one of two places by where one is."""
+    """A line on which nothing differs to the left, and which the right half of leaves for one of
+    two places by where one is."""
 
     action_space = spaces.Discrete(2)
     observation_space = spaces.Box(0.0, 1.0, (1,), np.float32)
@@ -338,7 +340,7 @@ def test_cells_are_split_where_their_halves_lead_elsewhere(tmp_path):
     # the even cells are 8, each an eighth wide: only to the right do their halves differ
     abstraction = ide3al.Abstraction(11, refine=True, repeat=1, bounds="declared")
     agent = ide3al.Random(abstraction=abstraction).fit(Halves(), 4000)
-    tree = agent._cut.cells
+    tree = agent.partition.cells
     leaves = np.flatnonzero(tree.axes < 0)
     wide = (tree.highs - tree.lows)[leaves, 0]
     right = tree.lows[leaves, 0] >= 0.5
@@ -348,7 +350,7 @@ def test_cells_are_split_where_their_halves_lead_elsewhere(tmp_path):
     assert agent.visits.sum() == 4000 and len(agent.states) == 11
     agent.save(tmp_path / "agent")
     again = ide3al.Random.load(tmp_path / "agent", Halves())
-    assert again._cut.cells.same(tree) and again.states == agent.states
+    assert again.partition.cells.same(tree) and again.states == agent.states
     for one in (again, agent):
         one.fit(Halves(), 1000)
     assert np.array_equal(again.visits, agent.visits)
@@ -378,13 +380,13 @@ def test_splits_that_chance_suggested_are_undone():
 
 def test_refined_cells_of_whole_numbers_and_pictures():
     agent = ide3al.IDE3AL(abstraction=ide3al.Abstraction(60, refine=True)).fit(Mixed(), 2000)
-    tree = agent._cut.cells
+    tree = agent.partition.cells
     # a switch is on or off: no cell holds both, none is cut within one of them
-    place = agent._cut.names.index("more.1")
+    place = agent.partition.names.index("more.1")
     leaves = tree.axes < 0
     assert set((tree.highs - tree.lows)[leaves, place]) == {1.0}
     assert Room.action_space.contains(agent.predict(Mixed().reset()[0]))
     ide3al.plot_visitation(agent)
     flat = ide3al.IDE3AL(abstraction=ide3al.Abstraction(30, refine=True)).fit(Room(), 1000)
     axes = ide3al.plot_visitation(flat, trajectories=1)
-    assert len(axes.collections) >= 1 + (flat._cut.cells.axes >= 0).sum()
+    assert len(axes.collections) >= 1 + (flat.partition.cells.axes >= 0).sum()

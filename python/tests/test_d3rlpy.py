@@ -1,4 +1,5 @@
-"""Data sets for d3rlpy. Not among the test packages, since it wants an older Gymnasium and brings PyTorch: where it is installed, these run."""
+"""Data sets for d3rlpy. Not among the test packages, since it wants an older Gymnasium and brings
+PyTorch: where it is installed, these run."""
 
 import gymnasium
 import numpy as np
@@ -49,5 +50,5 @@ def test_observations_that_are_arrays_stay_arrays():
                 {},
             )
 
-    episode = ide3al.collect(Pair(), ide3al.Random(), steps=5).to_d3rlpy().episodes[0]
+    episode = ide3al.collect(Pair(), ide3al.Random(), total_timesteps=5).to_d3rlpy().episodes[0]
     np.testing.assert_array_equal(episode.observations, [[k, 9 - k] for k in range(5)])

@@ -1,4 +1,4 @@
-"""Data sets: many environments at once, saved as they are collected, judged and read back."""
+"""Data sets: many environments at once, saved as they are collected, audited and read back."""
 
 import json
 import os
@@ -14,9 +14,9 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import ide3al
-from ide3al.collecting.episode import seeds
 from ide3al.datasets.card import card_text
 from ide3al.envs import ModelEnv
+from ide3al.runners.sampler import seeds
 
 LAKE = np.full((16, 4), 0.25)
 ARRAYS = ("observations", "actions", "rewards", "next_observations", "terminations", "truncations")
@@ -83,9 +83,9 @@ def test_many_environments_learn_and_collect_the_same_however_they_are_stepped()
     likeliest = agents[0].predict(np.arange(16), deterministic=True)
     np.testing.assert_array_equal(likeliest, agents[0].policy.argmax(axis=1))
     assert agents[0].predict(0) in range(4)
-    first, second = (ide3al.collect(lakes(), LAKE, steps=300, seed=5) for _ in range(2))
+    first, second = (ide3al.collect(lakes(), LAKE, total_timesteps=300, seed=5) for _ in range(2))
     same(first, second)
-    learned = ide3al.collect(lakes(), ide3al.Random(seed=1), steps=200, learn=True)
+    learned = ide3al.collect(lakes(), ide3al.Random(seed=1), total_timesteps=200, learn=True)
     assert len(learned) == 200 and learned.bounds[-1] == 200
     assert all(len(data.episodes()) > 10 for data in (first, learned))
 
@@ -93,7 +93,7 @@ def test_many_environments_learn_and_collect_the_same_however_they_are_stepped()
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_every_way_of_starting_over_gives_whole_episodes(mode):
     env = lakes(vector_kwargs={"autoreset_mode": mode}, max_episode_steps=7)
-    data = ide3al.collect(env, LAKE, steps=400, seed=2)
+    data = ide3al.collect(env, LAKE, total_timesteps=400, seed=2)
     assert len(data) == 400 and data.terminations.any() and data.truncations.any()
     holes = {5, 7, 11, 12, 15}
     assert set(data.next_observations[data.terminations].tolist()) <= holes
@@ -172,7 +172,7 @@ def test_the_card_is_one_page_and_names_are_text(tmp_path):
         def _seen(self):
             return "<script>alert(1)</script>" + str(self.place)
 
-    data = ide3al.collect(Strange(), ide3al.Random(), steps=4)
+    data = ide3al.collect(Strange(), ide3al.Random(), total_timesteps=4)
     data.save(tmp_path / "card.html")
     page = (tmp_path / "card.html").read_text()
     assert "<script" not in page and "&lt;script&gt;" in page
@@ -184,7 +184,7 @@ def test_the_card_is_one_page_and_names_are_text(tmp_path):
 CHILD = """
     import sys, gymnasium, numpy as np, ide3al
     report = lambda now: print(now["episodes"], flush=True)
-    ide3al.collect(gymnasium.make("FrozenLake-v1"), np.full((16, 4), 0.25), steps=20000, seed=7, out="kept", resume=True, progress=report)
+    ide3al.collect(gymnasium.make("FrozenLake-v1"), np.full((16, 4), 0.25), total_timesteps=20000, seed=7, out="kept", resume=True, progress_bar=report)
     print("whole", flush=True)
 """
 
@@ -215,9 +215,12 @@ def test_killed_at_random_moments_it_goes_on_with_everything_reported(tmp_path):
             log = tmp_path / "kept" / "episodes.log"
             log.write_bytes(store[: store.rindex(b'"kind": "episode"') - 13])
             saved = lines[-1]
-    whole = ide3al.collect(lake(), LAKE, steps=20000, seed=7)
+    whole = ide3al.collect(lake(), LAKE, total_timesteps=20000, seed=7)
     same(
-        ide3al.collect(lake(), LAKE, steps=20000, seed=7, out=tmp_path / "kept", resume=True), whole
+        ide3al.collect(
+            lake(), LAKE, total_timesteps=20000, seed=7, out=tmp_path / "kept", resume=True
+        ),
+        whole,
     )
     assert not (tmp_path / "kept" / "episodes.log").exists()
 
@@ -229,9 +232,9 @@ def test_a_policy_that_depends_on_the_step_goes_on_as_well(tmp_path):
         if now["episodes"] == 5:
             raise KeyboardInterrupt
 
-    given = {"steps": 150, "seed": 1}
+    given = {"total_timesteps": 150, "seed": 1}
     with pytest.raises(KeyboardInterrupt):
-        ide3al.collect(lake(), policy, **given, out=tmp_path / "a", progress=stop)
+        ide3al.collect(lake(), policy, **given, out=tmp_path / "a", progress_bar=stop)
     whole = ide3al.collect(lake(), policy, **given)
     same(ide3al.collect(lake(), policy, **given, out=tmp_path / "a", resume=True), whole)
     assert max(len(episode) for episode in whole.episodes()) == 9
@@ -244,9 +247,9 @@ def test_what_is_there_already_or_damaged_is_left_alone(tmp_path):
         if now["episodes"] == 5:
             raise KeyboardInterrupt
 
-    given = {"steps": 100, "seed": 1, "out": tmp_path / "a"}
+    given = {"total_timesteps": 100, "seed": 1, "out": tmp_path / "a"}
     with pytest.raises(KeyboardInterrupt):
-        ide3al.collect(lake(), LAKE, **given, progress=stop)
+        ide3al.collect(lake(), LAKE, **given, progress_bar=stop)
     log = tmp_path / "a" / "episodes.log"
     with pytest.raises(ide3al.Error, match="begun here and not finished; go on with resume=True"):
         ide3al.collect(lake(), LAKE, **given)
@@ -260,12 +263,12 @@ def test_what_is_there_already_or_damaged_is_left_alone(tmp_path):
         ide3al.collect(lake(), LAKE, **given, resume=True)
     log.write_bytes(whole[:-3])
     data = ide3al.collect(lake(), LAKE, **given, resume=True)
-    same(data, ide3al.collect(lake(), LAKE, steps=100, seed=1))
+    same(data, ide3al.collect(lake(), LAKE, total_timesteps=100, seed=1))
     with pytest.raises(ide3al.Error, match="a data set is there already"):
         ide3al.collect(lake(), LAKE, **given)
-    ide3al.collect(lake(), LAKE, steps=10, dataset_id="lake-v0")
+    ide3al.collect(lake(), LAKE, total_timesteps=10, dataset_id="lake-v0")
     with pytest.raises(ide3al.Error, match="exists already"):
-        ide3al.collect(lake(), LAKE, steps=10, dataset_id="lake-v0")
+        ide3al.collect(lake(), LAKE, total_timesteps=10, dataset_id="lake-v0")
     archive = (tmp_path / "a" / "data.npz").read_bytes()
     for name, content in (
         ("cut.npz", archive[:-100]),
@@ -321,10 +324,10 @@ def test_continuous_environments_are_collected_in_the_cells_of_an_agent(tmp_path
     env = gymnasium.make("MountainCarContinuous-v0")
     settings = ide3al.Abstraction(cells=4, repeat=8)
     agent = ide3al.IDE3AL(seed=1, abstraction=settings).fit(env, 2000)
-    data = ide3al.collect(env, agent, steps=150, seed=1, out=tmp_path / "car")
+    data = ide3al.collect(env, agent, total_timesteps=150, seed=1, out=tmp_path / "car")
     assert data.n_actions == 3 and data.states[: len(agent.states)][0] == agent.states[0]
     assert data.card["abstraction"] == {
-        "numbers": agent._cut.names,
+        "numbers": agent.partition.names,
         "actions": [[-1.0], [0.0], [1.0]],
         "repeat": 8,
     }
@@ -335,16 +338,20 @@ def test_continuous_environments_are_collected_in_the_cells_of_an_agent(tmp_path
     for action, number in zip(episode.actions[:5], episode.states[1:6], strict=True):
         for _ in range(8):
             position, speed = env.step(np.array([float(action) - 1]))[0]
-        middle, width = np.array(data.states[number]), agent._cut.cells.width
+        middle, width = np.array(data.states[number]), agent.partition.cells.width
         assert (np.abs(np.array([position, speed]) - middle) <= width / 2 + 1e-6).all()
     same(ide3al.audit(tmp_path / "car"), data)
     agent.save(tmp_path / "agent.zip")
-    again = ide3al.collect(env, ide3al.IDE3AL.load(tmp_path / "agent.zip"), steps=150, seed=1)
+    again = ide3al.collect(
+        env, ide3al.IDE3AL.load(tmp_path / "agent.zip"), total_timesteps=150, seed=1
+    )
     np.testing.assert_array_equal(again.observations, data.observations)
     until = ide3al.Coverage(each_pair=1)
-    whole = ide3al.collect(env, agent, until=until, complete=tmp_path / "car", steps=3000)
-    assert whole.card["promise"]["holds"] and whole.counts[whole.wanting].min() >= 1
-    # what others did step by step, judged in the same cells with the nearest actions
+    whole = ide3al.collect(
+        env, agent, until=until, initial_data=tmp_path / "car", total_timesteps=3000
+    )
+    assert whole.card["promise"]["holds"] and whole.counts[whole.actionable].min() >= 1
+    # what others did step by step, audited in the same cells with the nearest actions
     rng = np.random.default_rng(0)
     theirs = {
         "observations": rng.uniform([-1.2, -0.07], [0.6, 0.07], (50, 2)),
@@ -361,12 +368,15 @@ def test_continuous_environments_are_collected_in_the_cells_of_an_agent(tmp_path
         ({"policy": ide3al.IDE3AL()}, "give an agent that was fitted here"),
         ({"policy": np.full((4, 3), 1 / 3)}, "give an agent that was fitted here"),
         ({"dataset_id": "car-v0"}, "Minari has no space for"),
-        ({"complete": tmp_path / "car"}, "only with ide3al.IDE3AL and a promise"),
+        ({"initial_data": tmp_path / "car"}, "only with ide3al.IDE3AL and a promise"),
         ({"env": gymnasium.make("MountainCar-v0")}, "fitted with actions Box.*has Discrete"),
-        ({"until": until, "complete": audited}, "hold each action for 1 steps, the agent for 8"),
+        (
+            {"until": until, "initial_data": audited},
+            "hold each action for 1 steps, the agent for 8",
+        ),
     ):
         with pytest.raises(ide3al.Error, match=message):
-            ide3al.collect(**{"env": env, "policy": agent, "steps": 5, **given})
+            ide3al.collect(**{"env": env, "policy": agent, "total_timesteps": 5, **given})
     with pytest.raises(ide3al.Error, match="has no cells"):
         ide3al.audit(theirs, states=ide3al.IDE3AL())
 
@@ -392,7 +402,7 @@ class Trouble(ModelEnv):
 @pytest.mark.parametrize("what", ["raise", "hang"])
 def test_environments_that_raise_or_hang_lose_nothing(what, tmp_path):
     uniform = np.full((20, 2), 0.5)
-    given = {"steps": 300, "episode_steps": 30, "seed": 4}
+    given = {"total_timesteps": 300, "episode_steps": 30, "seed": 4}
     expected = ide3al.collect(ModelEnv("double-chain"), uniform, **given)
     Trouble.calls = 0
     kind = RuntimeError if what == "raise" else ide3al.CollectionError
@@ -402,7 +412,7 @@ def test_environments_that_raise_or_hang_lose_nothing(what, tmp_path):
             uniform,
             **given,
             out=tmp_path / "x",
-            time_limit=0.2 if what == "hang" else None,
+            step_time_limit=0.2 if what == "hang" else None,
         )
     said = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
     assert (
@@ -433,7 +443,7 @@ class Moody(ModelEnv):
 @pytest.mark.parametrize("what", ["raise", "hang"])
 def test_one_of_many_environments_that_raises_or_hangs_loses_no_episode(what, tmp_path):
     uniform = np.full((20, 2), 0.5)
-    given = {"steps": 200, "episode_steps": 15, "seed": 4}
+    given = {"total_timesteps": 200, "episode_steps": 15, "seed": 4}
     moods = ["calm", what, "calm"]
     env = gymnasium.vector.AsyncVectorEnv([lambda mood=mood: Moody(mood) for mood in moods])
     try:
@@ -443,24 +453,24 @@ def test_one_of_many_environments_that_raises_or_hangs_loses_no_episode(what, tm
                 uniform,
                 **given,
                 out=tmp_path / "x",
-                time_limit=0.3 if what == "hang" else None,
+                step_time_limit=0.3 if what == "hang" else None,
             )
     finally:
         env.close(terminate=True)
     said = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
     assert "6 episodes (90 steps) are saved" in said and "resume=True" in said
-    assert ("time_limit = 0.3 s" if what == "hang" else "the motor stalled") in said
+    assert ("step_time_limit = 0.3 s" if what == "hang" else "the motor stalled") in said
     calm = gymnasium.vector.SyncVectorEnv([lambda: Moody("calm")] * 3)
     expected = ide3al.collect(calm, uniform, **given)
     assert len(caught.value.data) == 90
     np.testing.assert_array_equal(caught.value.data.observations, expected.observations[:90])
     if what == "hang":
         with pytest.raises(ide3al.Error, match="cannot be given up on"):
-            ide3al.collect(calm, uniform, **given, time_limit=0.3)
+            ide3al.collect(calm, uniform, **given, step_time_limit=0.3)
 
 
 def test_a_minari_data_set_that_is_cut_or_empty(tmp_path):
-    ide3al.collect(lake(), LAKE, steps=50, dataset_id="lake-v0")
+    ide3al.collect(lake(), LAKE, total_timesteps=50, dataset_id="lake-v0")
     files = sorted(p for p in (tmp_path / "minari").rglob("*") if p.suffix in (".hdf5", ".json"))
     assert len(files) >= 2
     for file in files:
@@ -477,12 +487,12 @@ def test_a_minari_data_set_that_is_cut_or_empty(tmp_path):
     ("given", "message"),
     [
         ({}, "say how many, or give a promise"),
-        ({"steps": 0}, "steps = 0"),
-        ({"steps": 5, "time_limit": 0}, "time_limit = 0"),
-        ({"steps": 5, "seed": -1}, "seed = -1"),
-        ({"steps": 5, "engine": "spark"}, "known is 'ray'"),
-        ({"steps": 5, "workers": 2}, 'only with engine="ray"'),
-        ({"steps": 5, "resume": True}, "give the out or dataset_id"),
+        ({"total_timesteps": 0}, "total_timesteps = 0"),
+        ({"total_timesteps": 5, "step_time_limit": 0}, "step_time_limit = 0"),
+        ({"total_timesteps": 5, "seed": -1}, "seed = -1"),
+        ({"total_timesteps": 5, "engine": "spark"}, "'local' and 'ray' are known"),
+        ({"total_timesteps": 5, "workers": 2}, 'only with engine="ray"'),
+        ({"total_timesteps": 5, "resume": True}, "give the out or dataset_id"),
     ],
 )
 def test_what_cannot_be_collected(given, message):
@@ -491,9 +501,11 @@ def test_what_cannot_be_collected(given, message):
 
 
 def test_data_of_other_spaces_complete_nothing():
-    chain = ide3al.collect(ModelEnv("double-chain"), np.full((20, 2), 0.5), steps=30)
+    chain = ide3al.collect(ModelEnv("double-chain"), np.full((20, 2), 0.5), total_timesteps=30)
     with pytest.raises(ide3al.Error, match="20 states and 2 actions.*another environment"):
-        ide3al.collect(lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=1), complete=chain)
+        ide3al.collect(
+            lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=1), initial_data=chain
+        )
     chain.to_minari("chain-v0")
     with pytest.raises(ide3al.Error, match="these data are of another environment"):
         ide3al.audit("chain-v0", env=lake())
@@ -502,7 +514,7 @@ def test_data_of_other_spaces_complete_nothing():
 def test_the_program_audits(tmp_path, capsys):
     from ide3al.__main__ import main
 
-    ide3al.collect(lake(), LAKE, steps=200, out=tmp_path / "x")
+    ide3al.collect(lake(), LAKE, total_timesteps=200, out=tmp_path / "x")
     assert (
         main(
             ["audit", str(tmp_path / "x"), "--each-pair", "5", "--out", str(tmp_path / "card.html")]

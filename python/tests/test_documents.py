@@ -1,5 +1,5 @@
-"""Every ```python block of the documents runs, one after the other within a page, and prints what a ```text block behind it shows; ```py marks
-a fragment that is only shown."""
+"""Every ```python block of the documents runs, one after the other within a page, and prints what a
+```text block behind it shows; ```py marks a fragment that is only shown."""
 
 import os
 import re

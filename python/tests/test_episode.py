@@ -83,7 +83,7 @@ def test_files_have_a_leading_time_axis(tmp_path, name):
         assert np.load(tmp_path / name)["policy"].shape == (5, 7, 2)
     seen = ide3al.analyze(mdp, back)
     assert isinstance(seen, ide3al.EpisodeAnalysis)
-    assert seen.entropy == pytest.approx(solution.objective, abs=1e-12)
+    assert seen.state_entropy == pytest.approx(solution.objective, abs=1e-12)
     assert "5 steps" in repr(seen)
 
 
@@ -96,7 +96,7 @@ def test_states_with_different_actions(tmp_path):
     solution.save_policy(tmp_path / "p.npz")
     again = ide3al.load_policy(mdp, tmp_path / "p.npz")
     assert all(np.array_equal(a, b) for s, t in zip(again, solution.policy) for a, b in zip(s, t))
-    assert ide3al.analyze(mdp, again).entropy == pytest.approx(solution.objective, abs=1e-12)
+    assert ide3al.analyze(mdp, again).state_entropy == pytest.approx(solution.objective, abs=1e-12)
 
 
 def test_roll_outs_follow_the_step():

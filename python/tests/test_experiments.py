@@ -26,7 +26,7 @@ def result():
 
 
 def test_figures_do_not_depend_on_threads_and_follow_the_seed(result):
-    alone = ide3al.experiment("single-chain", **SMALL, goal=True, threads=1)
+    alone = ide3al.experiment("single-chain", **SMALL, goal=True, workers=1)
     assert alone.runs_csv() == result.runs_csv()
     assert alone.goal_csv() == result.goal_csv() is not None
     other = ide3al.experiment("single-chain", **{**SMALL, "seed": 6})
@@ -166,8 +166,8 @@ def test_progress_is_shown(capsys):
         ({"seed": True}, "seed = True"),
         ({"xi": 0.9}, "xi"),
         ({"formulation": "frob"}, "unknown formulation 'frob'"),
-        ({"engine": "magic"}, "must be 'threads' or 'ray'"),
-        ({"threads": 0}, "threads = 0"),
+        ({"engine": "magic"}, "must be 'local' or 'ray'"),
+        ({"workers": 0}, "workers = 0"),
         ({"retries": -1}, "retries = -1"),
         ({"resume": True, "overwrite": True}, "exclude each other"),
         ({"checkpoint_every": -1.0}, "checkpoint_every = -1"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ide3al
-from ide3al.encoding.discrete import Index
+from ide3al.encoding.discrete import SpaceIndex
 from ide3al.envs import ModelEnv
 from ide3al.wrappers import Discretize
 
@@ -36,10 +36,10 @@ def test_every_algorithm_learns_and_repeats(algorithm):
 
 def test_what_is_learned_approaches_the_optimum():
     mdp = ide3al.MDP.domain("double-chain")
-    best = ide3al.solve(mdp, xi=0.1, zeta=0.7).chain.entropy
+    best = ide3al.solve(mdp, xi=0.1, zeta=0.7).chain.state_entropy
     agent = ide3al.IDE3AL(xi=0.1, zeta=0.7).fit(make(), total_timesteps=5_000)
-    learned = ide3al.analyze(mdp, agent.policy).entropy
-    random = ide3al.analyze(mdp).entropy
+    learned = ide3al.analyze(mdp, agent.policy).state_entropy
+    random = ide3al.analyze(mdp).state_entropy
     assert learned > best - 0.05
     assert learned > random + 0.1
     # the estimate is the model, up to noise, where enough was seen
@@ -175,7 +175,7 @@ def test_finite_spaces_are_numbered_both_ways():
             "rest": spaces.Tuple((spaces.Discrete(2, start=5), spaces.MultiBinary(2))),
         }
     )
-    index = Index(space)
+    index = SpaceIndex(space)
     assert index.size == 6 * 2 * 4
     numbers = set()
     for k in range(index.size):
@@ -215,7 +215,7 @@ def test_composite_observations_are_learned():
 
 def test_collected_data_reports_its_coverage():
     env = gymnasium.make("FrozenLake-v1")
-    data = ide3al.collect(env, np.full((16, 4), 0.25), steps=500, seed=2)
+    data = ide3al.collect(env, np.full((16, 4), 0.25), total_timesteps=500, seed=2)
     assert len(data) == 500 == data.counts.sum()
     assert data.terminations.any() and 0 < data.coverage < 1
     assert "pairs seen" in repr(data) and data._repr_html_().startswith("<table>")
@@ -223,17 +223,17 @@ def test_collected_data_reports_its_coverage():
     going = ~(data.terminations | data.truncations)[:-1]
     np.testing.assert_array_equal(data.next_observations[:-1][going], data.observations[1:][going])
     agent = ide3al.IDE3AL(xi=0.05).fit(env, total_timesteps=300)
-    assert len(ide3al.collect(env, agent, steps=50)) == 50
+    assert len(ide3al.collect(env, agent, total_timesteps=50)) == 50
     with pytest.raises(ide3al.Error, match="expected shape .16, 4."):
-        ide3al.collect(env, np.full((15, 4), 0.25), steps=5)
+        ide3al.collect(env, np.full((15, 4), 0.25), total_timesteps=5)
     with pytest.raises(ide3al.Error, match="must be a distribution"):
-        ide3al.collect(env, np.full((16, 4), 0.5), steps=5)
+        ide3al.collect(env, np.full((16, 4), 0.5), total_timesteps=5)
 
 
 def test_data_of_learning_are_what_was_learned_from():
     env = gymnasium.make("FrozenLake-v1", max_episode_steps=20)
     agent = ide3al.IDE3AL(xi=0.05, batch_size=50, seed=3)
-    data = ide3al.collect(env, agent, steps=600, learn=True)
+    data = ide3al.collect(env, agent, total_timesteps=600, learn=True)
     assert len(data) == 600 and data.terminations.any() and data.truncations.any()
     # beyond the data the agent counts the step that leaves a terminal state
     extra = agent.visits - data.counts
@@ -244,7 +244,7 @@ def test_data_of_learning_are_what_was_learned_from():
     following = data.next_observations[:-1][going]
     np.testing.assert_array_equal(following, data.observations[1:][going])
     with pytest.raises(ide3al.Error, match="only an agent can"):
-        ide3al.collect(env, np.full((16, 4), 0.25), steps=5, learn=True)
+        ide3al.collect(env, np.full((16, 4), 0.25), total_timesteps=5, learn=True)
 
 
 def test_continuous_observations_in_named_bins():
@@ -275,8 +275,8 @@ def test_minari_data_sets(tmp_path, monkeypatch):
 
     env = gymnasium.make("FrozenLake-v1")
     uniform = np.full((16, 4), 0.25)
-    data = ide3al.collect(env, uniform, steps=200, seed=4, dataset_id="lake/uniform-v0")
-    plain = ide3al.collect(env, uniform, steps=200, seed=4)
+    data = ide3al.collect(env, uniform, total_timesteps=200, seed=4, dataset_id="lake/uniform-v0")
+    plain = ide3al.collect(env, uniform, total_timesteps=200, seed=4)
     np.testing.assert_array_equal(data.observations, plain.observations)
     dataset = minari.load_dataset("lake/uniform-v0")
     assert dataset.total_steps == 200
@@ -285,7 +285,7 @@ def test_minari_data_sets(tmp_path, monkeypatch):
     visited = np.concatenate([episode.observations[:-1] for episode in dataset])
     np.testing.assert_array_equal(visited, data.observations)
     with pytest.raises(ide3al.Error, match="exists already"):
-        ide3al.collect(env, uniform, steps=5, dataset_id="lake/uniform-v0")
+        ide3al.collect(env, uniform, total_timesteps=5, dataset_id="lake/uniform-v0")
 
 
 def events(folder):

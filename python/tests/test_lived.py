@@ -1,17 +1,19 @@
-"""Learning as it is lived: states found as they are met, episodes that end and are cut, and what is refused."""
+"""Learning as it is lived: states found as they are met, episodes that end and are cut, and what is
+refused."""
 
 import gymnasium
 import numpy as np
 import pytest
 
 import ide3al
-from ide3al.encoding.discrete import Found, frozen
+from ide3al.encoding.discrete import DiscoveredStates, to_key
 
 AGENTS = [ide3al.IDE3AL, ide3al.MaxEnt, ide3al.CountBased, ide3al.Random, ide3al.RMax]
 
 
 class Corridor(gymnasium.Env):
-    """Places 0..n - 1, left and right; observed as whatever `seen` makes of a place. Cut after some steps."""
+    """Places 0..n - 1, left and right; observed as whatever `seen` makes of a place. Cut after some
+    steps."""
 
     observation_space = gymnasium.Space()
     action_space = gymnasium.spaces.Discrete(2)
@@ -89,14 +91,14 @@ def test_images_and_dictionaries_are_told_apart_by_their_content():
     agent = ide3al.IDE3AL().fit(Screen(n=5, seen=seen), total_timesteps=400)
     assert len(agent.states) == 5
     assert agent.predict(seen(3)) in (0, 1)
-    data = ide3al.collect(Screen(n=5, seen=seen), agent, steps=100)
+    data = ide3al.collect(Screen(n=5, seen=seen), agent, total_timesteps=100)
     assert data.n_states == 5 and len(data) == 100
 
 
 def test_cut_episodes_are_planned_for():
-    """Episodes of thirty steps are planned for as if they ended at random after thirty on average."""
+    """Episodes of thirty steps are planned for as if they ended at random after thirty."""
     agent = ide3al.IDE3AL(seed=0).fit(Corridor(n=50, steps=30), total_timesteps=5000)
-    realised = ide3al.collect(Corridor(n=50, steps=30), agent, steps=5000).counts
+    realised = ide3al.collect(Corridor(n=50, steps=30), agent, total_timesteps=5000).counts
     stationary = agent.metrics["stationary"]
     shares = np.zeros(len(stationary))
     shares[: len(realised)] = (realised.sum(axis=1) / realised.sum())[: len(stationary)]
@@ -133,10 +135,8 @@ def test_batches_grow_and_paper_mode_is_the_papers():
     assert "paper=True" in repr(paper)
     with pytest.raises(ide3al.Error, match="need to know all states beforehand"):
         ide3al.IDE3AL(paper=True).fit(Corridor(), total_timesteps=10)
-    with pytest.warns(DeprecationWarning, match="prior: has no effect"):
+    with pytest.warns(DeprecationWarning, match="prior does nothing"):
         ide3al.IDE3AL(prior=0.1)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'priors'"):
-        ide3al.IDE3AL(priors=0.1)
 
 
 def test_what_is_refused():
@@ -184,11 +184,11 @@ def test_a_bandit_is_no_error():
 
 
 def test_keys_of_observations():
-    assert frozen(np.float64(2.0)) == 2.0 and frozen([1, [2, 3]]) == (1, (2, 3))
-    assert frozen(np.zeros(2)) != frozen(np.zeros((1, 2))) != frozen(np.zeros((1, 2), np.int64))
-    found = Found()
+    assert to_key(np.float64(2.0)) == 2.0 and to_key([1, [2, 3]]) == (1, (2, 3))
+    assert to_key(np.zeros(2)) != to_key(np.zeros((1, 2))) != to_key(np.zeros((1, 2), np.int64))
+    found = DiscoveredStates()
     assert [found.number(x) for x in ("a", b"b", "a", None)] == [0, 1, 0, 2]
-    assert Found.load(found.save()).keys == ["a", b"b", None]
+    assert DiscoveredStates.load(found.save()).keys == ["a", b"b", None]
     with pytest.raises(ide3al.Error, match="cannot be written to a file"):
         found.number(object())
         found.save()

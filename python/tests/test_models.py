@@ -133,7 +133,8 @@ def test_nothing_sparse_is_made_dense():
 
 def test_enumeration_finds_the_table_of_a_deterministic_environment():
     env = gymnasium.make("FrozenLake-v1", is_slippery=False)
-    mdp, keys = ide3al.MDP.from_simulator(env)
+    mdp = ide3al.MDP.from_simulator(env)
+    keys = mdp.state_keys
     assert sorted(keys) == sorted(set(keys)) and mdp.n_states == 16
     order = np.argsort(keys)
     truth = ide3al.MDP.from_gymnasium(env).dense()
@@ -159,7 +160,8 @@ class Walk(gymnasium.Env):
 
 
 def test_enumeration_estimates_a_random_environment():
-    mdp, keys = ide3al.MDP.from_simulator(Walk(), samples=300)
+    mdp = ide3al.MDP.from_simulator(Walk(), samples=300)
+    keys = mdp.state_keys
     assert sorted(keys) == list(range(5))
     order = np.argsort(keys)
     found = mdp.dense()[order][:, :, order]
@@ -169,7 +171,7 @@ def test_enumeration_estimates_a_random_environment():
             np.testing.assert_array_equal(found[s, a] > 0, expected > 0)
             assert np.abs(found[s, a] - expected).max() < 0.1
     np.testing.assert_array_equal(found[4], np.eye(5)[[0, 0]])
-    again, _ = ide3al.MDP.from_simulator(Walk(), samples=300)
+    again = ide3al.MDP.from_simulator(Walk(), samples=300)
     assert again == mdp
     with pytest.raises(ide3al.Error, match="samples = 1"):
         ide3al.MDP.from_simulator(Walk(), samples=1)
@@ -180,12 +182,14 @@ def test_enumeration_estimates_a_random_environment():
 def test_minigrid_is_enumerated():
     pytest.importorskip("minigrid")
     env = gymnasium.make("MiniGrid-Empty-5x5-v0")
-    mdp, keys = ide3al.MDP.from_simulator(env)
+    mdp = ide3al.MDP.from_simulator(env)
+    keys = mdp.state_keys
     # nine cells, four directions; the goal is one of them
     assert mdp.n_states == len(keys) == 36 and mdp.n_actions == 7
     assert ide3al.solve(mdp, "dual", xi=0.01).status == "optimal"
     # a key in the hand is part of the state
-    door, keys = ide3al.MDP.from_simulator(gymnasium.make("MiniGrid-DoorKey-5x5-v0"))
+    door = ide3al.MDP.from_simulator(gymnasium.make("MiniGrid-DoorKey-5x5-v0"))
+    keys = door.state_keys
     assert {key[2] for key in keys} == {None, ("key", "yellow")}
     assert 100 < door.n_states == len(set(keys))
 

@@ -93,7 +93,8 @@ def test_even_time_against_cvxpy(town):
 
 
 def test_proportions_within_limits_against_cvxpy(town):
-    """Given shares of time, a road that is closed, and a budget for the airport: visits per minute, as one would write them down."""
+    """Given shares of time, a road that is closed, and a budget for the airport: visits per minute,
+    as one would write them down."""
     cp = pytest.importorskip("cvxpy")
     states, actions = town.pairs
     q = np.loadtxt(TOWN.with_name("proportions.csv"))

@@ -1,4 +1,5 @@
-"""Promises: they hold in the data, in few steps, and say so; also on a cluster that loses its runners."""
+"""Promises: they hold in the data, in few steps, and say so; also on a cluster that loses its
+runners."""
 
 import gymnasium
 import numpy as np
@@ -10,19 +11,21 @@ import ide3al
 from ide3al.envs import ModelEnv
 
 
-def wanting(data):
-    return data.counts[data.wanting]
+def actionable(data):
+    return data.counts[data.actionable]
 
 
 def test_each_pair_in_few_steps_and_certified():
     until = ide3al.Coverage(each_pair=20)
     seen = []
     data = ide3al.collect(
-        lake(is_slippery=False), ide3al.IDE3AL(), until=until, progress=seen.append
+        lake(is_slippery=False), ide3al.IDE3AL(), until=until, progress_bar=seen.append
     )
     promise = data.card["promise"]
     assert (
-        promise["holds"] and wanting(data).min() >= 20 and data.card["pairs"]["least_count"] >= 20
+        promise["holds"]
+        and actionable(data).min() >= 20
+        and data.card["pairs"]["least_count"] >= 20
     )
     assert promise["steps"] == len(data) and promise["ratio"] == pytest.approx(
         len(data) / promise["least_steps"]
@@ -42,7 +45,7 @@ def test_the_least_number_of_steps_is_that_of_an_independent_solver():
     from scipy.optimize import linprog
 
     env = ModelEnv("double-chain")
-    data = ide3al.collect(env, np.full((20, 2), 0.5), steps=30_000, episode_steps=30_000)
+    data = ide3al.collect(env, np.full((20, 2), 0.5), total_timesteps=30_000, episode_steps=30_000)
     found = ide3al.audit(data, until=ide3al.Coverage(each_pair=10_000)).card["promise"]
     # the data's own frequencies, with the restarts that the estimate assumes
     n, cut = 20, 2 / (len(data) + 1)
@@ -62,7 +65,7 @@ def test_the_least_number_of_steps_is_that_of_an_independent_solver():
 
 def test_states_only_and_effective_states():
     data = ide3al.collect(lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_state=30))
-    assert wanting(data).sum(axis=1).min() >= 30 and data.card["promise"]["ratio"] < 4
+    assert actionable(data).sum(axis=1).min() >= 30 and data.card["promise"]["ratio"] < 4
     pairs = ide3al.collect(lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=30))
     assert (
         len(data) < len(pairs)
@@ -96,8 +99,12 @@ def test_promises_that_cannot_hold_say_why(tmp_path):
     ) as caught:
         env = gymnasium.make("CliffWalking-v1", max_episode_steps=100)
         ide3al.collect(env, ide3al.IDE3AL(), until=until, out=tmp_path / "cliff")
-    assert wanting(caught.value.data).min() >= 3 and (tmp_path / "cliff" / "episodes.log").exists()
-    short = ide3al.collect(lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=50), steps=500)
+    assert (
+        actionable(caught.value.data).min() >= 3 and (tmp_path / "cliff" / "episodes.log").exists()
+    )
+    short = ide3al.collect(
+        lake(), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=50), total_timesteps=500
+    )
     promise = short.card["promise"]
     assert (
         len(short) == 500
@@ -127,14 +134,15 @@ def test_a_promise_goes_on_after_a_stop_as_if_nothing_had_happened(after, tmp_pa
 
     given = {"until": ide3al.Coverage(each_pair=15), "seed": 2, "out": tmp_path / "x"}
     with pytest.raises(KeyboardInterrupt):
-        ide3al.collect(Screens(), ide3al.IDE3AL(), **given, progress=stop)
+        ide3al.collect(Screens(), ide3al.IDE3AL(), **given, progress_bar=stop)
     resumed = ide3al.collect(Screens(), ide3al.IDE3AL(), **given, resume=True)
     same(resumed, ide3al.collect(Screens(), ide3al.IDE3AL(), **{**given, "out": tmp_path / "y"}))
 
 
 class Rooms(gymnasium.Env):
-    """Sixteen rooms of four places in a circle; episodes start anywhere. The only way to the next room is a door that one action of one place
-    opens: until that is tried, a room seems to be reached by starting there alone. One action of another place ends the episode."""
+    """Sixteen rooms of four places in a circle; episodes start anywhere. The only way to the next
+    room is a door that one action of one place opens: until that is tried, a room seems to be
+    reached by starting there alone. One action of another place ends the episode."""
 
     observation_space = gymnasium.spaces.Discrete(65)
     action_space = gymnasium.spaces.Discrete(4)
@@ -162,45 +170,46 @@ def test_places_known_only_from_starting_there_are_reached_by_the_roads_to_them(
     assert data.card["promise"]["ratio"] < 2
 
 
-class Haunted(gymnasium.Env):
-    """A corridor with a door at its end that is open in one episode of a thousand, where a room lies behind it."""
+class Closing(gymnasium.Env):
+    """A corridor with a room at its end that is open in the first episode only."""
 
     observation_space = gymnasium.spaces.Discrete(6)
     action_space = gymnasium.spaces.Discrete(2)
 
+    def __init__(self):
+        self.episodes = 0
+
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.place, self.taken = 0, 0
-        self.open = self.np_random.random() < 0.001 or self.opens
+        self.episodes += 1
         return self.place, {}
 
-    opens = True
-
     def step(self, action):
-        last = 5 if self.open else 4
+        last = 5 if self.episodes == 1 else 4
         self.place = min(max(self.place + (1 if action else -1), 0), last)
         self.taken += 1
-        Haunted.opens = False
-        return self.place, 0.0, False, self.taken >= 6, {}
+        return self.place, 0.0, False, self.taken >= 12, {}
 
 
 def test_what_is_out_of_reach_is_given_up_with_an_account():
-    Haunted.opens = True
     until = ide3al.Coverage(each_pair=30)
     with pytest.raises(ide3al.CollectionError, match="given up after .* steps") as caught:
-        ide3al.collect(Haunted(), ide3al.IDE3AL(), until=until)
+        ide3al.collect(Closing(), ide3al.IDE3AL(), until=until)
     assert "are short" in str(caught.value) and len(caught.value.data) > 1000
 
 
 def test_a_random_data_set_is_audited_and_completed():
-    random = ide3al.collect(lake(), ide3al.Random(), steps=800, seed=3, dataset_id="lake/random-v0")
+    random = ide3al.collect(
+        lake(), ide3al.Random(), total_timesteps=800, seed=3, dataset_id="lake/random-v0"
+    )
     until = ide3al.Coverage(each_pair=10)
     card = ide3al.audit("lake/random-v0", until=until).card
     assert not card["promise"]["holds"] and card["promise"]["short"] > 0
     for s, a, missing in card["promise"]["short_named"]:
         assert missing == 10 - random.counts[s, a]
-    whole = ide3al.collect(lake(), ide3al.IDE3AL(), until=until, complete="lake/random-v0")
-    assert whole.card["promise"]["holds"] and wanting(whole).min() >= 10
+    whole = ide3al.collect(lake(), ide3al.IDE3AL(), until=until, initial_data="lake/random-v0")
+    assert whole.card["promise"]["holds"] and actionable(whole).min() >= 10
     for name in ARRAYS:
         np.testing.assert_array_equal(getattr(whole, name)[:800], getattr(random, name))
     assert whole.card["completes"]["steps"] == 800
@@ -213,7 +222,7 @@ def test_a_random_data_set_is_audited_and_completed():
             max_episode_steps=15,
         )
         many = ide3al.collect(vector, ide3al.IDE3AL(), until=until)
-        assert many.card["promise"]["holds"] and wanting(many).min() >= 10
+        assert many.card["promise"]["holds"] and actionable(many).min() >= 10
         # plans change while episodes are in progress, and none is lost or torn
         assert all(episode.states[0] == 0 and len(episode) <= 15 for episode in many.episodes())
 
@@ -221,16 +230,16 @@ def test_a_random_data_set_is_audited_and_completed():
 def test_a_cluster_that_loses_runners_collects_the_same_bytes(cluster, tmp_path, monkeypatch):
     import ray
 
-    from ide3al.collecting.runners.ray import RaySource
+    from ide3al.runners.ray import RayRunner
 
     sources = []
-    before = RaySource.__init__
+    before = RayRunner.__init__
 
     def remembered(self, *given):
         before(self, *given)
         sources.append(self)
 
-    monkeypatch.setattr(RaySource, "__init__", remembered)
+    monkeypatch.setattr(RayRunner, "__init__", remembered)
 
     def kill(now):
         if now["episodes"] == 10 and not now.get("done"):
@@ -245,7 +254,7 @@ def test_a_cluster_that_loses_runners_collects_the_same_bytes(cluster, tmp_path,
         out=tmp_path / "ray",
         engine="ray",
         workers=2,
-        progress=kill,
+        progress_bar=kill,
     )
     assert sources[-1].replaced == 1
     for name in ("data.npz", "card.json", "card.html"):
@@ -262,8 +271,8 @@ def test_a_cluster_that_loses_runners_collects_the_same_bytes(cluster, tmp_path,
             raise RuntimeError("the motor stalled")
 
     with pytest.raises(RuntimeError, match="the motor stalled"):
-        ide3al.collect(Broken, ide3al.Random(), steps=10, engine="ray", workers=1)
+        ide3al.collect(Broken, ide3al.Random(), total_timesteps=10, engine="ray", workers=1)
     with pytest.raises(ide3al.Error, match="need a function that makes an environment"):
-        ide3al.collect(lake(), LAKE, steps=10, engine="ray")
+        ide3al.collect(lake(), LAKE, total_timesteps=10, engine="ray")
     with pytest.raises(ide3al.Error, match="workers = 0"):
         ide3al.IDE3AL().fit(lake, 10, engine="ray", workers=0)

@@ -39,7 +39,7 @@ def test_objectives_follow_from_the_policy():
     d /= d.sum()
     assert -(d * np.log(d)).sum() == pytest.approx(entropy.objective, abs=1e-6)
     np.testing.assert_allclose(entropy.chain.stationary, d, atol=1e-9)
-    assert entropy.chain.entropy == pytest.approx(entropy.objective, abs=1e-6)
+    assert entropy.chain.state_entropy == pytest.approx(entropy.objective, abs=1e-6)
 
 
 def test_a_solution_shows_itself():
@@ -48,7 +48,7 @@ def test_a_solution_shows_itself():
     html = solution._repr_html_()
     assert html.startswith("<table>") and "<MDP" not in html
     assert 0 < solution.metrics["optimal_entropy_share"] <= 1 + 1e-9
-    assert solution.metrics["bounds"]["certified"] <= solution.chain.entropy
+    assert solution.metrics["bounds"]["certified"] <= solution.chain.state_entropy
     assert solution.chain.recurrent_classes == 1
 
 

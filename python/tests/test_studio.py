@@ -16,7 +16,7 @@ FORMULATIONS = ["frobenius", "infinity", "column-sum", "dual", "state-entropy"]
 
 @pytest.fixture(scope="module")
 def server():
-    with ide3al.studio(open=False) as running:
+    with ide3al.studio(open_browser=False) as running:
         yield running
 
 
@@ -334,7 +334,7 @@ def test_from_release_to_heat_map_on_20_by_20(visit, capsys):
 
 def test_a_studio_shows_a_model_and_closes():
     mdp = ide3al.MDP.domain("river-swim")
-    with ide3al.studio(mdp, open=False) as running:
+    with ide3al.studio(mdp, open_browser=False) as running:
         assert running.running and running.url.startswith("http://127.0.0.1:")
         assert running.url in running._repr_html_()
     assert not running.running

@@ -102,9 +102,9 @@ def test_a_utility_of_ones_own(chain: ide3al.MDP) -> None:
     q /= q.sum()
     cost = np.zeros((chain.n_states, chain.n_actions))
     cost[:5] = 1.0
-    wishes: dict = {"xi": 0.05, "restart": 0.05, "limits": [(cost, 0.2)]}
-    own = ide3al.solve(chain, utility=Towards(q), tolerance=1e-5, **wishes)
-    named = ide3al.solve(chain, "target", target=q, **wishes)
+    visit_spec: dict = {"xi": 0.05, "restart": 0.05, "limits": [(cost, 0.2)]}
+    own = ide3al.solve(chain, utility=Towards(q), tolerance=1e-5, **visit_spec)
+    named = ide3al.solve(chain, "target", target=q, **visit_spec)
     assert own.objective == pytest.approx(-named.objective, abs=1e-5)
     assert own.limits[0]["value"] <= 0.2 + 1e-9
     assert own.limits[0]["price"] == pytest.approx(named.limits[0]["price"], abs=1e-2)

@@ -7,9 +7,12 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use ide3al::domains;
+use ide3al::formulation::visits::Visits;
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::{Counts, Mdp, Unvisited};
-use ide3al::solve::{Observer, Options, Progress, SolverChoice, Status, TieBreak, solve};
+use ide3al::solve::{
+    Observer, Options, Progress, SolverChoice, Status, TieBreak, solve, solve_visits,
+};
 
 /// What a machine under load may add to the second that is promised.
 const SLACK: Duration = Duration::from_secs(8);
@@ -161,5 +164,39 @@ fn a_conic_solve_out_of_time_says_so() {
             "{problem:?}: {:?}",
             found.notes
         );
+    }
+}
+
+/// A target of zero at the last state of a long chain, where $\xi > 0$ leads from every state to it:
+/// what is left of the model is found in time proportional to its size.
+#[test]
+fn what_cannot_be_visited_is_found_in_time() {
+    for n in [10_000, 100_000] {
+        let mdp = domains::load(&format!("river-swim:states={n}")).unwrap();
+        let mut target = vec![1.0 / (n - 1) as f64; n];
+        target[n - 1] = 0.0;
+        let visits = Visits {
+            target,
+            ..Visits::default()
+        };
+        let limit = Duration::from_secs(1);
+        let options = Options {
+            time_limit: Some(limit),
+            ..Options::default()
+        };
+        for (xi, answers) in [(0.01, false), (0.0, true)] {
+            let problem = Problem {
+                xi,
+                ..Problem::new(Formulation::Target)
+            };
+            let began = Instant::now();
+            let found = solve_visits(&mdp, &problem, &visits, &options, None, &mut ());
+            let took = began.elapsed();
+            assert!(took < limit + SLACK, "{n} states, xi {xi}: {took:?}");
+            match found {
+                Ok(found) => assert!(answers && found.certificate.gap.is_finite()),
+                Err(error) => assert!(!answers && error.to_string().contains("target"), "{error}"),
+            }
+        }
     }
 }

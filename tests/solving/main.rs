@@ -20,6 +20,7 @@ mod own;
 mod properties;
 mod reference;
 mod regressions;
+mod strategies;
 mod target;
 mod visits;
 mod wide;

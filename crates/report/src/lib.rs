@@ -17,6 +17,7 @@ mod heatmap;
 pub mod html;
 pub mod learning;
 mod learning_figures;
+mod letters;
 pub mod palette;
 pub mod panels;
 mod plot;

@@ -1,26 +1,12 @@
-//! Pictures as pixels: draws the SVG of this module with a font of its own.
+//! Pictures as pixels: draws the SVG of this module, its texts as outlines.
 
 use ide3al::error::{Error, Result};
 use resvg::{tiny_skia, usvg};
-use std::sync::{Arc, OnceLock};
+
+use crate::letters::outlined;
 
 /// Most pixels of a picture.
 const PIXELS: f64 = 1e8;
-
-/// DejaVu Sans, compiled in: the same letters on every machine, with or without fonts.
-fn fonts() -> Arc<usvg::fontdb::Database> {
-    static FONTS: OnceLock<Arc<usvg::fontdb::Database>> = OnceLock::new();
-    FONTS
-        .get_or_init(|| {
-            let mut fonts = usvg::fontdb::Database::new();
-            fonts.load_font_source(usvg::fontdb::Source::Binary(Arc::new(
-                dejavu::sans::regular(),
-            )));
-            fonts.set_sans_serif_family("DejaVu Sans");
-            Arc::new(fonts)
-        })
-        .clone()
-}
 
 /// Draws an SVG on white at `scale` pixels per unit (2 for sharp screens) as a PNG file's bytes.
 ///
@@ -29,15 +15,13 @@ pub fn png(svg: &str, scale: f64) -> Result<Vec<u8>> {
     let problem =
         |what: String| Error::Unsupported(format!("cannot draw the picture as PNG: {what}"));
     let options = usvg::Options {
-        fontdb: fonts(),
-        font_family: "DejaVu Sans".into(),
         image_href_resolver: usvg::ImageHrefResolver {
             resolve_data: Box::new(|_, _, _| None),
             resolve_string: Box::new(|_, _| None),
         },
         ..usvg::Options::default()
     };
-    let tree = usvg::Tree::from_str(svg, &options).map_err(|e| problem(e.to_string()))?;
+    let tree = usvg::Tree::from_str(&outlined(svg)?, &options).map_err(|e| problem(e.to_string()))?;
     let (w, h) = (
         f64::from(tree.size().width()),
         f64::from(tree.size().height()),

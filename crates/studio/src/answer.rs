@@ -32,9 +32,9 @@ pub(super) async fn solve(
     let job = move |lines: &work::Lines| {
         let mdp = inside.build(&asked.world)?;
         let problem = asked.problem(&mdp)?;
-        let mut unwanted = lines.unwanted.clone();
-        let solution = solve_problem(&mdp, &problem, &work::options(), None, &mut unwanted)?;
-        if unwanted.is_so() {
+        let mut cancel = lines.cancel.clone();
+        let solution = solve_problem(&mdp, &problem, &work::options(), None, &mut cancel)?;
+        if cancel.is_set() {
             return Ok(());
         }
         lines.say(&json!({ "solved": solved(&mdp, &problem, &solution) }));
@@ -50,7 +50,7 @@ pub(super) async fn solve(
             &solution,
             &options,
             Compare::Auto,
-            &mut unwanted,
+            &mut cancel,
         )?;
         lines.say(&json!({ "report": report }));
         Ok(())

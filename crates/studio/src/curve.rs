@@ -37,9 +37,9 @@ pub(super) async fn curve(
         } else {
             Vary::Xi
         };
-        let mut unwanted = lines.unwanted.clone();
+        let mut cancel = lines.cancel.clone();
         let options = work::options();
-        let sweep = sweep(&mdp, &problem, vary, points(&mdp), &options, &mut unwanted)?;
+        let sweep = sweep(&mdp, &problem, vary, points(&mdp), &options, &mut cancel)?;
         lines.say(&json!({ "curve": sweep }));
         Ok(())
     };

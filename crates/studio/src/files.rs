@@ -1,14 +1,14 @@
 //! Files that come in and go out.
 
-use std::path::{Path as FilePath, PathBuf};
+use std::path::Path as FilePath;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::extract::{Path, Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use super::folder::PrivateFolder;
 use super::refusal::Refusal;
 use super::world::{Asked, check_size};
 use super::{Shared, work};
@@ -18,31 +18,6 @@ use ide3al::solve::solve;
 
 /// Largest model whose text is given back, to be part of a link.
 const MOST_SHARED: usize = 4_000;
-
-/// A folder that goes when it is no longer needed. The readers and writers of models work on files.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(token: &str) -> Result<Self, Refusal> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        // the token in the name is known to nobody else on this machine
-        let path = std::env::temp_dir().join(format!("ide3al-{token}-{number}"));
-        std::fs::create_dir(&path).map_err(|source| Error::Io {
-            path: path.clone(),
-            action: "make",
-            source,
-        })?;
-        Ok(Folder(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // what cannot be removed is small, and the system's to clean
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// The extension of a name, of those that are known.
 fn extension(name: &str, known: &[&'static str]) -> Result<&'static str, Refusal> {
@@ -72,13 +47,13 @@ pub(super) async fn import(
     let bytes = work::bytes(request).await?;
     let inside = Arc::clone(&shared);
     let job = move |lines: &work::Lines| {
-        let folder = Folder::new(&inside.token)?;
-        let path = folder.0.join(format!("model.{ending}"));
+        let folder = PrivateFolder::new()?;
+        let path = folder.path().join(format!("model.{ending}"));
         write(&path, &bytes)?;
         let mdp = io::read_model(&path).map_err(|error| named(&error, &path, &name))?;
         check_size(&mdp)?;
         let text = if mdp.kernel().nnz() <= MOST_SHARED {
-            let path = folder.0.join("again.json");
+            let path = folder.path().join("again.json");
             io::write_model(&path, &mdp)?;
             std::fs::read_to_string(&path).ok()
         } else {
@@ -106,14 +81,14 @@ pub(super) async fn export(
         extension(&name, &["json", "npz", "npy"])?
     };
     let inside = Arc::clone(&shared);
-    let write = move || -> Result<Vec<u8>, Refusal> {
+    let write = move |cancel: &work::CancelFlag| {
         let mdp = inside.build(&asked.world)?;
-        let folder = Folder::new(&inside.token)?;
-        let path = folder.0.join(format!("out.{ending}"));
+        let folder = PrivateFolder::new()?;
+        let path = folder.path().join(format!("out.{ending}"));
         if model {
             io::write_model(&path, &mdp)?;
         } else {
-            write_policy(&mdp, &asked, &path)?;
+            write_policy(&mdp, &asked, &path, cancel)?;
         }
         std::fs::read(&path).map_err(|source| {
             Error::Io {
@@ -124,14 +99,18 @@ pub(super) async fn export(
             .into()
         })
     };
-    let done = tokio::task::spawn_blocking(write).await;
-    let bytes = done.map_err(|_| Refusal::bad("the file could not be written"))??;
+    let bytes = shared.work.bytes(write).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
-fn write_policy(mdp: &Mdp, asked: &Asked, path: &FilePath) -> Result<(), Refusal> {
+fn write_policy(
+    mdp: &Mdp,
+    asked: &Asked,
+    path: &FilePath,
+    cancel: &work::CancelFlag,
+) -> Result<(), Refusal> {
     let problem = asked.problem(mdp)?;
-    let solution = solve(mdp, &problem, &work::options(), None, &mut ())?;
+    let solution = solve(mdp, &problem, &work::options(), None, &mut cancel.clone())?;
     Ok(io::write_policy(path, mdp, &solution.policy)?)
 }
 

@@ -74,8 +74,13 @@ fn check(token: &str, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
             return forbidden("this server answers its own page only");
         }
     }
-    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-    if !matches!(site, None | Some(b"same-origin" | b"none")) {
+    let sent = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    let site = sent("sec-fetch-site");
+    // a file or a link of another page may lead a window to the page itself, and nowhere else
+    let led_here = sent("sec-fetch-mode") == Some(b"navigate")
+        && sent("sec-fetch-dest") == Some(b"document")
+        && path.trim_matches('/').len() == token.len();
+    if !led_here && !matches!(site, None | Some(b"same-origin" | b"none")) {
         return forbidden("this server answers its own page only");
     }
     let given = path.trim_start_matches('/').split('/').next().unwrap_or("");
@@ -124,6 +129,14 @@ mod tests {
             &[host, ("origin", "http://127.0.0.1:80")]
         ));
         assert!(asked("/secret/", &[host, ("sec-fetch-site", "none")]));
+        let led = [
+            host,
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-mode", "navigate"),
+            ("sec-fetch-dest", "document"),
+        ];
+        assert!(asked("/secret/", &led) && !asked("/secret/api/solve", &led));
+        assert!(!asked("/secret/", &led[..3]) && !asked("/wronga/", &led));
         for path in ["/", "/secre/", "/secrets/", "/x/secret/", "//", ""] {
             assert!(!asked(path, &[host]), "{path}");
         }

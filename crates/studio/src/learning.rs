@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::refusal::Refusal;
-use super::work::{self, Unwanted};
+use super::work::{self, CancelFlag};
 use super::world::World;
 use super::{Shared, world};
 use ide3al::error::Error;
@@ -21,15 +21,15 @@ use ide3al::learn::{
 };
 use ide3al::model::Mdp;
 
-/// Classes at once; the oldest makes room.
-const MOST_CLASSES: u64 = 4;
-/// Learners of a class.
+/// Sessions at once; the oldest makes room.
+const MAX_SESSIONS: u64 = 4;
+/// Learners of a session.
 const MOST_LEARNERS: usize = 6;
 /// Iterations of one request.
 const MOST_ITERATIONS: u64 = 50;
 /// Steps of a batch.
 const MOST_BATCH: u64 = 100_000;
-/// A class that nobody asks anything for this long goes home.
+/// A session that nobody asks anything for this long ends.
 const IDLE: Duration = Duration::from_secs(300);
 /// Most states of a world in which one learns while somebody looks on.
 const MOST_STATES: usize = 2_500;
@@ -37,13 +37,13 @@ const MOST_STATES: usize = 2_500;
 /// A request for more iterations, with the place for the answer.
 struct Turn {
     iterations: u64,
-    unwanted: Unwanted,
+    cancel: CancelFlag,
     answer: mpsc::Sender<Result<Value, Refusal>>,
 }
 
-/// Classes by number, each a thread that waits for its turns.
+/// Sessions by number, each a thread that waits for its turns.
 #[derive(Default)]
-pub(super) struct Classes {
+pub(super) struct Sessions {
     next: AtomicU64,
     open: Mutex<HashMap<u64, mpsc::Sender<Turn>>>,
 }
@@ -59,11 +59,11 @@ struct Enrolment {
 
 #[derive(Deserialize)]
 struct More {
-    class: u64,
+    session: u64,
     iterations: u64,
 }
 
-/// Begins a class: answers with its number.
+/// Begins a session: answers with its number.
 pub(super) async fn begin(
     State(shared): State<Arc<Shared>>,
     request: Request,
@@ -73,8 +73,8 @@ pub(super) async fn begin(
     let job = move |lines: &work::Lines| {
         let mdp = inside.build(&enrolment.world)?;
         let experiment = experiment(&mdp, &enrolment)?;
-        let number = inside.classes.open(mdp, experiment);
-        lines.say(&json!({ "class": number }));
+        let number = inside.sessions.open(mdp, experiment);
+        lines.say(&json!({ "session": number }));
         Ok(())
     };
     Ok(shared.work.answer(job).await)
@@ -88,16 +88,16 @@ pub(super) async fn next(
     let more: More = work::json(request).await?;
     let inside = Arc::clone(&shared);
     let job = move |lines: &work::Lines| {
-        let gone = || Refusal::bad("these learners have gone home; start again");
-        let open = inside.classes.open.lock();
+        let gone = || Refusal::bad("these learners have ended; start again");
+        let open = inside.sessions.open.lock();
         let turns = open
             .unwrap_or_else(PoisonError::into_inner)
-            .get(&more.class)
+            .get(&more.session)
             .cloned();
         let (answer, answered) = mpsc::channel();
         let turn = Turn {
             iterations: more.iterations.clamp(1, MOST_ITERATIONS),
-            unwanted: lines.unwanted.clone(),
+            cancel: lines.cancel.clone(),
             answer,
         };
         turns.ok_or_else(gone)?.send(turn).map_err(|_| gone())?;
@@ -140,21 +140,21 @@ fn experiment(mdp: &Mdp, enrolment: &Enrolment) -> Result<Experiment, Refusal> {
     Ok(experiment)
 }
 
-impl Classes {
+impl Sessions {
     fn open(&self, mdp: Arc<Mdp>, experiment: Experiment) -> u64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = mpsc::channel();
-        // a class whose sender is gone ends by itself
+        // a session whose sender is gone ends by itself
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|old, _| old + MOST_CLASSES > number);
+        open.retain(|old, _| old + MAX_SESSIONS > number);
         open.insert(number, sender);
-        std::thread::spawn(move || teach(&mdp, &experiment, &receiver));
+        std::thread::spawn(move || serve(&mdp, &experiment, &receiver));
         number
     }
 }
 
-/// Serves the turns of a class until nobody asks any more.
-fn teach(mdp: &Mdp, experiment: &Experiment, turns: &mpsc::Receiver<Turn>) {
+/// Serves the turns of a session until nobody asks any more.
+fn serve(mdp: &Mdp, experiment: &Experiment, turns: &mpsc::Receiver<Turn>) {
     let tables = Tables::new(mdp);
     let planner = experiment.planner();
     let plan = Plan {
@@ -193,7 +193,7 @@ fn go_on(
     let goal = (iteration + turn.iterations).min(experiment.iterations);
     for run in runs.iter_mut() {
         while run.iteration() < goal && !run.is_done() {
-            match run.iterate(turn.unwanted.flag()) {
+            match run.iterate(turn.cancel.flag()) {
                 Ok(()) => {}
                 // it goes on from here with the next turn
                 Err(Error::Interrupted) => return Err(Refusal::bad("interrupted")),

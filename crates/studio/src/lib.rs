@@ -14,6 +14,7 @@ mod answer;
 mod assets;
 mod curve;
 mod files;
+mod folder;
 mod gate;
 mod learning;
 mod listen;
@@ -24,6 +25,7 @@ mod work;
 mod world;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
@@ -32,6 +34,7 @@ use tokio::sync::oneshot;
 
 use ide3al::error::{Error, Result};
 use ide3al::model::Mdp;
+use ide3al_report::escape::escape;
 pub use world::World;
 
 /// What the page opens with.
@@ -51,7 +54,7 @@ struct Shared {
     opening: Option<World>,
     shelf: shelf::Shelf,
     work: work::Work,
-    classes: learning::Classes,
+    sessions: learning::Sessions,
 }
 
 /// A running server. Dropping it ends it.
@@ -61,6 +64,8 @@ pub struct Studio {
     token: String,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
+    /// Holds the file that leads a browser here, once one was asked for.
+    folder: Option<folder::PrivateFolder>,
 }
 
 impl Studio {
@@ -72,7 +77,7 @@ impl Studio {
                 opening.port
             ))
         };
-        let token = token()?;
+        let token = random_name()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(work::MOST_AT_ONCE + 2)
@@ -89,7 +94,7 @@ impl Studio {
             opening: opening.world,
             shelf: shelf::Shelf::holding(opening.models),
             work: work::Work::default(),
-            classes: learning::Classes::default(),
+            sessions: learning::Sessions::default(),
         });
         let (stop, stopped) = oneshot::channel();
         let work = move || {
@@ -114,6 +119,7 @@ impl Studio {
             token,
             stop: Some(stop),
             thread: Some(thread),
+            folder: None,
         })
     }
 
@@ -127,6 +133,26 @@ impl Studio {
     pub fn url_of(&self, link: &str) -> String {
         let fragment = link.split_once('#').map_or("", |(_, fragment)| fragment);
         format!("{}#{fragment}", self.url())
+    }
+
+    /// A file that leads a browser to an address of this studio.
+    ///
+    /// What a browser is started with can be seen by every user of the machine, the contents of
+    /// this file by its owner only. It goes with the studio.
+    pub fn redirect(&mut self, url: &str) -> Result<PathBuf> {
+        let page = format!(
+            "<!doctype html><meta charset=\"utf-8\"><title>ide3al studio</title>\n\
+             <meta http-equiv=\"refresh\" content=\"0; url={url}\">\n\
+             <a href=\"{url}\">The studio</a>\n",
+            url = escape(url)
+        );
+        if self.folder.is_none() {
+            self.folder = Some(folder::PrivateFolder::new()?);
+        }
+        match &self.folder {
+            Some(folder) => folder.write("studio.html", &page),
+            None => Err(Error::Unsupported("the studio is closing".into())),
+        }
     }
 
     /// Ends it; work under way is told to stop.
@@ -166,8 +192,8 @@ fn routes(shared: Arc<Shared>) -> Router {
         .layer(axum::middleware::from_fn_with_state(shared, gate::gate))
 }
 
-/// 128 random bits from the system.
-fn token() -> Result<String> {
+/// 128 random bits from the system, as text.
+fn random_name() -> Result<String> {
     use rand::rand_core::TryRng;
     let mut bytes = [0u8; 16];
     rand::rngs::SysRng

@@ -89,8 +89,8 @@ fn policy(
         xi: race.xi,
         zeta: race.zeta,
     };
-    let mut unwanted = lines.unwanted.clone();
+    let mut cancel = lines.cancel.clone();
     let problem = asked.problem(mdp)?;
-    let solution = solve(mdp, &problem, &work::options(), None, &mut unwanted)?;
-    Ok((!unwanted.is_so()).then_some(solution.policy))
+    let solution = solve(mdp, &problem, &work::options(), None, &mut cancel)?;
+    Ok((!cancel.is_set()).then_some(solution.policy))
 }

@@ -63,12 +63,12 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// Set when nobody waits for an answer any more.
+/// Set when nobody waits for an answer any more: the computation then ends early.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Unwanted(Arc<AtomicBool>);
+pub(super) struct CancelFlag(Arc<AtomicBool>);
 
-impl Unwanted {
-    pub(super) fn is_so(&self) -> bool {
+impl CancelFlag {
+    pub(super) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
@@ -77,15 +77,15 @@ impl Unwanted {
         &self.0
     }
 
-    /// Says so.
+    /// Asks the computation to end.
     pub(super) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-impl Observer for Unwanted {
+impl Observer for CancelFlag {
     fn on(&mut self, _: &Progress) -> ControlFlow<()> {
-        if self.is_so() {
+        if self.is_set() {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
@@ -96,7 +96,7 @@ impl Observer for Unwanted {
 /// Where a computation writes its lines.
 pub(super) struct Lines {
     sender: mpsc::Sender<Bytes>,
-    pub(super) unwanted: Unwanted,
+    pub(super) cancel: CancelFlag,
 }
 
 impl Lines {
@@ -108,31 +108,31 @@ impl Lines {
         };
         bytes.push(b'\n');
         if self.sender.blocking_send(bytes.into()).is_err() {
-            self.unwanted.set();
+            self.cancel.set();
         }
     }
 
-    /// Waits while the answer is wanted; whether it still is.
+    /// Waits while somebody waits for the answer; whether anybody still does.
     pub(super) fn pause(&self, time: Duration) -> bool {
         let step = Duration::from_millis(20);
         let mut left = time;
-        while !left.is_zero() && !self.unwanted.is_so() {
+        while !left.is_zero() && !self.cancel.is_set() {
             std::thread::sleep(left.min(step));
             left = left.saturating_sub(step);
         }
-        !self.unwanted.is_so()
+        !self.cancel.is_set()
     }
 }
 
 /// The lines on their way out. When the peer hangs up this is dropped, and the work is told.
 struct Outgoing {
     receiver: mpsc::Receiver<Bytes>,
-    unwanted: Unwanted,
+    cancel: CancelFlag,
 }
 
 impl Drop for Outgoing {
     fn drop(&mut self) {
-        self.unwanted.set();
+        self.cancel.set();
     }
 }
 
@@ -146,6 +146,15 @@ impl HttpBody for Outgoing {
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let next = self.receiver.poll_recv(context);
         next.map(|line| line.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+/// Sets its flag when it is dropped, as it is when the peer hangs up before the answer is there.
+struct CancelOnDrop(CancelFlag);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.set();
     }
 }
 
@@ -167,25 +176,47 @@ impl Work {
                 .into_response();
         };
         let (sender, receiver) = mpsc::channel(16);
-        let unwanted = Unwanted::default();
+        let cancel = CancelFlag::default();
         let lines = Lines {
             sender,
-            unwanted: unwanted.clone(),
+            cancel: cancel.clone(),
         };
         tokio::task::spawn_blocking(move || {
             let _turn = turn;
             if let Err(refusal) = job(&lines)
-                && !lines.unwanted.is_so()
+                && !lines.cancel.is_set()
             {
                 lines.say(&refusal.line());
             }
         });
-        let mut response = Response::new(Body::new(Outgoing { receiver, unwanted }));
+        let mut response = Response::new(Body::new(Outgoing { receiver, cancel }));
         response.headers_mut().insert(
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/x-ndjson"),
         );
         response
+    }
+
+    /// Gives the bytes that `job` makes, on a thread of its own when its turn comes.
+    pub(super) async fn bytes(
+        &self,
+        job: impl FnOnce(&CancelFlag) -> Result<Vec<u8>, Refusal> + Send + 'static,
+    ) -> Result<Vec<u8>, Refusal> {
+        let closing =
+            || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the studio is closing");
+        let turn = Arc::clone(&self.turns)
+            .acquire_owned()
+            .await
+            .map_err(|_| closing())?;
+        let cancel = CancelFlag::default();
+        let _hung_up = CancelOnDrop(cancel.clone());
+        let work = move || {
+            let _turn = turn;
+            job(&cancel)
+        };
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|_| closing())?
     }
 }
 

@@ -17,6 +17,8 @@ use ide3al::model::Mdp;
 
 /// Most states of a world that is solved while one looks on.
 const MOST_STATES: usize = 20_000;
+/// Most cells of a map, walls included.
+const MOST_CELLS: usize = 10 * MOST_STATES;
 /// Most transitions.
 const MOST_TRANSITIONS: usize = 1_000_000;
 /// Most states of a model without a map whose graph is drawn.
@@ -83,7 +85,7 @@ impl Shared {
     /// The model of a world.
     pub(super) fn build(&self, world: &World) -> Result<Arc<Mdp>, Refusal> {
         let plain = match (&world.map, &world.domain, &world.model) {
-            (Some(text), None, None) => Arc::new(GridMap::parse(text)?.build()?),
+            (Some(text), None, None) => Arc::new(drawn(text)?),
             (None, Some(spec), None) => Arc::new(built_in(spec)?),
             (None, None, Some(name)) => self
                 .shelf
@@ -111,6 +113,17 @@ pub(super) fn check_size(mdp: &Mdp) -> Result<(), Refusal> {
         )));
     }
     Ok(())
+}
+
+/// The model of a text map; what is too large is refused before it is built.
+fn drawn(text: &str) -> Result<Mdp, Refusal> {
+    let cells = text.chars().filter(|c| !c.is_whitespace()).count();
+    if cells > MOST_CELLS {
+        return Err(Refusal::bad(format!(
+            "a map of {cells} cells is too large to look at live (at most {MOST_CELLS}); 'ide3al solve' has no such limit"
+        )));
+    }
+    Ok(GridMap::parse(text)?.build()?)
 }
 
 /// A built-in domain of moderate size: never a file, whatever the name says.

@@ -2,39 +2,63 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
+from .._deprecated import renamed, warn
 from .._ide3al import Error
 from ..encoding.abstraction import Abstraction
 from ..types import Formulation, TieBreak
 from .base import Agent
 
-#: Parameters of the explorer before this one.
-_REMOVED = ("prior", "unseen", "catch_up")
-
 
 class IDE3AL(Agent):
-    """Tries what was never tried, soonest first, then evens out all visits; hands over the plan for even visits.
+    """Try what was never tried, soonest first, then even out all visits.
 
-    Without arguments it is the one recommended for any environment. It chooses each action with all that was seen until then:
-    the nearest pair of a state and an action that was never tried is chased, and where none is near the gradient of the entropy
-    of all visits is followed. What it hands over, and :meth:`predict` follows, is the policy with the most even long run in the
-    estimated model, episodes that end or are cut included. All actions keep a probability of at least ``xi`` in it,
-    0.1 / actions unless given.
+    Without arguments it is the one recommended for any environment. It chooses each action with all
+    that was seen until then: the nearest pair of a state and an action that was never tried is
+    chased, and where none is near the gradient of the entropy of all visits is followed. What it
+    hands over, and :meth:`predict` follows, is the policy with the most even long run in the
+    estimated model, episodes that end or are truncated included.
 
-    ``formulation`` is state-entropy unless given; with "model-error", "coverage" and "dual" the gradient is that of the error of the
-    estimated model, of as many samples of every pair, and of the entropy of pairs.
+    Parameters
+    ----------
+    formulation : str, optional
+        What the policy handed over is optimal for: ``"state-entropy"`` unless given;
+        ``"model-error"``, ``"coverage"`` and ``"dual"`` have gradients of their own, of the error
+        of the estimated model, of samples of every pair and of the entropy of pairs.
+    xi : float, optional
+        Least probability of every action in the policy handed over; 0.1 over the number of actions unless given.
+    zeta : float, optional
+        Largest entry of the doubly stochastic target, where the formulation has one.
+    tie_break : {"uniform", "none"}, default "none"
+        Which of several optimal policies, as in :func:`solve`.
+    relative_tolerance : float, optional
+        The gap at which each solve ends, as a share of the objective: an estimate from few steps
+        deserves no more digits.
+    batch_size : int, optional
+        Steps between two plans; a tenth of the steps so far unless given.
+    abstraction : Abstraction, optional
+        How a continuous environment is cut into cells and a few actions.
+    paper : bool, default False
+        Whether to follow the paper's Algorithm 1 with its parameters: the Frobenius formulation
+        over all declared states, uniform rows for pairs never visited, one continuing trajectory.
+    seed : int, default 0
+        Seed of the environment and of all draws; equal seeds give equal results.
 
-    ``paper=True`` is the paper's Algorithm 1 with its parameters: the Frobenius formulation over all declared
-    states, uniform rows for unvisited pairs, one continuing trajectory.
+    Raises
+    ------
+    Error
+        If an argument is out of range, or the paper has none of that name.
 
-    ``relative_tolerance`` is the gap at which each solve ends, as a share of the objective: an estimate from few steps deserves no
-    more digits.
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> agent = ide3al.IDE3AL(seed=1).fit(gymnasium.make("FrozenLake-v1"), 500)
+    >>> agent.policy.shape
+    (16, 4)
     """
 
     _algorithm = "ideal"
 
+    @renamed(prior="", unseen="", catch_up="")
     def __init__(
         self,
         *,
@@ -47,16 +71,7 @@ class IDE3AL(Agent):
         abstraction: Abstraction | None = None,
         paper: bool = False,
         seed: int = 0,
-        **removed: Any,
     ) -> None:
-        for name in removed:
-            if name not in _REMOVED:
-                raise TypeError(f"IDE3AL() got an unexpected keyword argument {name!r}")
-            warnings.warn(
-                f"{name}: has no effect any more and will not be accepted by the next version",
-                DeprecationWarning,
-                stacklevel=2,
-            )
         super().__init__(
             batch_size=batch_size,
             seed=seed,
@@ -71,9 +86,40 @@ class IDE3AL(Agent):
 
 
 class MaxEnt(Agent):
-    """A mixture of policies that climbs the entropy of the state distribution
-    (Hazan et al. 2019). What it predicts with is the one policy with the visits of the mixture in the estimated model; with
-    ``paper=True`` a member drawn once."""
+    """Climb the entropy of the state distribution with a mixture of policies (Hazan et al. 2019).
+
+    It predicts with the one policy that has the visits of the mixture in the estimated model; with
+    ``paper=True`` with a member drawn once.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        Smoothing of the logarithm in the rewards; the paper's unless given.
+    eta : float, optional
+        Weight of the newest member of the mixture; the paper's unless given.
+    discount : float, optional
+        Discount of the rewards.
+    batch_size : int, optional
+        Steps between two updates of the policy; a tenth of the steps so far unless given.
+    abstraction : Abstraction, optional
+        How a continuous environment is cut into cells and a few actions.
+    paper : bool, default False
+        Whether to follow the paper to the letter: one continuing trajectory, states as declared.
+    seed : int, default 0
+        Seed of the environment and of all draws; equal seeds give equal results.
+
+    Raises
+    ------
+    Error
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> agent = ide3al.MaxEnt(seed=1).fit(gymnasium.make("FrozenLake-v1"), 500)
+    >>> agent.num_timesteps
+    500
+    """
 
     _algorithm = "max-ent"
 
@@ -100,7 +146,35 @@ class MaxEnt(Agent):
 
 
 class CountBased(Agent):
-    """Follows rewards for rarely visited states."""
+    """Follow rewards for rarely visited states.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        Probability of an action at random; the paper's unless given.
+    discount : float, optional
+        Discount of the rewards.
+    batch_size : int, optional
+        Steps between two updates of the policy; a tenth of the steps so far unless given.
+    abstraction : Abstraction, optional
+        How a continuous environment is cut into cells and a few actions.
+    paper : bool, default False
+        Whether to follow the paper to the letter: one continuing trajectory, states as declared.
+    seed : int, default 0
+        Seed of the environment and of all draws; equal seeds give equal results.
+
+    Raises
+    ------
+    Error
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> agent = ide3al.CountBased(seed=1).fit(gymnasium.make("FrozenLake-v1"), 500)
+    >>> agent.num_timesteps
+    500
+    """
 
     _algorithm = "count-based"
 
@@ -125,25 +199,82 @@ class CountBased(Agent):
 
 
 class Random(Agent):
-    """Every action equally likely, for ever."""
+    """Take every action equally often, for ever.
+
+    Parameters
+    ----------
+    batch_size : int, optional
+        Steps between two calls of the callback; a tenth of the steps so far unless given.
+    abstraction : Abstraction, optional
+        How a continuous environment is cut into cells and a few actions.
+    paper : bool, optional
+        Does nothing; refused from the next version on.
+    seed : int, default 0
+        Seed of the environment and of all draws; equal seeds give equal results.
+
+    Raises
+    ------
+    Error
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> agent = ide3al.Random(seed=1).fit(gymnasium.make("FrozenLake-v1"), 500)
+    >>> agent.num_timesteps
+    500
+    """
 
     _algorithm = "random"
+    #: An old argument without effect.
+    paper: None = None
 
     def __init__(
         self,
         *,
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
-        paper: bool = False,
+        paper: bool | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, paper=paper)
+        if paper is not None:
+            warn("Random: paper does nothing")
+        super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, paper=False)
 
 
 class RMax(Agent):
-    """R-MAX without rewards (Brafman and Tennenholtz 2002), the classic rival: pairs tried fewer than ``known`` times are worth
-    most, the others what the estimated model says. With ``levels`` the number grows by one where no such pair can be reached
-    any more. It hands over the policy of its own visits."""
+    """R-MAX without rewards (Brafman and Tennenholtz 2002), the classic rival.
+
+    Pairs tried fewer than ``known`` times are worth most, the others what the estimated model says,
+    and the greedy policy is followed, planned anew as soon as a pair becomes known. What it hands
+    over is the policy of its own visits.
+
+    Parameters
+    ----------
+    known : int, optional
+        Tries after which a pair is known; 1 unless given.
+    levels : bool, default True
+        Whether ``known`` grows by one where no unknown pair can be reached any more. Otherwise any
+        action is taken then.
+    batch_size : int, optional
+        Steps between two calls of the callback; a tenth of the steps so far unless given.
+    abstraction : Abstraction, optional
+        How a continuous environment is cut into cells and a few actions.
+    seed : int, default 0
+        Seed of the environment and of all draws; equal seeds give equal results.
+
+    Raises
+    ------
+    Error
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> rival = ide3al.RMax(seed=1).fit(gymnasium.make("FrozenLake-v1"), 500)
+    >>> rival.visits.shape
+    (16, 4)
+    """
 
     _algorithm = "rmax-levels"
 

@@ -1,4 +1,5 @@
-"""The loop of learning in a continuous environment: actions are held, steps recorded, cells cut anew in between."""
+"""The loop of learning in a continuous environment: actions are held, steps recorded, cells cut
+anew in between."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ import numpy as np
 from .. import _ide3al
 from .._ide3al import Error
 from ..encoding.abstraction import Abstraction
-from ..encoding.adaptive import REPEATS, Cut
+from ..encoding.adaptive import REPEATS, AdaptivePartition
 from ..encoding.discrete import is_continuous
 from ..encoding.features import Extractor
 from ..encoding.grid import load_cells
-from ..encoding.history import Log
+from ..encoding.history import TransitionHistory
 from ..types import Floats
 
 #: Share of the steps, and fewest and most of them, that are taken at random before cells are cut.
@@ -29,10 +30,10 @@ def needs_cells(env: Any) -> bool:
 
 
 class Loop:
-    """Steps of an environment as a learner of finite ones sees them: ``reset`` and ``step`` between cells, with an action held
-    for several steps; ``left`` is how many steps may still be taken."""
+    """Steps of an environment as a learner of finite ones sees them: ``reset`` and ``step`` between
+    cells, with an action held for several steps; ``left`` is how many steps may still be taken."""
 
-    def __init__(self, cut: Cut, env: Any, left: int, seed: int | None) -> None:
+    def __init__(self, cut: AdaptivePartition, env: Any, left: int, seed: int | None) -> None:
         self.cut, self.env, self.left = cut, env, left
         self._seed = seed
 
@@ -45,7 +46,8 @@ class Loop:
         return vector
 
     def hold(self, action: int, times: int) -> tuple[Floats, int]:
-        """Takes an action some times, fewer where the episode is over: where that led, and how it ended."""
+        """Takes an action some times, fewer where the episode is over: where that led, and how it
+        ended."""
         element = self.cut.actions.element(action)
         for _ in range(max(1, min(times, self.left))):
             observation, _, terminated, truncated, _ = self.env.step(element)
@@ -82,43 +84,46 @@ class Loop:
 def explore(
     make: Callable[[], _ide3al.Agent],
     agent: _ide3al.Agent | None,
-    cut: Cut,
+    cut: AdaptivePartition,
     env: Any,
     total: int,
     seed: int,
     after: Callable[[int, _ide3al.Agent], bool],
 ) -> None:
-    """Takes ``total`` steps and learns from them. ``make`` makes the learner when there are cells; ``after(steps done, learner)``
-    is called after each lesson and says whether to go on."""
+    """Takes ``total`` steps and learns from them. ``make`` makes the learner when there are cells;
+    ``after(steps done, learner)`` is called after each lesson and says whether to go on."""
     loop = Loop(cut, env, total, seed if cut.steps == 0 else None)
-    at_hand = False
+    episode_open = False
     if agent is None:
         loop.survey(min(max(FEWEST, min(MOST, int(SURVEY * total))), math.ceil(total / 2)), seed)
         agent = make()
-        cut.recut(agent, at_hand=True)
-        at_hand = True
+        cut.repartition(agent, episode_open=True)
+        episode_open = True
     else:
         agent.interrupt_trajectory()
     while loop.left > 0:
-        if at_hand and cut.due:
-            cut.recut(agent, at_hand)
+        if episode_open and cut.due:
+            cut.repartition(agent, episode_open)
         most = math.ceil(loop.left / cut.repeat)
         decisions = min(agent.batch_size(math.ceil(total / cut.repeat)), most)
         agent.iterate(loop.reset, loop.step, decisions, decisions == most)
-        at_hand = True
+        episode_open = True
         if not after(total - loop.left, agent):
             break
 
 
-def restore(document: dict[str, Any], log: bytes, env: Any, features: Extractor | None) -> Cut:
-    """What :meth:`Cut.save` and :meth:`Cut.save_log` gave, for an environment like the one it was made in."""
+def restore(
+    document: dict[str, Any], log: bytes, env: Any, features: Extractor | None
+) -> AdaptivePartition:
+    """What :meth:`AdaptivePartition.save` and :meth:`AdaptivePartition.save_history` gave, for an
+    environment like the one it was made in."""
     if document["features"] and features is None:
         raise Error(
             "this agent was made with features=..., which no file can hold; give the function to load again"
         )
     if features is not None and not document["features"]:
         raise Error("features: this agent was made without any")
-    cut = Cut(
+    cut = AdaptivePartition(
         Abstraction(**document["abstraction"], features=features),
         env.observation_space,
         env.action_space,
@@ -129,6 +134,8 @@ def restore(document: dict[str, Any], log: bytes, env: Any, features: Extractor 
         raise Error(
             f"this agent knows observations of {document['size']} numbers; the environment's have {cut.features.size}"
         )
-    cut.log = Log.restored(vectors, actions, cut.abstraction.memory, bool(document["full"]))
+    cut.history = TransitionHistory.restored(
+        vectors, actions, cut.abstraction.memory, bool(document["full"])
+    )
     cut.restore(document, load_cells(document["cells"]))
     return cut

@@ -1,8 +1,8 @@
 """Episodes on disk while they are being collected: one file that only ever grows.
 
-Every record carries its length and a checksum, and is written with one call. Whatever moment the process dies at, the file holds
-all records reported as written and perhaps a torn one, which is cut off when the file is opened again.
-"""
+Every record carries its length and a checksum, and is written with one call. Whatever moment the
+process dies at, the file holds all records reported as written and perhaps a torn one, which is cut
+off when the file is opened again."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from typing import Any
 import numpy as np
 
 from .._ide3al import Error
+from ..datasets.episode import Episode
 from ..encoding.discrete import literal
-from .episode import Episode, Plan
+from ..runners.plan import Plan
 
-_MAGIC = b"ide3al-episodes-1\n"
+_MAGIC = b"ide3al-episodes-2\n"
 _FRAME = struct.Struct("<II")
 
 
-class Store:
-    """The episodes, and the plan they follow. ``begun`` says how the collection was set up: one that goes on must
-    have been set up alike."""
+class EpisodeJournal:
+    """The episodes, and the plan they follow. ``setup`` says how the collection was set up: one
+    that goes on must have been set up alike."""
 
-    def __init__(self, path: Path, begun: dict[str, Any], resume: bool) -> None:
+    def __init__(self, path: Path, setup: dict[str, Any], resume: bool) -> None:
         self.path = path
         self.episodes: list[Episode] = []
         #: The last plan, with what was said of it.
         self.plan: Plan | None = None
-        self.said: list[dict[str, Any]] = []
+        self.plan_info: list[dict[str, Any]] = []
         exists = path.exists()
         if exists and not resume:
             raise Error(
@@ -48,10 +49,10 @@ class Store:
         try:
             _alone(self._file, path)
             if exists:
-                self._read(begun)
+                self._read(setup)
             else:
                 self._file.write(_MAGIC)
-                self._append({"kind": "begun", **begun})
+                self._append({"kind": "setup", **setup})
         except BaseException:
             self._file.close()
             raise
@@ -72,18 +73,18 @@ class Store:
         )
         self.episodes.append(episode)
 
-    def follow(self, plan: Plan, said: dict[str, Any]) -> None:
+    def record_plan(self, plan: Plan, info: dict[str, Any]) -> None:
         """The plan that the next episodes follow, with what is said of it."""
         head = {
             "kind": "plan",
             "number": plan.number,
             "shape": list(plan.table.shape),
-            "said": said,
+            "info": info,
         }
         body = np.ascontiguousarray(plan.table).tobytes()
         self._append(head, body)
         self.plan = plan
-        self.said.append(said)
+        self.plan_info.append(info)
 
     def close(self) -> None:
         self._file.close()
@@ -104,7 +105,7 @@ class Store:
                 f"{self.path}: cannot write: {problem}; {len(self.episodes)} episodes are saved"
             ) from None
 
-    def _read(self, begun: dict[str, Any]) -> None:
+    def _read(self, setup: dict[str, Any]) -> None:
         data = self._file.readall()
         if not data.startswith(_MAGIC):
             if not _MAGIC.startswith(data):
@@ -127,7 +128,7 @@ class Store:
                 break
             (size,) = struct.unpack_from("<I", payload)
             head = json.loads(payload[4 : 4 + size])
-            self._take(head, payload[4 + size :], begun if first else None)
+            self._take(head, payload[4 + size :], setup if first else None)
             first = False
             at += _FRAME.size + length
         # what follows the last whole record was being written when the process died
@@ -136,12 +137,12 @@ class Store:
         if at == 0:
             self._file.write(_MAGIC)
         if first:
-            self._append({"kind": "begun", **begun})
+            self._append({"kind": "setup", **setup})
 
-    def _take(self, head: dict[str, Any], body: bytes, begun: dict[str, Any] | None) -> None:
+    def _take(self, head: dict[str, Any], body: bytes, setup: dict[str, Any] | None) -> None:
         kind = head.pop("kind")
-        if begun is not None:
-            now = json.loads(json.dumps(begun))
+        if setup is not None:
+            now = json.loads(json.dumps(setup))
             other = [name for name in {**head, **now} if head.get(name) != now.get(name)]
             if other:
                 listed = "; ".join(
@@ -155,7 +156,7 @@ class Store:
             table = np.frombuffer(body, dtype=np.float64, count=math.prod(shape)).reshape(shape)
             # an explorer is made again from the episodes, which are all here
             self.plan = Plan(int(head["number"]), table)
-            self.said.append(dict(head["said"]))
+            self.plan_info.append(dict(head["info"]))
         elif kind == "episode":
             n = int(head["steps"])
             whole = np.frombuffer(body, dtype=np.int64, count=2 * n + 1)
@@ -186,7 +187,7 @@ def _alone(file: Any, path: Path) -> None:
         ) from None
 
 
-def folder_of(out: str | os.PathLike[str]) -> Path:
+def collection_folder(out: str | os.PathLike[str]) -> Path:
     """The folder that a collection is kept in."""
     folder = Path(out)
     if folder.exists() and not folder.is_dir():

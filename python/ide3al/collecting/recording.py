@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 
 from ..agents.base import Agent
+from ..agents.vectorized import fit_vector
 from ..datasets.dataset import Data, joined
+from ..datasets.episode import Episode
 from ..datasets.grid_layout import environment_name
-from ..encoding.discrete import Found, Index, states_of
+from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
+from ..runners.vector import VectorStep, is_vector
 from ..types import Integers
-from .episode import Episode
-from .runners.vector import Moved, fit_vector, is_vector
 
 
 def recorded(env: Any, agent: Agent, steps: int) -> Data:
     """Fits the agent for ``steps`` steps of the environment and returns them."""
-    recorder: Any = _Watch(env) if is_vector(env) else _Recorder(env)
+    recorder: Any = _VectorRecorder(env) if is_vector(env) else _Recorder(env)
     # the step that leaves a terminal state is one of the model, not of the environment
     while recorder.taken < steps:
         if is_vector(env):
@@ -28,20 +29,16 @@ def recorded(env: Any, agent: Agent, steps: int) -> Data:
     kept, left = [], steps
     for episode in episodes:
         if left > 0:
-            kept.append(episode.cut(left))
+            kept.append(episode.truncate(left))
             left -= len(kept[-1])
     # as the agent numbers them, many environments are seen through its eyes
-    states = (
-        agent._observations
-        if is_vector(env) and agent._observations is not None
-        else recorder.states
-    )
-    keys = tuple(states.keys) if isinstance(states, Found) else None
+    states = agent.encoder if is_vector(env) and agent.encoder is not None else recorder.states
+    keys = tuple(states.keys) if isinstance(states, DiscoveredStates) else None
     about = {
         "environment": environment_name(env),
         "policy": {
             "name": type(agent).__name__,
-            "parameters": {k: v for k, v in agent._parameters.items() if v is not None},
+            "parameters": {k: v for k, v in agent.parameters.items() if v is not None},
         },
         "seed": agent.seed,
         "learned": True,
@@ -50,7 +47,7 @@ def recorded(env: Any, agent: Agent, steps: int) -> Data:
     return joined(kept, states.size, recorder.actions.size, keys, about, spaces)
 
 
-class _Steps:
+class _EpisodeRecorder:
     """One stream of steps, cut into episodes."""
 
     def __init__(self) -> None:
@@ -69,7 +66,7 @@ class _Steps:
         self._rewards.append(reward)
 
     def end(self, terminated: bool) -> None:
-        """Cut here unless it ended by itself."""
+        """AdaptivePartition here unless it ended by itself."""
         if self._tried:
             states, tried = (
                 np.array(self._visited, dtype=np.int64),
@@ -95,9 +92,12 @@ class _Recorder:
             env.observation_space,
             env.action_space,
         )
-        self.states, self.actions = states_of(env.observation_space), Index(env.action_space)
+        self.states, self.actions = (
+            state_encoder(env.observation_space),
+            SpaceIndex(env.action_space),
+        )
         self.taken = 0
-        self._steps = _Steps()
+        self._steps = _EpisodeRecorder()
 
     def reset(self, **options: Any) -> Any:
         observation, info = self.env.reset(**options)
@@ -120,21 +120,21 @@ class _Recorder:
         return self._steps.taken()
 
 
-class _Watch:
+class _VectorRecorder:
     """Writes down what many environments do."""
 
     def __init__(self, env: Any) -> None:
         self.spaces = env.single_observation_space, env.single_action_space
-        self.states, self.actions = states_of(self.spaces[0]), Index(self.spaces[1])
+        self.states, self.actions = state_encoder(self.spaces[0]), SpaceIndex(self.spaces[1])
         self.taken = 0
-        self._streams = [_Steps() for _ in range(env.num_envs)]
+        self._streams = [_EpisodeRecorder() for _ in range(env.num_envs)]
         self._order: list[Episode] = []
 
     def begin(self, states: Integers) -> None:
         for stream, state in zip(self._streams, states.tolist(), strict=True):
             stream.begin(state)
 
-    def step(self, actions: Integers, moved: Moved) -> None:
+    def step(self, actions: Integers, moved: VectorStep) -> None:
         for k, stream in enumerate(self._streams):
             if moved.stepped[k]:
                 stream.step(int(actions[k]), float(moved.rewards[k]), int(moved.reached[k]))

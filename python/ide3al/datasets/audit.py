@@ -1,379 +1,62 @@
-"""Data that others collected: read, judged by the same card, and completed."""
+"""Data that others collected: read, and described by the same card."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from .._extras import need
 from .._ide3al import Error
-from ..agents.base import Agent
-from ..collecting.episode import Episode
-from ..collecting.partitioned import ENDED, View
-from ..encoding.abstraction import Choices
-from ..encoding.adaptive import Cut
-from ..encoding.discrete import Found, Index, frozen, states_of
-from .card import about_of
-from .dataset import Data, joined
-from .formats import CARD, read_card, read_keys, read_npz, read_parquet
-
-#: Names under which others keep the same arrays.
-_NAMES = {
-    "observations": ("observations", "observation", "obs", "states", "state"),
-    "actions": ("actions", "action", "acts"),
-    "rewards": ("rewards", "reward"),
-    "next_observations": ("next_observations", "next_observation", "next_obs", "next_states"),
-    "terminations": ("terminations", "terminated", "terminals", "dones", "done"),
-    "truncations": ("truncations", "truncated", "timeouts"),
-}
-
-Abstraction = Callable[[Any], Hashable]
-
-
-def read(dataset: Any, *, env: Any = None, states: Abstraction | Agent | None = None) -> Data:
-    """A data set as :class:`Data`: that itself, the id of a Minari data set or one that was loaded, a file ending in ``.npz`` or
-    ``.parquet``, the folder of a collection, or a dictionary of arrays.
-
-    States are numbered by the spaces of ``env`` or of the data set, or as they are met. ``states`` is the abstraction for
-    observations that are not finite: a function from an observation to whatever tells its state, or an agent that was fitted in the
-    continuous environment, whose cells and actions it is then (the action nearest to each).
-    """
-    if isinstance(states, Agent):
-        states = View(_cut_of(states))
-    if isinstance(dataset, Data):
-        return dataset
-    if isinstance(dataset, Mapping):
-        return _from_arrays(dict(dataset), "the arrays", env, states)
-    if isinstance(dataset, str | os.PathLike):
-        name = os.fspath(dataset)
-        path = Path(name)
-        if path.is_dir():
-            path = path / "data.npz"
-            if not path.exists():
-                raise Error(
-                    f"{name}: holds no data.npz: the collection is not finished; go on with resume=True"
-                )
-            name = str(path)
-        if name.endswith(".npz"):
-            return _from_arrays(read_npz(name), name, env, states)
-        if name.endswith(".parquet"):
-            return _from_arrays(read_parquet(name), name, env, states)
-        if path.suffix in (".h5", ".hdf5", ".json", ".html", ".csv", ".pkl"):
-            raise Error(
-                f"{name}: cannot read {path.suffix}; give an .npz or .parquet file, or the id of a Minari data set"
-            )
-        minari = need("minari", "minari")
-        try:
-            dataset = minari.load_dataset(name)
-        except FileNotFoundError:
-            raise Error(
-                f"{name!r}: there is no such Minari data set here, and no file of that name ends in .npz or .parquet; "
-                "minari.list_local_datasets() lists what there is"
-            ) from None
-        except Exception as problem:  # whatever a damaged folder makes Minari raise
-            raise Error(
-                f"{name!r}: Minari cannot load it: {type(problem).__name__}: {problem}"
-            ) from None
-    if hasattr(dataset, "iterate_episodes"):
-        return _from_minari(dataset, env, states)
-    raise Error(
-        f"{type(dataset).__name__}: give Data, a Minari data set or its id, an .npz or .parquet file, or a dictionary of arrays"
-    )
-
-
-def _cut_of(agent: Agent) -> Cut:
-    if agent._cut is None:
-        raise Error(
-            "states: this agent has no cells: it was not fitted in a continuous environment, or is to be loaded with env=..."
-        )
-    return agent._cut
+from .coverage import Coverage, coverage_report
+from .dataset import Data
+from .numbering import StateFunction
+from .reading import HasPartition, read
 
 
 def audit(
-    dataset: Any, *, env: Any = None, states: Abstraction | Agent | None = None, until: Any = None
+    dataset: Any,
+    *,
+    env: Any = None,
+    states: StateFunction | HasPartition | None = None,
+    until: Coverage | None = None,
 ) -> Data:
-    """The card of a data set that anybody collected, as ``audit(...).card``: what it covers, what is missing. ``until`` is a
-    promise to hold it to, such as ``ide3al.Coverage(each_pair=50)``: the card then names what falls short and the certified least
-    number of further steps, in the model that the data suggest.
+    """Describe a data set that anybody collected by a card.
 
-    What is returned is the data set itself, read: save its card with ``save("card.html")``, fill its gaps with
-    ``ide3al.collect(env, agent, until=..., complete=...)``."""
+    Parameters
+    ----------
+    dataset : Data, str, path-like, mapping or minari.MinariDataset
+        The data: a Minari data set or its id, a file that ends in ``.npz`` or ``.parquet``, the
+        folder of a collection, or a dictionary of arrays.
+    env : gymnasium.Env, optional
+        The environment, whose spaces say how states and actions are numbered.
+    states : callable or Agent, optional
+        For observations that are not finite: a function from an observation to whatever
+        distinguishes its state, or an agent that was fitted in the continuous environment, whose
+        cells and actions are taken then (the action nearest to each).
+    until : Coverage, optional
+        A promise to hold the data to. The card then names what falls short and the certified least
+        number of further steps, in the model that the data suggest.
+
+    Returns
+    -------
+    Data
+        The data with their card: save it with ``save("card.html")``, fill the gaps with
+        :func:`collect` and ``initial_data``.
+
+    Raises
+    ------
+    Error
+        If the data cannot be read, or are empty.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> data = ide3al.audit({"observations": [0, 1], "actions": [0, 0], "terminations": [0, 1],
+    ...                      "next_observations": [1, 2]})
+    >>> data.card["states"]["met"]
+    3
+    """
     data = read(dataset, env=env, states=states)
     if len(data) == 0:
         raise Error("the data set is empty: there is nothing to audit")
     if until is None:
         return data
-    from ..collecting.coverage import judged
-
-    return data.replace(about={**data.about, "promise": judged(data, until)})
-
-
-def _numbered(space: Any, abstraction: Abstraction | None) -> Index | Found:
-    if abstraction is not None:
-        return Found()
-    return Found() if space is None else states_of(space)
-
-
-def _spaces(env: Any) -> tuple[Any, Any]:
-    if env is None:
-        return None, None
-    return (
-        getattr(env, "single_observation_space", getattr(env, "observation_space", None)),
-        getattr(env, "single_action_space", getattr(env, "action_space", None)),
-    )
-
-
-def _numbers(
-    observations: Any, index: Index | Found | Choices, abstraction: Abstraction | None
-) -> np.ndarray[Any, Any]:
-    """Numbers of a batch of observations, an array or one by one."""
-    if abstraction is not None:
-        return np.array(
-            [index.number(frozen(abstraction(part))) for part in _each(observations)],
-            dtype=np.int64,
-        )
-    if (
-        isinstance(observations, np.ndarray)
-        and observations.ndim == 1
-        and observations.dtype.kind in "iu"
-    ):
-        values = observations.astype(np.int64)
-        distinct, inverse = np.unique(values, return_inverse=True)
-        # in the order in which they are met
-        first = np.full(distinct.size, values.size, dtype=np.int64)
-        np.minimum.at(first, inverse, np.arange(values.size))
-        numbers = np.zeros(distinct.size, dtype=np.int64)
-        for k in np.argsort(first, kind="stable").tolist():
-            numbers[k] = index.number(int(distinct[k]))
-        return numbers[inverse]
-    return np.array([index.number(part) for part in _each(observations)], dtype=np.int64)
-
-
-def _each(observations: Any) -> list[Any]:
-    """One by one: rows of an array, or parts of a dictionary or tuple taken together."""
-    if isinstance(observations, Mapping):
-        names = list(observations)
-        return [
-            dict(zip(names, row, strict=True))
-            for row in zip(*map(_each, observations.values()), strict=True)
-        ]
-    if isinstance(observations, tuple):
-        return list(zip(*map(_each, observations), strict=True))
-    return list(observations)
-
-
-def _stored(dataset: Any) -> Iterator[Any]:
-    """The episodes of a Minari data set; what a damaged file makes others raise is told as such."""
-    try:
-        yield from dataset.iterate_episodes()
-    except (OSError, KeyError, ValueError, RuntimeError) as problem:
-        name = dataset.storage.metadata.get("dataset_id", "the data set")
-        raise Error(f"{name!r}: cut or damaged: {type(problem).__name__}: {problem}") from None
-
-
-def _from_minari(dataset: Any, env: Any, states: Abstraction | None) -> Data:
-    spaces = dataset.observation_space, dataset.action_space
-    wanted = _spaces(env)
-    for kind, theirs, ours in zip(("observation", "action"), spaces, wanted, strict=True):
-        if ours is not None and states is None and theirs != ours:
-            raise Error(
-                f"the data set's {kind} space is {theirs}, the environment's {ours}: these data are of another environment"
-            )
-    index = _numbered(spaces[0], states)
-    actions = states.actions if isinstance(states, View) else Index(spaces[1])
-    episodes = []
-    for k, episode in enumerate(_stored(dataset)):
-        numbers = _numbers(episode.observations, index, states)
-        tried = _numbers(episode.actions, actions, None)
-        if len(numbers) != len(tried) + 1:
-            raise Error(
-                f"episode {k}: {len(numbers)} observations and {len(tried)} actions; one observation more is needed"
-            )
-        terminated = bool(np.asarray(episode.terminations)[-1]) if len(tried) else False
-        if terminated and isinstance(states, View) and isinstance(index, Found):
-            numbers[-1] = index.take(ENDED)
-        rewards = np.asarray(episode.rewards, dtype=np.float64)
-        episodes.append(Episode(numbers, tried, rewards, terminated, not terminated))
-    metadata = dataset.storage.metadata
-    about: dict[str, Any] = {}
-    if CARD in metadata:
-        about = about_of(read_card(str(metadata[CARD]), str(metadata.get("dataset_id"))))
-    else:
-        spec = getattr(dataset, "env_spec", None)
-        about["environment"] = str(
-            getattr(spec, "id", None) or metadata.get("dataset_id", "unknown")
-        )
-        about["policy"] = {"name": str(metadata.get("algorithm_name", "unknown"))}
-    if isinstance(states, View):
-        about["abstraction"] = states.said(repeat=1)
-    found = tuple(index.keys) if isinstance(index, Found) else None
-    data = joined(
-        episodes, index.size, actions.size, found, about, spaces if states is None else None
-    )
-    return data.replace(dataset=dataset)
-
-
-def _from_arrays(
-    arrays: dict[str, Any], place: str, env: Any, abstraction: Abstraction | None
-) -> Data:
-    given = {}
-    for wanted, names in _NAMES.items():
-        for name in names:
-            if name in arrays and np.ndim(arrays[name]) > 0:
-                given[wanted] = np.asarray(arrays[name])
-                break
-    for needed in ("observations", "actions", "terminations"):
-        if needed not in given:
-            raise Error(
-                f"{place}: no array of {needed} ({', '.join(_NAMES[needed])}); there are: {', '.join(arrays) or 'none'}"
-            )
-    n = len(given["observations"])
-    given.setdefault("rewards", np.zeros(n))
-    given.setdefault("truncations", np.zeros(n, dtype=np.bool_))
-    for name, values in given.items():
-        if len(values) != n:
-            raise Error(f"{place}: {name} has {len(values)} entries, observations {n}")
-    if n == 0:
-        raise Error(f"{place}: empty: there are no steps")
-    ends: dict[str, Any] = {}
-    for name in ("terminations", "truncations"):
-        values = given[name].reshape(n) if given[name].size == n else given[name]
-        if values.ndim != 1 or not np.isin(values, (0, 1)).all():
-            raise Error(f"{place}: {name}: expected one truth value per step")
-        ends[name] = values.astype(np.bool_)
-    try:
-        rewards = given["rewards"].reshape(n).astype(np.float64)
-    except ValueError as problem:
-        raise Error(f"{place}: rewards: expected one number per step: {problem}") from None
-    ours = "n_states" in arrays and "card" in arrays
-    spaces = _spaces(env)
-    if given["actions"].ndim == 2 and given["actions"].shape[1] == 1:
-        given["actions"] = given["actions"][:, 0]
-    if ours:
-        index: Index | Found = Found()
-    elif (
-        given["observations"].ndim == 2
-        and given["observations"].shape[1] == 1
-        and spaces[0] is None
-    ):
-        given["observations"] = given["observations"][:, 0]
-        given.update(
-            {"next_observations": given["next_observations"][:, 0]}
-            if "next_observations" in given
-            else {}
-        )
-        index = _numbered(None, abstraction)
-    else:
-        index = _numbered(spaces[0], abstraction)
-    if (
-        not ours
-        and given["observations"].dtype.kind == "f"
-        and abstraction is None
-        and not isinstance(index, Index)
-    ):
-        values = given["observations"]
-        if not np.isfinite(values).all() or (values != np.round(values)).any():
-            raise Error(
-                f"{place}: observations are real numbers, hardly any is met twice; say what tells their states: "
-                "states=function, for example the bins of ide3al.wrappers.Discretize"
-            )
-    observations, following = given["observations"], given.get("next_observations")
-    if following is None:
-        # within an episode the next observation is that of the next step; the last one is not known
-        last = ends["terminations"] | ends["truncations"]
-        last[-1] = True
-        following = np.roll(observations, -1, axis=0)
-        following[last] = observations[last]
-    if ours:
-        numbers, next_numbers = observations.astype(np.int64), following.astype(np.int64)
-        n_states, n_actions = int(arrays["n_states"]), int(arrays["n_actions"])
-        keys = (
-            read_keys(str(arrays["states"]), place)
-            if np.ndim(arrays.get("states", [])) == 0
-            else None
-        )
-        tried = given["actions"].astype(np.int64)
-        for name, values, limit in (
-            ("observations", numbers, n_states),
-            ("next_observations", next_numbers, n_states),
-            ("actions", tried, n_actions),
-        ):
-            if (values < 0).any() or (values >= limit).any():
-                raise Error(
-                    f"{place}: {name}: some lie outside 0..{limit - 1}: the file is damaged"
-                )
-        if keys is not None and len(keys) != n_states:
-            raise Error(
-                f"{place}: states: {len(keys)} listed, {n_states} counted: the file is damaged"
-            )
-        about = about_of(read_card(str(arrays["card"]), place))
-        known = (
-            spaces
-            if None not in spaces and states_match(spaces, n_states, n_actions, keys)
-            else None
-        )
-    else:
-        both = _numbers(
-            np.stack([observations, following], axis=1).reshape(2 * n, *observations.shape[1:]),
-            index,
-            abstraction,
-        )
-        numbers, next_numbers = both[0::2], both[1::2]
-        if (
-            isinstance(abstraction, View)
-            and isinstance(index, Found)
-            and ends["terminations"].any()
-        ):
-            next_numbers[ends["terminations"]] = index.take(ENDED)
-        keys = tuple(index.keys) if isinstance(index, Found) else None
-        n_states = index.size
-        if isinstance(abstraction, View) or spaces[1] is not None:
-            actions = abstraction.actions if isinstance(abstraction, View) else Index(spaces[1])
-            tried, n_actions = _numbers(given["actions"], actions, None), actions.size
-        else:
-            if (
-                given["actions"].ndim != 1
-                or given["actions"].dtype.kind not in "iu"
-                or (given["actions"] < 0).any()
-            ):
-                raise Error(
-                    f"{place}: actions: expected numbers from 0; for other actions give env=..."
-                )
-            tried = given["actions"].astype(np.int64)
-            n_actions = int(tried.max()) + 1
-        about = {"environment": _environment_name(env), "policy": {"name": "unknown"}}
-        if isinstance(abstraction, View):
-            about["abstraction"] = abstraction.said(repeat=1)
-        known = spaces if None not in spaces and abstraction is None else None
-    return Data(
-        observations=numbers,
-        actions=tried,
-        rewards=rewards,
-        next_observations=next_numbers,
-        terminations=ends["terminations"],
-        truncations=ends["truncations"],
-        n_states=n_states,
-        n_actions=n_actions,
-        states=keys,
-        about=about,
-        spaces=known,
-    )
-
-
-def states_match(
-    spaces: tuple[Any, Any], n_states: int, n_actions: int, keys: tuple[Any, ...] | None
-) -> bool:
-    """Whether numbers of data fit the spaces of an environment."""
-    index, actions = states_of(spaces[0]), Index(spaces[1])
-    return actions.size == n_actions and (
-        keys is not None if isinstance(index, Found) else index.size == n_states
-    )
-
-
-def _environment_name(env: Any) -> str:
-    spec = getattr(env, "spec", None)
-    return str(getattr(spec, "id", None) or ("unknown" if env is None else type(env).__name__))
+    return data.replace(about={**data.about, "promise": coverage_report(data, until)})

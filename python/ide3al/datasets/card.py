@@ -1,18 +1,24 @@
-"""The card of a data set: what it covers, what is missing, where it comes from. As JSON, as a few lines, as one page."""
+"""The card of a data set: what it covers, what is missing, where it comes from. As JSON, as a few
+lines, as one page."""
 
 from __future__ import annotations
 
 import html
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._display import nats
+from .._entropy import entropy
+from .._ide3al import Error
 from .card_figures import curve_svg, heat_svg
+from .transitions import Transitions
 
-if TYPE_CHECKING:
-    from .dataset import Data
+#: What a card holds, by name, as it is written to ``card.json``.
+Card = dict[str, Any]
+#: The key of the card in the metadata of files of other formats.
+CARD = "ide3al_card"
 
 #: Most pairs and states that are named one by one.
 NAMED = 100
@@ -25,18 +31,18 @@ _SEEN = {
 _POINTS = 60
 
 
-def card_of(data: Data) -> dict[str, Any]:
+def card_of(data: Transitions) -> Card:
     """Everything that can be told from the data, and what is known about them."""
-    counts, wanting = data.counts, data.wanting
+    counts, actionable = data.counts, data.actionable
     visits = counts.sum(axis=1)
-    of_wanting = counts[wanting]
-    untried = np.argwhere((counts == 0) & wanting[:, None])
+    of_wanting = counts[actionable]
+    untried = np.argwhere((counts == 0) & actionable[:, None])
     unmet = np.flatnonzero(~data.met)
     bounds = data.bounds
     returns = np.add.reduceat(data.rewards, bounds[:-1]) if len(data) else np.zeros(0)
-    state_entropy, pair_entropy = _entropy(visits), _entropy(counts.ravel())
+    state_entropy, pair_entropy = entropy(visits), entropy(counts.ravel())
     least = int(of_wanting.min()) if of_wanting.size else 0
-    card: dict[str, Any] = {
+    card: Card = {
         "format": "ide3al-card-1",
         "steps": len(data),
         "episodes": {
@@ -66,7 +72,8 @@ def card_of(data: Data) -> dict[str, Any]:
             "tried": int((of_wanting > 0).sum()),
             "least_count": least,
             "least_tried_named": [
-                [_name(data, s), a, int(counts[s, a])] for s, a in _rarest(counts, wanting, NAMED)
+                [_name(data, s), a, int(counts[s, a])]
+                for s, a in _rarest(counts, actionable, NAMED)
             ],
             "untried": len(untried),
             "untried_named": [[_name(data, s), a] for s, a in untried[:NAMED].tolist()],
@@ -78,15 +85,7 @@ def card_of(data: Data) -> dict[str, Any]:
     return card
 
 
-def _entropy(counts: Any) -> float:
-    total = counts.sum()
-    if total == 0:
-        return 0.0
-    shares = counts[counts > 0] / total
-    return float(max(-(shares * np.log(shares)).sum(), 0.0))
-
-
-def _name(data: Data, state: int) -> Any:
+def _name(data: Transitions, state: int) -> Any:
     """A state as people know it: its number, or what was observed."""
     if data.states is None:
         return state
@@ -95,17 +94,17 @@ def _name(data: Data, state: int) -> Any:
     return f"{state}: {text if len(text) <= 80 else text[:77] + '...'}"
 
 
-def _rarest(counts: Any, wanting: Any, most: int) -> list[tuple[int, int]]:
+def _rarest(counts: Any, actionable: Any, count: int) -> list[tuple[int, int]]:
     """The pairs tried least, of those tried at all."""
-    known = np.where((counts > 0) & wanting[:, None], counts, np.iinfo(np.int64).max).ravel()
-    order = np.argsort(known, kind="stable")[: min(most, 20)]
+    known = np.where((counts > 0) & actionable[:, None], counts, np.iinfo(np.int64).max).ravel()
+    order = np.argsort(known, kind="stable")[: min(count, 20)]
     n = counts.shape[1]
     return [(int(k) // n, int(k) % n) for k in order.tolist() if known[k] < np.iinfo(np.int64).max]
 
 
-def _curve(data: Data) -> dict[str, list[float]]:
-    """Pairs tried, least count and effective states after so many steps. The least count is over the pairs of states that
-    the whole data set met."""
+def _curve(data: Transitions) -> dict[str, list[float]]:
+    """Pairs tried, least count and effective states after so many steps. The least count is over
+    the pairs of states that the whole data set met."""
     n = len(data)
     marks = (
         np.unique(np.linspace(0, n, min(n, _POINTS) + 1).astype(np.int64))
@@ -114,13 +113,13 @@ def _curve(data: Data) -> dict[str, list[float]]:
     )
     pairs = data.observations * data.n_actions + data.actions
     first = np.sort(np.unique(pairs, return_index=True)[1])
-    wanting = np.repeat(data.wanting, data.n_actions)
+    actionable = np.repeat(data.actionable, data.n_actions)
     so_far = np.zeros(data.n_states * data.n_actions, dtype=np.int64)
     least, effective = [0], [0.0]
     for before, after in zip(marks[:-1].tolist(), marks[1:].tolist(), strict=True):
         so_far += np.bincount(pairs[before:after], minlength=so_far.size)
-        least.append(int(so_far[wanting].min()) if wanting.any() else 0)
-        effective.append(float(np.exp(_entropy(so_far.reshape(-1, data.n_actions).sum(axis=1)))))
+        least.append(int(so_far[actionable].min()) if actionable.any() else 0)
+        effective.append(float(np.exp(entropy(so_far.reshape(-1, data.n_actions).sum(axis=1)))))
     return {
         "steps": marks.tolist(),
         "pairs_tried": np.searchsorted(first, marks, side="left").tolist(),
@@ -129,7 +128,7 @@ def _curve(data: Data) -> dict[str, list[float]]:
     }
 
 
-def _grid(data: Data, visits: Any) -> dict[str, Any] | None:
+def _grid(data: Transitions, visits: Any) -> dict[str, Any] | None:
     """Visits per cell, walls as null."""
     cells = data.about.get("cells")
     if cells is None:
@@ -142,7 +141,7 @@ def _grid(data: Data, visits: Any) -> dict[str, Any] | None:
     return {"rows": rows, "columns": columns, "visits": sums, "cells": list(at)}
 
 
-def about_of(card: dict[str, Any]) -> dict[str, Any]:
+def about_of(card: Card) -> dict[str, Any]:
     """What a card says that is not seen in the data themselves."""
     about = {key: value for key, value in card.items() if key not in _SEEN}
     grid = card.get("grid")
@@ -151,16 +150,30 @@ def about_of(card: dict[str, Any]) -> dict[str, Any]:
     return about
 
 
-def card_text(card: dict[str, Any]) -> str:
+def card_text(card: Card) -> str:
     """JSON, one key per line at the top."""
     lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in card.items())
     return f"{{\n{lines}\n}}\n"
 
 
-def card_rows(card: dict[str, Any]) -> list[tuple[str, str]]:
+def read_card(text: str, source: str) -> Card:
+    """A card as :func:`card_text` wrote it."""
+    try:
+        card = json.loads(text)
+        if not isinstance(card, dict):
+            raise ValueError("no object")
+    except ValueError as problem:
+        raise Error(f"{source}: card: damaged: {problem}") from None
+    return card
+
+
+def card_rows(card: Card) -> list[tuple[str, str]]:
     """A few lines for people."""
     pairs, states, episodes = card["pairs"], card["states"], card["episodes"]
-    most, all_states = max(pairs["of_states_met"], 2), max(states["met"] - states["terminal"], 2)
+    all_pairs, all_states = (
+        max(pairs["of_states_met"], 2),
+        max(states["met"] - states["terminal"], 2),
+    )
     share = 100 * pairs["tried"] / max(pairs["of_states_met"], 1)
     rows = []
     if "environment" in card:
@@ -181,7 +194,7 @@ def card_rows(card: dict[str, Any]) -> list[tuple[str, str]]:
         ("effective states", f"{card['effective_states']:.1f}"),
         (
             "state-action entropy",
-            nats(card["state_action_entropy"], card["state_action_entropy"] / np.log(most)),
+            nats(card["state_action_entropy"], card["state_action_entropy"] / np.log(all_pairs)),
         ),
     ]
     promise = card.get("promise")
@@ -209,7 +222,7 @@ td{padding:.15rem 0}code,pre{font:13px/1.4 ui-monospace,monospace}pre{background
 figure{margin:1rem 0}figcaption{color:#505050}svg{max-width:100%;height:auto}"""
 
 
-def card_page(card: dict[str, Any]) -> str:
+def card_page(card: Card) -> str:
     """One page that needs nothing else. Whatever names the data carry, they are text here."""
     title = f"Data set: {card.get('environment', 'transitions')}"
     escape = html.escape

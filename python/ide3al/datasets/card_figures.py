@@ -14,7 +14,8 @@ _RAMP = np.array(
 
 
 def curve_svg(card: dict[str, Any]) -> str:
-    """Shares of their last value: pairs tried and effective states; and of the largest, the least count."""
+    """Shares of their last value: pairs tried and effective states; and of the largest, the least
+    count."""
     curve = card["curve"]
     steps = np.asarray(curve["steps"], dtype=float)
     lines = [
@@ -81,13 +82,13 @@ def heat_svg(grid: dict[str, Any]) -> str:
     """Visits per cell, walls grey, with the numbers as titles."""
     rows, columns, visits = grid["rows"], grid["columns"], grid["visits"]
     size = max(8, min(36, 640 // max(columns, 1)))
-    most = max([v for v in visits if v] or [1])
+    highest = max([v for v in visits if v] or [1])
     drawn = [
         f'<svg viewBox="0 0 {columns * size} {rows * size}" width="{columns * size}" role="img" aria-label="visits per cell">'
     ]
     for cell, count in enumerate(visits):
         x, y = cell % columns * size, cell // columns * size
-        fill = "#dddddd" if count is None else _colour(count / most)
+        fill = "#dddddd" if count is None else _colour(count / highest)
         title = "" if count is None else f"<title>{count}</title>"
         drawn.append(
             f'<rect x="{x}" y="{y}" width="{size}" height="{size}" fill="{fill}">{title}</rect>'
@@ -97,7 +98,7 @@ def heat_svg(grid: dict[str, Any]) -> str:
 
 
 def _colour(share: float) -> str:
-    place = min(max(share, 0.0), 1.0) * (len(_RAMP) - 1)
-    k = min(int(place), len(_RAMP) - 2)
-    r, g, b = _RAMP[k] + (place - k) * (_RAMP[k + 1] - _RAMP[k])
+    position = min(max(share, 0.0), 1.0) * (len(_RAMP) - 1)
+    k = min(int(position), len(_RAMP) - 2)
+    r, g, b = _RAMP[k] + (position - k) * (_RAMP[k + 1] - _RAMP[k])
     return f"#{round(r):02x}{round(g):02x}{round(b):02x}"

@@ -1,185 +1,142 @@
-"""Transitions, however they were gathered."""
+"""Data sets: transitions with a card, that can be written in several formats."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _ide3al
 from .._display import html_table, text_table
 from .._ide3al import Error
-from ..collecting.episode import Episode
-from ..types import Floats, Integers
-from .card import card_of, card_page, card_rows, card_text
+from ..types import Integers
+from .card import Card, card_of, card_page, card_rows, card_text
+from .episode import Episode
+from .formats.d3rlpy import d3rlpy_dataset
+from .formats.minari import write_minari
+from .formats.parquet import frame
+from .formats.registry import FORMATS
+from .transitions import Transitions
 
 
-@dataclass(frozen=True, repr=False)
-class Data:
-    """Transitions as arrays, one entry per step; states and actions by number."""
+@dataclass(frozen=True, repr=False, eq=False)
+class Data(Transitions):
+    """Transitions as arrays, one entry per step, with a card that says what they cover.
 
-    observations: Integers
-    actions: Integers
-    rewards: Floats
-    next_observations: Integers
-    terminations: npt.NDArray[np.bool_]
-    truncations: npt.NDArray[np.bool_]
-    n_states: int
-    n_actions: int
-    #: The Minari data set, where one was asked for.
-    dataset: Any = None
-    #: What was met, by number, where states are numbered as they are met.
-    states: tuple[Hashable, ...] | None = None
-    #: Where the data come from: environment, policy, parameters, promise; part of the card.
-    about: dict[str, Any] = field(default_factory=dict)
-    #: The spaces that the numbers stand for, where they are known.
-    spaces: tuple[Any, Any] | None = None
+    States and actions are numbers. Data come from :func:`collect` and :func:`audit`.
 
-    def __len__(self) -> int:
-        return int(self.observations.size)
-
-    @property
-    def counts(self) -> Integers:
-        """How often each action was taken in each state, (S, A)."""
-        pairs = self.observations * self.n_actions + self.actions
-        counts = np.bincount(pairs, minlength=self.n_states * self.n_actions)
-        return counts.reshape(self.n_states, self.n_actions).astype(np.int64)
-
-    @property
-    def coverage(self) -> float:
-        """Share of state-action pairs seen at least once."""
-        return float((self.counts > 0).mean())
-
-    @property
-    def entropy(self) -> float:
-        """Entropy of the state-action frequencies, in nats."""
-        shares = self.counts.ravel() / max(len(self), 1)
-        shares = shares[shares > 0]
-        return float(-(shares * np.log(shares)).sum())
-
-    @property
-    def bounds(self) -> Integers:
-        """Where episodes begin, and the end of the last."""
-        ended = np.flatnonzero(self.terminations | self.truncations) + 1
-        return np.unique(np.concatenate([[0], ended, [len(self)]])).astype(np.int64)
-
-    @property
-    def met(self) -> npt.NDArray[np.bool_]:
-        """Which states occur."""
-        met = np.zeros(self.n_states, dtype=np.bool_)
-        met[self.observations] = True
-        met[self.next_observations] = True
-        return met
-
-    @property
-    def terminal(self) -> npt.NDArray[np.bool_]:
-        """States in which episodes end and no action was ever taken."""
-        terminal = np.zeros(self.n_states, dtype=np.bool_)
-        terminal[self.next_observations[self.terminations]] = True
-        terminal[self.observations] = False
-        return terminal
-
-    @property
-    def wanting(self) -> npt.NDArray[np.bool_]:
-        """States whose actions can be taken, as far as the data tell: met, and not terminal."""
-        return self.met & ~self.terminal
+    Parameters
+    ----------
+    observations, actions : ndarray of int
+        State and action of every step.
+    rewards : ndarray of float
+        Reward of every step.
+    next_observations : ndarray of int
+        Next state of every step.
+    terminations, truncations : ndarray of bool
+        Whether the episode ended there in a terminal state, or was truncated.
+    n_states, n_actions : int
+        How many there are.
+    dataset : minari.MinariDataset, optional
+        The Minari data set that was written or read.
+    states : tuple, optional
+        The states by number, where they were numbered as they were met.
+    about : dict, optional
+        Where the data come from; part of the card.
+    spaces : tuple, optional
+        The spaces of observations and actions.
+    """
 
     @cached_property
-    def card(self) -> dict[str, Any]:
+    def card(self) -> Card:
         """What the data cover and what is missing, as JSON."""
         return card_of(self)
 
-    def episodes(self) -> list[Episode]:
-        """One by one."""
-        bounds = self.bounds.tolist()
-        found = [()] * (len(bounds) - 1) if self.states is None else self._found(bounds)
-        episodes = []
-        for k in range(len(bounds) - 1):
-            first, after = bounds[k], bounds[k + 1]
-            terminated = bool(self.terminations[after - 1])
-            last = self.next_observations[after - 1 : after]
-            visited = np.concatenate([self.observations[first:after], last])
-            if not (
-                self.observations[first + 1 : after] == self.next_observations[first : after - 1]
-            ).all():
-                raise Error(f"episode {k}: an observation is not the next one of the step before")
-            steps = slice(first, after)
-            episodes.append(
-                Episode(
-                    visited,
-                    self.actions[steps],
-                    self.rewards[steps],
-                    terminated,
-                    not terminated,
-                    0,
-                    found[k],
-                )
-            )
-        return episodes
-
-    def _found(self, bounds: Sequence[int]) -> list[tuple[Hashable, ...]]:
-        """The states that each episode met first."""
-        assert self.states is not None
-        met = np.concatenate([self.observations, self.next_observations])
-        when = np.tile(np.arange(len(self)), 2)
-        first = np.full(self.n_states, len(self), dtype=np.int64)
-        np.minimum.at(first, met, when)
-        episode = np.searchsorted(np.asarray(bounds), first, side="right") - 1
-        found: list[list[Hashable]] = [[] for _ in range(len(bounds) - 1)]
-        for state, k in enumerate(np.minimum(episode, len(found) - 1).tolist()):
-            found[k].append(self.states[state])
-        return [tuple(keys) for keys in found]
-
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``.npz`` or ``.parquet`` (all of it, card included), or the card alone as ``.json`` or ``.html``; whole or
-        not at all."""
-        from .formats import npz_bytes, parquet_bytes
+        """Write the data, or their card, to a file; whole or not at all.
 
+        Parameters
+        ----------
+        path : path-like
+            Name of the file: ``.npz`` and ``.parquet`` hold everything, ``.json`` and ``.html`` the
+            card.
+
+        Raises
+        ------
+        Error
+            If the ending is another, or the file cannot be written.
+        """
         name = os.fspath(path)
-        ending = Path(name).suffix
-        writers = {
-            ".npz": npz_bytes,
-            ".parquet": parquet_bytes,
-            ".json": _json_bytes,
-            ".html": _html_bytes,
-        }
-        if ending not in writers:
-            raise Error(f"{name}: the ending says the format: {', '.join(writers)}")
-        _ide3al.write_file(name, writers[ending](self))
+        suffix = Path(name).suffix
+        if suffix in FORMATS:
+            _ide3al.write_file(name, FORMATS[suffix].to_bytes(self, self.card))
+        elif suffix in _CARDS:
+            _ide3al.write_file(name, _CARDS[suffix](self.card).encode())
+        else:
+            raise Error(f"{name}: the ending says the format: {', '.join([*FORMATS, *_CARDS])}")
 
     def to_minari(self, dataset_id: str, env: Any = None) -> Any:
-        """Writes a Minari data set with the card in its metadata, whole or not at all, and returns it."""
-        from .formats import write_minari
+        """Write a Minari data set with the card in its metadata, whole or not at all.
 
-        return write_minari(self, dataset_id, env)
+        Parameters
+        ----------
+        dataset_id : str
+            Name of the data set.
+        env : gymnasium.Env, optional
+            The environment, whose specification is stored.
+
+        Returns
+        -------
+        minari.MinariDataset
+            The data set.
+
+        Raises
+        ------
+        Error
+            If there is one of that name, or the spaces are not known.
+        """
+        return write_minari(self, self.card, dataset_id, env)
 
     def to_d3rlpy(self) -> Any:
-        """The same as ``d3rlpy.dataset.MDPDataset``; observations are numbers as 32-bit floats."""
-        from .formats import d3rlpy_dataset
+        """Convert to the data set of d3rlpy.
 
+        Returns
+        -------
+        d3rlpy.dataset.MDPDataset
+            The data; observations are numbers as 32-bit floats.
+        """
         return d3rlpy_dataset(self)
 
     def to_polars(self) -> Any:
-        """One row per step."""
-        from .formats import frame
+        """Convert to a frame with one row per step.
 
+        Returns
+        -------
+        polars.DataFrame
+            The data.
+        """
         return frame(self)
 
     def save_card(self, folder: str | os.PathLike[str]) -> None:
-        """``card.json`` and ``card.html`` in a folder."""
-        _ide3al.write_file(Path(folder) / "card.json", _json_bytes(self))
-        _ide3al.write_file(Path(folder) / "card.html", _html_bytes(self))
+        """Write ``card.json`` and ``card.html``.
 
-    def replace(self, **changes: Any) -> Data:
-        """The same with something else."""
-        return dataclasses.replace(self, **changes)
+        Parameters
+        ----------
+        folder : path-like
+            Where to.
+
+        Raises
+        ------
+        Error
+            If a file cannot be written.
+        """
+        _ide3al.write_file(Path(folder) / "card.json", card_text(self.card).encode())
+        _ide3al.write_file(Path(folder) / "card.html", card_page(self.card).encode())
 
     def __repr__(self) -> str:
         return text_table("Data", card_rows(self.card))
@@ -188,12 +145,8 @@ class Data:
         return html_table("Data", card_rows(self.card))
 
 
-def _json_bytes(data: Data) -> bytes:
-    return card_text(data.card).encode()
-
-
-def _html_bytes(data: Data) -> bytes:
-    return card_page(data.card).encode()
+#: How a card alone is written, by the suffix of the file.
+_CARDS = {".json": card_text, ".html": card_page}
 
 
 def joined(

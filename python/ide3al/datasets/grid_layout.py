@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._ide3al import Error
-from ..datasets.formats import observed
+from .transitions import Transitions, observed
 
 if TYPE_CHECKING:
-    from ..datasets.dataset import Data
+    pass
 
 Cell = Callable[[Any], tuple[int, int] | None]
 
@@ -22,22 +22,26 @@ def environment_name(env: Any) -> str:
     return str(getattr(spec, "id", None) or type(getattr(env, "unwrapped", env)).__name__)
 
 
-def cells_of(env: Any, data: Data, cell: Cell | None) -> tuple[int, int, list[int]] | None:
+def grid_cells(env: Any, data: Transitions, cell: Cell | None) -> tuple[int, int, list[int]] | None:
     """Rows, columns and the cell of each state; -1 for one that is nowhere."""
     if cell is not None:
         elements = list(data.states) if data.states is not None else observed(data)
         if elements is None:
             return None
-        places = [cell(element) for element in elements]
-        there = [place for place in places if place is not None]
-        if not there or min(min(place) for place in there) < 0:
+        positions = [cell(element) for element in elements]
+        there = [position for position in positions if position is not None]
+        if not there or min(min(position) for position in there) < 0:
             raise Error("cell: must give (row, column), both from 0, for some states")
-        rows, columns = (int(max(place[k] for place in there)) + 1 for k in (0, 1))
-        return rows, columns, [-1 if p is None else int(p[0]) * columns + int(p[1]) for p in places]
+        rows, columns = (int(max(position[k] for position in there)) + 1 for k in (0, 1))
+        return (
+            rows,
+            columns,
+            [-1 if p is None else int(p[0]) * columns + int(p[1]) for p in positions],
+        )
     base = getattr(env, "unwrapped", env)
     if hasattr(env, "envs"):
         base = getattr(env.envs[0], "unwrapped", env.envs[0])
-    layout = getattr(getattr(getattr(base, "mdp", None), "_model", None), "layout", None)
+    layout = getattr(getattr(getattr(base, "mdp", None), "native", None), "layout", None)
     if layout is not None:
         return int(layout[0]), int(layout[1]), [int(c) for c in layout[2]]
     if data.states is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from .._ide3al import Error
 from ..types import Floats
-from .discrete import Index
+from .discrete import SpaceIndex
 from .features import Extractor
 
 #: Cells along each number by how many there are; beyond, k-means cells.
@@ -24,18 +23,49 @@ COMBINED = 27
 
 
 class Abstraction:
-    """Settings of the cells, actions and repeats that continuous environments are explored with. All have defaults::
+    """How a continuous environment is made finite: its cells, its actions, and how long they are
+    held.
 
-        ide3al.IDE3AL(abstraction=ide3al.Abstraction(cells=20)).fit(env, 40_000)
+    Parameters
+    ----------
+    cells : int or sequence of int, optional
+        Number of cells along each number of the observation (one for all, or one each); of all
+        cells where they are of k-means or refined.
+    kind : {"grid", "k-means"}, optional
+        Equal boxes, or cells around centres. Where more than three numbers matter it is k-means
+        unless given.
+    refine : bool, default False
+        Whether to halve cells where their halves lead elsewhere, instead of either kind.
+    actions : int or sequence, optional
+        Number of values along each number of a ``Box`` of actions (3, the extremes and the middle,
+        unless given), or a list of actions.
+    features : callable, optional
+        Function from an observation to the numbers that matter.
+    angles : sequence of (int, int), optional
+        Indices of pairs (cosine, sine) that are one angle.
+    low, high : array_like, optional
+        Bounds of the cells, infinite where what was seen decides. What lies beyond belongs to the
+        outermost cells.
+    bounds : {"seen", "declared"}, default "seen"
+        Where cells are laid: where anything was seen so far, or over the bounds of the space where
+        those are finite.
+    repeat : int, optional
+        Number of steps that an action is held for; measured unless given.
+    memory : int, default 1000000
+        Number of steps remembered; when they are spent the cells are final.
 
-    ``cells``: cells along each number (one for all, or one each), or how many k-means or refined cells. ``kind``: "grid" or
-    "k-means"; k-means where more than three numbers matter unless told. ``refine``: halves cells where their halves lead
-    elsewhere, instead of either (:mod:`ide3al.refined`). ``actions``: values along each number of a ``Box`` of actions (three unless
-    told, the extremes and the middle), or a list of actions. ``features``: a function from an observation to the numbers
-    that matter. ``angles``: places of (cosine, sine) pairs that are one angle. ``bounds``: "seen" lays cells where anything was
-    seen so far, "declared" all over the bounds of the space where those are finite; ``low`` and ``high`` give bounds instead, None or
-    infinite where they do not, and what lies beyond belongs to the outermost cells. ``repeat``: steps that an action is
-    held for; measured unless told. ``memory``: most steps remembered; when they are spent the cells are final.
+    Raises
+    ------
+    Error
+        If an argument is out of range or contradicts another.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> cells = ide3al.Abstraction(cells=8, repeat=4)
+    >>> agent = ide3al.Random(abstraction=cells).fit(gymnasium.make("MountainCar-v0"), 1000)
+    >>> agent.repeat
+    4
     """
 
     def __init__(
@@ -101,7 +131,13 @@ class Abstraction:
                 raise Error("actions: the list is empty")
 
     def save(self) -> dict[str, Any]:
-        """Everything but ``features``, which is a function."""
+        """Give everything but ``features``, which is a function, as JSON has it.
+
+        Returns
+        -------
+        dict
+            Arguments by name.
+        """
         return {
             "cells": self.cells,
             "kind": self.kind,
@@ -133,9 +169,9 @@ def _bounds(name: str, given: npt.ArrayLike | None) -> Floats | None:
     return bounds
 
 
-class Choices:
-    """A few actions of a ``Box``, numbered as in :class:`~ide3al.spaces.Index`: ``size``, ``element(number)``,
-    ``number(element)``."""
+class ActionGrid:
+    """A few actions of a ``Box``, numbered as in :class:`~ide3al.spaces.SpaceIndex`: ``size``,
+    ``element(number)``, ``number(element)``."""
 
     def __init__(self, space: Any, given: int | list[Any] | None) -> None:
         self.space = space
@@ -167,13 +203,14 @@ class Choices:
         return int(np.argmin([np.abs(flat - action.ravel()).sum() for action in self.elements]))
 
 
-def _choose(low: Floats, high: Floats, values: int, told: bool) -> list[Floats]:
-    """All combinations of equally spaced values where they are few, else the middle and each number's extremes."""
+def _choose(low: Floats, high: Floats, values: int, chosen_by_caller: bool) -> list[Floats]:
+    """All combinations of equally spaced values where they are few, else the middle and each
+    number's extremes."""
     size = len(low)
-    if values**size <= COMBINED or (told and values**size <= 1024):
+    if values**size <= COMBINED or (chosen_by_caller and values**size <= 1024):
         axes = [np.linspace(a, b, values) for a, b in zip(low, high, strict=True)]
         return [np.array(row) for row in itertools.product(*axes)]
-    if told:
+    if chosen_by_caller:
         raise Error(
             f"actions = {values}: {size} numbers with {values} values each are {values**size} actions; give a list of some"
         )
@@ -186,17 +223,17 @@ def _choose(low: Floats, high: Floats, values: int, told: bool) -> list[Floats]:
     return chosen
 
 
-def choices(space: Any, abstraction: Abstraction) -> Index | Choices:
+def choices(space: Any, abstraction: Abstraction) -> SpaceIndex | ActionGrid:
     """The actions to explore with."""
     if type(space).__name__ == "Box":
-        return Choices(space, abstraction.actions)
+        return ActionGrid(space, abstraction.actions)
     if abstraction.actions is not None:
         raise Error(f"actions: {space} is finite already; leave out actions")
-    return Index(space)
+    return SpaceIndex(space)
 
 
 def per_number(abstraction: Abstraction, numbers: int) -> int:
-    """Cells along each number where none are told."""
+    """Cells along each number where none are given."""
     if isinstance(abstraction.cells, int):
         return abstraction.cells
     return PER_NUMBER.get(numbers, max(2, int(1296.0 ** (1 / max(numbers, 1)))))

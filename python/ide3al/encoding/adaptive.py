@@ -1,8 +1,10 @@
-"""An abstraction in use: the cells as they are cut at the moment, how long actions are held, and the steps recorded."""
+"""An abstraction in use: the cells as they are cut at the moment, how long actions are held, and
+the steps recorded."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,19 +15,19 @@ from ..types import Floats, Integers
 from .abstraction import PER_NUMBER, Abstraction, choices, in_all, per_number
 from .features import Features
 from .grid import Cells, Centres, Grid
-from .history import CUT, ENDED, NOW, Log
+from .history import ONGOING, TERMINAL, TRUNCATED, TransitionHistory
 from .tree import Moves, Tree, refined
 
-# : The one cell of all observations that ended an episode: nothing can be done there, wherever it
+#: The one cell of all observations that ended an episode: nothing can be done there, wherever it
 # is, and nothing is gained by : ending episodes in many places.
-OVER = -1
+TERMINAL_CELL = -1
 #: Steps that an action may be held for.
 REPEATS = (1, 2, 3, 4, 6, 8, 12, 16)
 #: Actions are held until they lead this many cells apart.
 APART = 1.0
 #: Episodes have at least this many decisions on average.
 DECISIONS = 8
-#: Cells without which a repeat is judged by all of them together.
+#: Cells without which a repeat is measured on all of them together.
 CELLS = 8
 #: Cells are cut anew at the earliest when there are this many times the steps.
 GROWTH = 1.5
@@ -33,8 +35,9 @@ GROWTH = 1.5
 BEYOND = 0.05
 
 
-class Cut:
-    """Numbers vectors by their cells, as they are met: ``number``, ``find``; ``recut`` cuts anew from what is recorded."""
+class AdaptivePartition:
+    """Numbers vectors by their cells, as they are met: ``number``, ``find``; ``repartition`` cuts
+    anew from what is recorded."""
 
     def __init__(self, abstraction: Abstraction, observations: Any, actions: Any) -> None:
         self.abstraction = abstraction
@@ -45,7 +48,7 @@ class Cut:
         #: Places of the numbers that cells are cut from.
         self.used: Integers = np.zeros(0, dtype=np.int64)
         self.steps = 0
-        self.log: Log | None = None
+        self.history: TransitionHistory | None = None
         self._numbers: dict[int, int] = {}
         self._cut_at = self._laid_at = 0
         self._bounds = np.zeros(0), np.zeros(0)
@@ -81,7 +84,7 @@ class Cut:
         return vector.astype(np.float32).astype(np.float64)
 
     def _keys(self, vectors: Floats, ended: Any) -> Integers:
-        return np.where(ended, OVER, self._laid().keys(vectors[:, self.used]))
+        return np.where(ended, TERMINAL_CELL, self._laid().keys(vectors[:, self.used]))
 
     def number(self, vector: Floats, ended: bool = False) -> int:
         """The number of a vector's cell, a new one if it was never met."""
@@ -90,7 +93,8 @@ class Cut:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def find(self, vector: Floats, known: int, ended: bool = False) -> int:
-        """The number of a vector's cell; of the nearest among the ``known`` first if that was never met."""
+        """The number of a vector's cell; of the nearest among the ``known`` first if that was never
+        met."""
         found = self._numbers.get(int(self._keys(vector[None, :], ended)[0]), known)
         if found < known:
             return found
@@ -103,10 +107,7 @@ class Cut:
     @property
     def states(self) -> list[tuple[float, ...]]:
         """The middle of each cell met, by number; not a number where episodes end."""
-        keys = np.array(list(self._numbers), dtype=np.int64)
-        over = keys == OVER
-        centres = np.where(over[:, None], np.nan, self._laid().centres(np.where(over, 0, keys)))
-        return [tuple(row) for row in centres.tolist()]
+        return cell_centres(self._laid(), list(self._numbers))
 
     @property
     def names(self) -> list[str]:
@@ -115,7 +116,8 @@ class Cut:
 
     @property
     def box(self) -> tuple[Floats, Floats]:
-        """Bounds of these numbers as told or declared, and where they are infinite those of what was seen."""
+        """Bounds of these numbers as given or declared, and where they are infinite those of what
+        was seen."""
         low, high = (
             np.where(np.isfinite(b), b, seen)
             for b, seen in zip(self._declared(), self._bounds, strict=True)
@@ -130,29 +132,29 @@ class Cut:
     # what is recorded
 
     def begin(self, vector: Floats) -> None:
-        if self.log is None:
-            self.log = Log(len(vector), self.abstraction.memory)
-        self.log.begin(vector)
+        if self.history is None:
+            self.history = TransitionHistory(len(vector), self.abstraction.memory)
+        self.history.begin(vector)
 
     def step(self, action: int, vector: Floats, end: int) -> None:
         self.steps += 1
-        if self.log is not None:
-            self.log.step(action, vector, end)
+        if self.history is not None:
+            self.history.step(action, vector, end)
 
     # cutting
 
     @property
     def due(self) -> bool:
         """Whether it is time to see if other cells would be better."""
-        full = self.log is None or self.log.full
+        full = self.history is None or self.history.full
         return not full and self.steps >= GROWTH * self._cut_at
 
-    def recut(self, agent: _ide3al.Agent, at_hand: bool) -> bool:
-        """Cuts anew from what is recorded, and counts again, unless everything would stay as it is. ``at_hand``: whether a
-        trajectory is under way."""
-        assert self.log is not None
+    def repartition(self, agent: _ide3al.Agent, episode_open: bool) -> bool:
+        """Cuts anew from what is recorded, and counts again, unless everything would stay as it is.
+        ``episode_open``: whether a trajectory is under way."""
+        assert self.history is not None
         self._cut_at = self.steps
-        vectors, actions = self.log.vectors, self.log.actions
+        vectors, actions = self.history.vectors, self.history.actions
         before, numbers = self.cells, self._numbers
         used_before, repeat_before = self.used, self.repeat
         self.used = self._matter(vectors, actions)
@@ -161,31 +163,37 @@ class Cut:
             self.repeat = self._measure(vectors, actions)
         if self.cells is before and self.repeat == repeat_before:
             return False
-        ended = actions == ENDED
+        ended = actions == TERMINAL
         keys = self._keys(vectors, ended)
         if before is None:
             old = np.zeros(len(keys), dtype=np.int64)
         else:
-            olds = np.where(ended, OVER, before.keys(vectors[:, used_before]))
+            olds = np.where(ended, TERMINAL_CELL, before.keys(vectors[:, used_before]))
             # passed through and never decided in: newer than any policy
             old = np.array([numbers.get(int(key), len(numbers)) for key in olds], dtype=np.int64)
-        self._count(agent, keys, old, actions, at_hand)
+        self._count(agent, keys, old, actions, episode_open)
         return True
 
     def _count(
-        self, agent: _ide3al.Agent, keys: Integers, old: Integers, actions: Integers, at_hand: bool
+        self,
+        agent: _ide3al.Agent,
+        keys: Integers,
+        old: Integers,
+        actions: Integers,
+        episode_open: bool,
     ) -> None:
-        """Numbers cells in the order in which they were met, and hands over all transitions between them."""
-        assert self.log is not None
-        first, last = self.log.decisions(self.repeat)
-        over = np.flatnonzero((actions == ENDED) | (actions == CUT))
+        """Numbers cells in the order in which they were met, and hands over all transitions between
+        them."""
+        assert self.history is not None
+        first, last = self.history.decisions(self.repeat)
+        over = np.flatnonzero((actions == TERMINAL) | (actions == TRUNCATED))
         begun = np.concatenate([[0], over + 1])
         begun = begun[begun < len(actions)]
-        left = np.flatnonzero(actions == ENDED)
+        left = np.flatnonzero(actions == TERMINAL)
         left = left[left + 1 < len(actions)]
         met = np.unique(np.concatenate([first, last, begun, left, [len(actions) - 1]]))
-        distinct, place = np.unique(keys[met], return_index=True)
-        order = np.argsort(place)
+        distinct, earliest = np.unique(keys[met], return_index=True)
+        order = np.argsort(earliest)
         self._numbers = {int(key): k for k, key in enumerate(distinct[order])}
         self._centres = None
         state = np.full(len(keys), -1, dtype=np.int64)
@@ -201,13 +209,16 @@ class Cut:
             np.concatenate([state[last], state[left + 1]]),
             np.bincount(state[begun], minlength=size).tolist(),
             np.bincount(state[left], minlength=size).tolist(),
-            int((actions == CUT).sum()),
-            old[met][place[order]].tolist(),
-            (int(state[-1]), now == ENDED) if at_hand and now in (NOW, ENDED) else None,
+            int((actions == TRUNCATED).sum()),
+            old[met][earliest[order]].tolist(),
+            (int(state[-1]), now == TERMINAL)
+            if episode_open and now in (ONGOING, TERMINAL)
+            else None,
         )
 
     def _matter(self, vectors: Floats, actions: Integers) -> Integers:
-        """Numbers that change while an episode lasts, each once: nothing can be explored along the others."""
+        """Numbers that change while an episode lasts, each once: nothing can be explored along the
+        others."""
         if isinstance(self.abstraction.cells, list):
             return np.arange(self.features.size)
         inside = np.flatnonzero(actions[:-1] >= 0)
@@ -260,21 +271,21 @@ class Cut:
 
     def _refine(self, vectors: Floats, low: Floats, high: Floats, whole: Any) -> Tree:
         """Cells that are finer where one of them would hide what happens."""
-        assert self.log is not None
-        first, last = self.log.decisions(self.repeat)
+        assert self.history is not None
+        first, last = self.history.decisions(self.repeat)
         low, high = np.where(whole, low - 0.5, low), np.where(whole, high + 0.5, high)
-        moves = Moves(first, self.log.actions[first], last)
+        moves = Moves(first, self.history.actions[first], last)
         return refined(vectors, low, high, whole, in_all(self.abstraction, len(self.used)), moves)
 
     def _range(self, vectors: Floats) -> tuple[Floats, Floats]:
-        """Bounds as told; else what was seen so far or, on demand, what is declared; all values of
+        """Bounds as given; else what was seen so far or, on demand, what is declared; all values of
         what has few, and whole turns of angles."""
         seen = vectors.min(axis=0), vectors.max(axis=0)
         declared = self.abstraction.bounds == "declared"
         found = []
-        for told, box, extreme in zip(self._told(), self._declared(), seen, strict=True):
+        for given, box, extreme in zip(self._given_bounds(), self._declared(), seen, strict=True):
             kept = np.isfinite(box) & (
-                np.isfinite(told) | declared | self.features.fixed[self.used]
+                np.isfinite(given) | declared | self.features.fixed[self.used]
             )
             found.append(np.where(kept, box, extreme))
         low, high = found
@@ -286,37 +297,40 @@ class Cut:
         same = high == low
         return np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)
 
-    def _told(self) -> list[Floats]:
-        """Bounds of the numbers in use as the abstraction gives them, infinite where it does not."""
+    def _given_bounds(self) -> list[Floats]:
+        """Bounds of the numbers in use as the abstraction gives them, else infinite."""
         bounds = []
-        for name, told, none in (
+        for name, given, none in (
             ("low", self.abstraction.low, -np.inf),
             ("high", self.abstraction.high, np.inf),
         ):
-            if told is not None and told.size not in (1, self.features.size):
+            if given is not None and given.size not in (1, self.features.size):
                 raise Error(
-                    f"{name}: {told.size} numbers for {self.features.size} per observation; one each is needed"
+                    f"{name}: {given.size} numbers for {self.features.size} per observation; one each is needed"
                 )
-            whole = np.full(self.features.size, none if told is None else told)
+            whole = np.full(self.features.size, none if given is None else given)
             bounds.append(whole[self.used])
         return bounds
 
     def _declared(self) -> list[Floats]:
-        """The same as told or declared, infinite where nothing is."""
+        """The same as given or declared, infinite where nothing is."""
         of_space = self.features.low[self.used], self.features.high[self.used]
-        return [np.where(np.isfinite(t), t, d) for t, d in zip(self._told(), of_space, strict=True)]
+        return [
+            np.where(np.isfinite(t), t, d)
+            for t, d in zip(self._given_bounds(), of_space, strict=True)
+        ]
 
     def _measure(self, vectors: Floats, actions: Integers) -> int:
-        """Fewest steps that an action must be held for to matter: those after which the actions taken in a cell have led a cell's
-        width apart, averaged over the cells. One step that moves everything by a tenth of a cell says next to nothing of where
-        an action leads."""
-        keys = self._keys(vectors, actions == ENDED)
+        """Fewest steps that an action must be held for to matter: those after which the actions
+        taken in a cell have led a cell's width apart, averaged over the cells. One step that
+        moves everything by a tenth of a cell says next to nothing of where an action leads."""
+        keys = self._keys(vectors, actions == TERMINAL)
         unit = vectors[:, self.used] / self._laid().width
         changes = np.flatnonzero(np.append(actions[1:] != actions[:-1], True))
         at = np.flatnonzero(actions >= 0)
         left = changes[np.searchsorted(changes, at)] - at + 1
-        episodes = 1 + int(((actions == ENDED) | (actions == CUT)).sum())
-        most = max(1.0, len(at) / episodes / DECISIONS)
+        episodes = 1 + int(((actions == TERMINAL) | (actions == TRUNCATED)).sum())
+        max_repeat = max(1.0, len(at) / episodes / DECISIONS)
         best = 1
         for repeat in REPEATS:
             windows = at[left >= repeat]
@@ -325,7 +339,7 @@ class Cut:
             if len(apart) < CELLS:
                 # too little is known of single cells: all together
                 apart = _apart(np.zeros_like(windows), actions[windows], moves, self.actions.size)
-            if repeat > most or len(apart) == 0:
+            if repeat > max_repeat or len(apart) == 0:
                 break
             best = repeat
             if apart.mean() >= APART:
@@ -347,7 +361,7 @@ class Cut:
             "laid_at": self._laid_at,
             "bounds": [bound.tolist() for bound in self._bounds],
             "keys": list(self._numbers),
-            "full": self.log is not None and self.log.full,
+            "full": self.history is not None and self.history.full,
         }
 
     def restore(self, document: dict[str, Any], cells: Cells) -> None:
@@ -360,30 +374,39 @@ class Cut:
         self._bounds = np.array(low), np.array(high)
         self._numbers = {int(key): k for k, key in enumerate(document["keys"])}
 
-    def save_log(self) -> bytes:
-        assert self.log is not None
+    def save_history(self) -> bytes:
+        assert self.history is not None
         buffer = io.BytesIO()
         np.savez(
             buffer,
-            vectors=self.log.vectors.astype(np.float32),
-            actions=self.log.actions.astype(np.int32),
+            vectors=self.history.vectors.astype(np.float32),
+            actions=self.history.actions.astype(np.int32),
         )
         return buffer.getvalue()
 
 
 def _apart(keys: Integers, actions: Integers, moves: Floats, n_actions: int) -> Floats:
-    """How far apart the actions lead from each cell: the greatest difference, along any number, between their mean moves.
-    Actions taken fewer than three times in a cell, and cells with fewer than two others, say nothing."""
+    """How far apart the actions lead from each cell: the greatest difference, along any number,
+    between their mean moves. Actions taken fewer than three times in a cell, and cells with
+    fewer than two others, say nothing."""
     distinct, cell = np.unique(keys, return_inverse=True)
     pair = cell * n_actions + actions
     times = np.bincount(pair, minlength=len(distinct) * n_actions).reshape(-1, n_actions)
     known = times >= 3
-    told = known.sum(axis=1) >= 2
-    widest = np.zeros(int(told.sum()))
+    compared = known.sum(axis=1) >= 2
+    widest = np.zeros(int(compared.sum()))
     for column in moves.T:
         sums = np.bincount(pair, weights=column, minlength=times.size).reshape(times.shape)
-        mean = (sums / np.maximum(times, 1))[told]
-        most = np.where(known[told], mean, -np.inf).max(axis=1)
-        least = np.where(known[told], mean, np.inf).min(axis=1)
-        widest = np.maximum(widest, most - least)
+        mean = (sums / np.maximum(times, 1))[compared]
+        highest = np.where(known[compared], mean, -np.inf).max(axis=1)
+        lowest = np.where(known[compared], mean, np.inf).min(axis=1)
+        widest = np.maximum(widest, highest - lowest)
     return widest
+
+
+def cell_centres(cells: Cells, keys: Sequence[int]) -> list[tuple[float, ...]]:
+    """The middle of each of some cells; not a number for the one of all terminal observations."""
+    numbers = np.array(keys, dtype=np.int64)
+    terminal = numbers == TERMINAL_CELL
+    centres = np.where(terminal[:, None], np.nan, cells.centres(np.where(terminal, 0, numbers)))
+    return [tuple(row) for row in centres.tolist()]

@@ -1,4 +1,5 @@
-"""Observations as numbers from 0: those of finite Gymnasium spaces by place, all others as they are met."""
+"""Observations as numbers from 0: those of finite Gymnasium spaces by place, all others as they are
+met."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ import numpy as np
 from .._ide3al import Error
 
 #: Most elements of a space that is explored as a table.
-MOST = 1_000_000
+MAX_SIZE = 1_000_000
 
 
-class Index:
+class SpaceIndex:
     """Numbers the elements of a finite space: ``size``, ``number(element)``,
     ``element(number)``.
 
@@ -26,9 +27,9 @@ class Index:
     def __init__(self, space: Any) -> None:
         self.space = space
         self.size, self._number, self._element = _index(space)
-        if self.size > MOST:
+        if self.size > MAX_SIZE:
             raise Error(
-                f"{space} has {self.size} elements; a table of more than {MOST} is not sensible"
+                f"{space} has {self.size} elements; a table of more than {MAX_SIZE} is not sensible"
             )
 
     def number(self, element: Any) -> int:
@@ -46,9 +47,9 @@ class Index:
         return self._element(number)
 
 
-class Found:
-    """Numbers observations in the order in which they are met, for spaces that are not finite or too large for a
-    table: ``size``, ``number(observation)``, ``find(observation)``."""
+class DiscoveredStates:
+    """Numbers observations in the order in which they are met, for spaces that are not finite or
+    too large for a table: ``size``, ``number(observation)``, ``find(observation)``."""
 
     def __init__(self, space: Any = None) -> None:
         self.space = space
@@ -65,11 +66,11 @@ class Found:
 
     def number(self, observation: Any) -> int:
         """The number of an observation, a new one if it was never met."""
-        return self._numbers.setdefault(frozen(observation), len(self._numbers))
+        return self._numbers.setdefault(to_key(observation), len(self._numbers))
 
     def find(self, observation: Any) -> int | None:
         """The number of an observation, if it was met."""
-        return self._numbers.get(frozen(observation))
+        return self._numbers.get(to_key(observation))
 
     def take(self, key: Hashable) -> int:
         """The number of what has a key, a new one if it was never met."""
@@ -84,9 +85,9 @@ class Found:
         """Has met these and nothing else."""
         self._numbers = {key: k for k, key in enumerate(keys)}
 
-    def copy(self) -> Found:
+    def copy(self) -> DiscoveredStates:
         """One that goes on by itself."""
-        other = Found(self.space)
+        other = DiscoveredStates(self.space)
         other._numbers = dict(self._numbers)
         return other
 
@@ -95,7 +96,7 @@ class Found:
         return literal(self.keys)
 
     @classmethod
-    def load(cls, text: str) -> Found:
+    def load(cls, text: str) -> DiscoveredStates:
         found = cls()
         for k, key in enumerate(ast.literal_eval(text)):
             if found._numbers.setdefault(key, k) != k:
@@ -118,13 +119,14 @@ def literal(keys: Sequence[Hashable]) -> str:
     return text
 
 
-def thawed(space: Any, key: Any) -> Any:
-    """The observation with a key, as the space has it: the inverse of :func:`frozen` where the space says what is what."""
+def from_key(space: Any, key: Any) -> Any:
+    """The observation with a key, as the space has it: the inverse of :func:`to_key` where the
+    space says what is what."""
     parts = getattr(space, "spaces", None)
     if isinstance(parts, Mapping):
-        return {name: thawed(parts[name], part) for name, part in key}
+        return {name: from_key(parts[name], part) for name, part in key}
     if parts is not None:
-        return tuple(thawed(inner, part) for inner, part in zip(parts, key, strict=True))
+        return tuple(from_key(inner, part) for inner, part in zip(parts, key, strict=True))
     if isinstance(key, tuple) and len(key) == 3 and isinstance(key[2], bytes):
         shape, dtype, content = key
         return np.frombuffer(content, dtype=dtype).reshape(shape)
@@ -133,7 +135,7 @@ def thawed(space: Any, key: Any) -> Any:
     return key
 
 
-def frozen(observation: Any) -> Hashable:
+def to_key(observation: Any) -> Hashable:
     """An observation as a key: equal observations have equal keys."""
     if isinstance(observation, np.ndarray):
         if observation.dtype.kind == "f" and np.isnan(observation).any():
@@ -141,16 +143,16 @@ def frozen(observation: Any) -> Hashable:
                 f"observation {observation} is not a number (NaN): no two of them are equal"
             )
         if observation.dtype.kind not in "biufSU":
-            return tuple(frozen(part) for part in observation.tolist())
+            return tuple(to_key(part) for part in observation.tolist())
         return observation.shape, observation.dtype.str, observation.tobytes()
     if isinstance(observation, np.generic):
         observation = observation.item()
     if isinstance(observation, float) and math.isnan(observation):
         raise Error("an observation is not a number (NaN): no two of them are equal")
     if isinstance(observation, Mapping):
-        return tuple((name, frozen(part)) for name, part in observation.items())
+        return tuple((name, to_key(part)) for name, part in observation.items())
     if isinstance(observation, tuple | list):
-        return tuple(frozen(part) for part in observation)
+        return tuple(to_key(part) for part in observation)
     try:
         hash(observation)
     except TypeError:
@@ -163,17 +165,17 @@ def frozen(observation: Any) -> Hashable:
     return key
 
 
-def states_of(space: Any) -> Index | Found:
-    """Numbers of observations: by place in a finite space of sensible size, else as they are met."""
+def state_encoder(space: Any) -> SpaceIndex | DiscoveredStates:
+    """Numbers of observations: by place in a finite space, else as they are met."""
     if is_continuous(space):
         raise Error(
             f"{space} is not finite; sort it into bins first: "
             "ide3al.wrappers.Discretize(env, {name: edges, ...})"
         )
     try:
-        return Index(space)
+        return SpaceIndex(space)
     except Error:
-        return Found(space)
+        return DiscoveredStates(space)
 
 
 def is_continuous(space: Any) -> bool:

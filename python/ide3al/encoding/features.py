@@ -15,16 +15,17 @@ from ..types import Floats
 #: Any function from an observation to a vector.
 Extractor = Callable[[Any], npt.ArrayLike]
 #: Most numbers per observation that cells can sensibly be cut from.
-MOST = 64
+MAX_FEATURES = 64
 
 
 class Features:
-    """Turns observations into vectors: ``vector(observation)``, with ``names``, declared ``low`` and ``high`` (infinite where
-    nothing is declared), and ``whole`` where a number is one of a few that must not be mixed up.
+    """Turns observations into vectors: ``vector(observation)``, with ``names``, declared ``low``
+    and ``high`` (infinite where nothing is declared), and ``whole`` where a number is one of a
+    few that must not be mixed up.
 
-    ``Box``, ``Discrete``, ``MultiDiscrete``, ``MultiBinary``, and tuples and dictionaries of them, to any depth, part by part in
-    order; or whatever ``features`` makes of an observation. ``angles`` are pairs of places: (cosine, sine) become one angle,
-    which takes the place of both.
+    ``Box``, ``Discrete``, ``MultiDiscrete``, ``MultiBinary``, and tuples and dictionaries of them,
+    to any depth, part by part in order; or whatever ``features`` makes of an observation.
+    ``angles`` are pairs of places: (cosine, sine) become one angle, which takes the place of both.
     """
 
     def __init__(
@@ -38,17 +39,17 @@ class Features:
             self.high = np.concatenate([part.high for part in self._parts])
             self.whole = np.concatenate([part.whole for part in self._parts])
             self._size = len(self.names)
-            if self._size > MOST:
+            if self._size > MAX_FEATURES:
                 raise Error(
-                    f"{space} has {self._size} numbers per observation, more than cells can be had for ({MOST}); give "
+                    f"{space} has {self._size} numbers per observation, more than cells can be had for ({MAX_FEATURES}); give "
                     "the few that matter: Abstraction(features=lambda observation: ...)"
                 )
             self._angles: list[tuple[int, int]] = []
             self._kept = np.arange(self._size)
-            self._tell(angles)
+            self._join_angles(angles)
         else:
             # how many there are is known when the first observation comes
-            self._size, self._told = 0, tuple(angles)
+            self._size, self._given_angles = 0, tuple(angles)
             self.names = []
             self.low = self.high = np.zeros(0)
             self.whole = np.zeros(0, dtype=np.bool_)
@@ -56,7 +57,8 @@ class Features:
 
     @property
     def fixed(self) -> npt.NDArray[np.bool_]:
-        """Numbers whose bounds are what they are, whatever is seen: the few values of some, and angles."""
+        """Numbers whose bounds are what they are, whatever is seen: the few values of some, and
+        angles."""
         turns = np.arange(self.size) >= self.size - len(self._angles)
         return self.whole | turns
 
@@ -95,16 +97,18 @@ class Features:
         return np.concatenate([numbers[self._kept], angles])
 
     def _learn_size(self, size: int) -> None:
-        if not 0 < size <= MOST:
-            raise Error(f"features: made {size} numbers of an observation; 1 to {MOST} are needed")
+        if not 0 < size <= MAX_FEATURES:
+            raise Error(
+                f"features: made {size} numbers of an observation; 1 to {MAX_FEATURES} are needed"
+            )
         self._size = size
         self.names = [f"feature {k}" for k in range(size)]
         self.low, self.high = np.full(size, -np.inf), np.full(size, np.inf)
         self.whole = np.zeros(size, dtype=np.bool_)
         self._kept = np.arange(size)
-        self._tell(self._told)
+        self._join_angles(self._given_angles)
 
-    def _tell(self, angles: Sequence[tuple[int, int]]) -> None:
+    def _join_angles(self, angles: Sequence[tuple[int, int]]) -> None:
         """Replaces pairs of cosine and sine by angles, which come last."""
         if not angles:
             return
@@ -187,7 +191,7 @@ def _parts(space: Any, name: str, path: tuple[Any, ...] = ()) -> list[_Part]:
         return found
     if kind == "Box":
         if len(space.shape) >= 3 or (
-            np.dtype(space.dtype) == np.uint8 and math.prod(space.shape) > MOST
+            np.dtype(space.dtype) == np.uint8 and math.prod(space.shape) > MAX_FEATURES
         ):
             raise Error(
                 f"{space} holds images; cells of pixels say nothing: give the few numbers that matter with "

@@ -14,8 +14,8 @@ from .tree import Tree
 
 
 class Grid:
-    """A box cut into equally many equal parts along each number: ``keys(vectors)``. What lies beyond the box belongs to its
-    outermost cells."""
+    """A box cut into equally many equal parts along each number: ``keys(vectors)``. What lies
+    beyond the box belongs to its outermost cells."""
 
     kind = "grid"
 
@@ -67,11 +67,12 @@ class Grid:
 
 
 class Centres:
-    """Cells around centres: each vector belongs to the centre nearest to it, distances measured in units of ``scale``.
+    """Cells around centres: each vector belongs to the centre nearest to it, distances measured in
+    units of ``scale``.
 
-    The centres come from k-means on what was seen, thinned so that a place visited often counts no more than one visited
-    once: cells are then about equally large wherever anything was seen, on whatever curve or surface that lies.
-    """
+    The centres come from k-means on what was seen, thinned so that a place visited often counts no
+    more than one visited once: cells are then about equally large wherever anything was seen, on
+    whatever curve or surface that lies."""
 
     kind = "k-means"
 
@@ -90,7 +91,8 @@ class Centres:
 
     @property
     def width(self) -> Floats:
-        """How wide a cell is along each number: as far as centres commonly are from the nearest other."""
+        """How wide a cell is along each number: as far as centres commonly are from the nearest
+        other."""
         gaps = 2 * (self._half[:, None] + self._half - self._unit @ self._unit.T)
         np.fill_diagonal(gaps, np.inf)
         gap = np.sqrt(np.maximum(np.median(gaps.min(axis=1)), 1e-18)) if len(gaps) > 1 else 1.0
@@ -138,8 +140,9 @@ _MIXERS = np.cumprod(np.full(64, 0x9E3779B97F4A7C15, dtype=np.uint64), dtype=np.
 )
 
 
-def thinned(unit: Floats, most: int) -> Floats:
-    """At most about ``most`` of the vectors, one per small cube: the finest cubes that are few enough."""
+def thinned(unit: Floats, max_vectors: int) -> Floats:
+    """At most about ``max_vectors`` of the vectors, one per small cube: the finest cubes that are
+    few enough."""
     low, spread = unit.min(axis=0), np.maximum(np.ptp(unit, axis=0), 1e-300).max()
     parts, kept = 1, unit[:1]
     while parts < 2**20:
@@ -148,9 +151,9 @@ def thinned(unit: Floats, most: int) -> Floats:
         # harm here
         mixed = places @ _MIXERS[: unit.shape[1]]
         _, first = np.unique(mixed, return_index=True)
-        if len(first) > most and len(kept) > 1:
+        if len(first) > max_vectors and len(kept) > 1:
             break
-        kept = unit[np.sort(first)][:most]
+        kept = unit[np.sort(first)][:max_vectors]
         if len(first) == len(unit):
             break
         parts = max(parts + 1, int(parts * 1.4))

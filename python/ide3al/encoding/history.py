@@ -7,14 +7,15 @@ import numpy.typing as npt
 
 from ..types import Floats, Integers
 
-# : What a moment's action was, where there was none: the episode ended there, was cut there, or
+#: What a moment's action was, where there was none: the episode ended there, was cut there, or
 # goes on now.
-ENDED, CUT, NOW = -1, -2, -3
+TERMINAL, TRUNCATED, ONGOING = -1, -2, -3
 
 
-class Log:
-    """One moment after the other: a vector and the action taken then. The last moment of an episode has no action but a
-    reason. At most ``limit`` moments; ``full`` says when there is no room for more, and nothing is added then."""
+class TransitionHistory:
+    """One moment after the other: a vector and the action taken then. The last moment of an episode
+    has no action but a reason. At most ``limit`` moments; ``full`` says when there is no room
+    for more, and nothing is added then."""
 
     def __init__(self, size: int, limit: int) -> None:
         self.limit = limit
@@ -30,7 +31,7 @@ class Log:
         actions: npt.NDArray[np.int32],
         limit: int,
         full: bool,
-    ) -> Log:
+    ) -> TransitionHistory:
         """With what a file holds."""
         if vectors.ndim != 2 or actions.shape != (len(vectors),) or len(vectors) > limit:
             raise ValueError("the recorded steps do not fit together")
@@ -55,18 +56,19 @@ class Log:
 
     def begin(self, vector: npt.ArrayLike) -> None:
         """An episode begins; if one was under way it was cut."""
-        if self._length and self._actions[self._length - 1] == NOW:
-            self._actions[self._length - 1] = CUT
+        if self._length and self._actions[self._length - 1] == ONGOING:
+            self._actions[self._length - 1] = TRUNCATED
         self._append(vector)
 
     def step(self, action: int, vector: npt.ArrayLike, end: int) -> None:
-        """An action was taken, which led to a vector; ``end`` as in the loop: 0 goes on, 1 terminal, 2 cut."""
+        """An action was taken, which led to a vector; ``end`` as in the loop: 0 goes on, 1
+        terminal, 2 cut."""
         if self.full:
             return
         self._actions[self._length - 1] = action
         self._append(vector)
         if end and not self.full:
-            self._actions[self._length - 1] = ENDED if end == 1 else CUT
+            self._actions[self._length - 1] = TERMINAL if end == 1 else TRUNCATED
 
     def _append(self, vector: npt.ArrayLike) -> None:
         if self.full:
@@ -74,8 +76,8 @@ class Log:
         if self._length == self.limit:
             self.full = True
             # what follows was not recorded
-            if self._actions[self._length - 1] >= 0 or self._actions[self._length - 1] == NOW:
-                self._actions[self._length - 1] = CUT
+            if self._actions[self._length - 1] >= 0 or self._actions[self._length - 1] == ONGOING:
+                self._actions[self._length - 1] = TRUNCATED
             return
         if self._length == len(self._vectors):
             room = min(self.limit, 2 * self._length)
@@ -85,12 +87,13 @@ class Log:
                 new[: self._length] = old
                 setattr(self, name, new)
         self._vectors[self._length] = vector
-        self._actions[self._length] = NOW
+        self._actions[self._length] = ONGOING
         self._length += 1
 
     def decisions(self, repeat: int) -> tuple[Integers, Integers]:
-        """First and last moment of each stretch of ``repeat`` steps with one action, one after the other in each run of equal
-        actions; a shorter rest counts where the episode was over there."""
+        """First and last moment of each stretch of ``repeat`` steps with one action, one after the
+        other in each run of equal actions; a shorter rest counts where the episode was over
+        there."""
         actions = self.actions
         moves = actions >= 0
         # a run goes on while the action is the same
@@ -102,5 +105,7 @@ class Log:
         ends = np.flatnonzero(new)
         after = np.append(ends[1:], len(actions))[np.searchsorted(ends, run[first])]
         last = np.minimum(first + repeat, after)
-        whole = (last - first == repeat) | (actions[last] == ENDED) | (actions[last] == CUT)
+        whole = (
+            (last - first == repeat) | (actions[last] == TERMINAL) | (actions[last] == TRUNCATED)
+        )
         return first[whole], last[whole]

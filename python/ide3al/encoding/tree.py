@@ -19,8 +19,9 @@ SAMPLES = 12
 
 
 class Tree:
-    """A box halved again and again, each part along a number of its own: ``keys(vectors)``. What lies beyond the box belongs to
-    its outermost cells. ``parts`` are rows of (axis, threshold, left, right), leaves those with axis -1; a cell's key is its row."""
+    """A box halved again and again, each part along a number of its own: ``keys(vectors)``. What
+    lies beyond the box belongs to its outermost cells. ``parts`` are rows of (axis, threshold,
+    left, right), leaves those with axis -1; a cell's key is its row."""
 
     kind = "tree"
 
@@ -150,18 +151,19 @@ class _Growing:
 def refined(
     vectors: Floats, low: Floats, high: Floats, whole: Any, count: int, moves: Moves
 ) -> Tree:
-    """At most ``count`` cells that hold any of the vectors, from nothing but what is recorded: a split that later steps no longer
-    bear out is thereby undone.
+    """At most ``count`` cells that hold any of the vectors, from nothing but what is recorded: a
+    split that later steps no longer bear out is thereby undone.
 
-    Three in four cells are laid evenly: the largest part that holds anything is halved along the number it is widest along. The
-    others are spent where the halves of a cell lead elsewhere: a cell with n decisions, split, explains where they led better by
+    Three in four cells are laid evenly: the largest part that holds anything is halved along the
+    number it is widest along. The others are spent where the halves of a cell lead elsewhere: a
+    cell with n decisions, split, explains where they led better by
 
         sum over actions and halves h of  n_h D(q_h || q),
 
-    with q the successors of the whole cell, among the even cells, and q_h those of a half: the gain in log-likelihood. The
-    cell and number with the greatest gain come first, as long as the gain exceeds what chance would bring (Schwarz: a half
-    logarithm of the decisions for every probability more).
-    """
+    with q the successors of the whole cell, among the even cells, and q_h those of a half: the gain
+    in log-likelihood. The cell and number with the greatest gain come first, as long as the gain
+    exceeds what chance would bring (Schwarz: a half logarithm of the decisions for every
+    probability more)."""
     growing = _Growing(low, high, whole)
     holds = {0: np.arange(len(vectors))}
     largest = [(0.0, 0)]
@@ -227,7 +229,8 @@ def _halve(
 def _best(
     growing: _Growing, k: int, begins: Floats, pairs: Integers, actions: Integers
 ) -> tuple[float, int, float] | None:
-    """The number along which halving a part explains most, if any is worth it: gain, number, threshold."""
+    """The number along which halving a part explains most, if any is worth it: gain, number,
+    threshold."""
     if len(begins) < 2 * SAMPLES:
         return None
     distinct, pair, times = np.unique(pairs, return_inverse=True, return_counts=True)

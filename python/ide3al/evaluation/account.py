@@ -1,36 +1,42 @@
-"""What cutting a continuous environment into cells costs: what the estimate predicts against what is then lived."""
+"""What cutting a continuous environment into cells costs: what the estimate predicts against what
+is then lived."""
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._display import html_table, nats, text_table
+from .._entropy import entropy
+from .._equality import fields_equal
 from .._ide3al import Error
+from ..encoding.adaptive import AdaptivePartition
 from ..types import Floats, Integers
-
-if TYPE_CHECKING:
-    from ..agents.base import Agent
 
 #: Most vectors that nearest neighbours are looked for among.
 NEIGHBOURS_AMONG = 4000
-# : Least distance between neighbours, as a share of what it is between as many vectors spread
+#: Least distance between neighbours, as a share of what it is between as many vectors spread
 # evenly over the unit box.
 NEAREST = 0.1
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Account:
     """A final policy followed for some steps, beside what the estimate said of it.
 
-    *Proven* is only what is said of the estimate: that in the chain of cells as counted, restarts included, no policy with the
-    same least probability of every action visits much more evenly than the one learned (the solver's certified gap). That the
-    environment does the same is not proven: the next cell depends on where in a cell one is. ``distance`` is how wrong the
-    estimate was, measured.
+    *Proven* is only what is said of the estimate: that in the chain of cells as counted, restarts
+    included, no policy with the same least probability of every action visits much more evenly than
+    the one learned (the solver's certified gap). That the environment does the same is not proven:
+    the next cell depends on where in a cell one is. :attr:`distance` is how wrong the estimate was,
+    measured.
+
+    :meth:`ide3al.IDE3AL.account` makes one.
     """
 
     #: Share of decisions per cell in the estimate, and as lived, by number of the cell.
@@ -44,6 +50,11 @@ class Account:
     steps: int
     repeat: int
 
+    def __eq__(self, other: object) -> bool:
+        return fields_equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
     @property
     def distance(self) -> float:
         """Total variation between the two: the share of time that is elsewhere than predicted."""
@@ -52,38 +63,77 @@ class Account:
     @property
     def predicted_entropy(self) -> float:
         """In nats, over the cells."""
-        return _entropy(self.predicted)
+        return entropy(self.predicted)
 
     @property
     def realised_entropy(self) -> float:
         """In nats, over the cells."""
-        return _entropy(self.realised)
+        return entropy(self.realised)
 
     def binned_entropy(self, bins: int | npt.ArrayLike = 12) -> float:
-        """Entropy in nats of all steps over a grid of equal bins within the bounds; ``bins`` along each number."""
+        """Give the entropy of all steps over a grid of equal bins within the bounds.
+
+        Parameters
+        ----------
+        bins : int or array_like of int, default 12
+            Number of bins along each number.
+
+        Returns
+        -------
+        float
+            Entropy in nats.
+
+        Raises
+        ------
+        Error
+            If a number of bins is below 1.
+        """
         counts = np.broadcast_to(np.asarray(bins, dtype=np.int64), (len(self.names),))
         if (counts < 1).any():
             raise Error(f"bins = {bins!r}: at least 1 along each number is needed")
         unit = (self.vectors - self.low) / (self.high - self.low)
         places = np.clip(np.floor(unit * counts), 0, counts - 1).astype(np.int64)
         _, seen = np.unique(places, axis=0, return_counts=True)
-        return _entropy(seen / seen.sum())
+        return entropy(seen)
 
     def neighbour_entropy(self, neighbours: int = 4) -> float:
-        """Differential entropy in nats by distances to the k-th nearest neighbour (Kozachenko and Leonenko), of the numbers
-        scaled so that their bounds are 0 and 1: at most 0, which is an even spread over all of the box. Needs no bins, but is
-        rough from correlated steps."""
+        """Estimate the differential entropy from distances to the k-th nearest neighbour.
+
+        Numbers are scaled so that their bounds are 0 and 1. The estimate is Kozachenko and
+        Leonenko's; it needs no bins, but is rough from correlated steps.
+
+        Parameters
+        ----------
+        neighbours : int, default 4
+            Which neighbour.
+
+        Returns
+        -------
+        float
+            Entropy in nats, at most 0, which is an even spread over all of the box.
+
+        Raises
+        ------
+        Error
+            If there are no more vectors than neighbours.
+        """
         unit = (self.vectors - self.low) / (self.high - self.low)
         if len(unit) > NEIGHBOURS_AMONG:
             unit = unit[np.linspace(0, len(unit) - 1, NEIGHBOURS_AMONG).astype(np.int64)]
         return neighbour_entropy(unit, neighbours)
 
     def _rows(self) -> list[tuple[str, str]]:
-        most = math.log(max(len(self.predicted), 2))
+        max_entropy = math.log(max(len(self.predicted), 2))
         return [
             ("followed for", f"{self.steps} steps, each action held for {self.repeat}"),
-            ("predicted, over cells", nats(self.predicted_entropy, self.predicted_entropy / most)),
-            ("realised, over cells", nats(self.realised_entropy, self.realised_entropy / most)),
+            (
+                "predicted, over cells",
+                nats(self.predicted_entropy, self.predicted_entropy / max_entropy),
+            ),
+            (
+                "realised, over cells",
+                nats(self.realised_entropy, self.realised_entropy / max_entropy),
+            ),
             ("elsewhere than predicted", f"{100 * self.distance:.1f} % of the time"),
             (
                 "nearest neighbours",
@@ -99,15 +149,11 @@ class Account:
         return html_table("Predicted and lived", self._rows())
 
 
-def _entropy(shares: Floats) -> float:
-    shares = shares[shares > 0]
-    return float(-(shares * np.log(shares)).sum())
-
-
 def neighbour_entropy(vectors: Floats, neighbours: int = 4) -> float:
-    """Kozachenko and Leonenko's estimate: psi(n) - psi(k) + ln V_d + d / n sum ln r_k, with V_d the unit ball's volume and r_k the
-    distance to the k-th neighbour. Vectors that occur more than k times, at a wall say, would have distance 0 and entropy minus
-    infinity: no distance counts as less than a tenth of that between n vectors spread evenly."""
+    """Kozachenko and Leonenko's estimate: psi(n) - psi(k) + ln V_d + d / n sum ln r_k, with V_d the
+    unit ball's volume and r_k the distance to the k-th neighbour. Vectors that occur more than k
+    times, at a wall say, would have distance 0 and entropy minus infinity: no distance counts as
+    less than a tenth of that between n vectors spread evenly."""
     n, size = int(vectors.shape[0]), int(vectors.shape[1])
     if not 1 <= neighbours < n:
         raise Error(f"neighbours = {neighbours}: 1 to {n - 1} are possible with {n} vectors")
@@ -131,38 +177,44 @@ def _digamma(n: int) -> float:
     return float((1.0 / np.arange(1, n)).sum()) - 0.5772156649015329
 
 
-def account(agent: Agent, env: Any, steps: int, seed: int) -> Account:
-    """Follows what an agent has learned in ``env`` and compares."""
-    cut = agent._cut
-    if cut is None:
-        raise Error(
-            "account: this agent's environment is finite; there are no cells to account for"
-        )
-    if steps < 10:
-        raise Error(f"steps = {steps}: at least 10 are needed")
-    predicted: Floats = np.asarray(agent.metrics["stationary"], dtype=np.float64)
+def account(
+    partition: AdaptivePartition,
+    predicted: Floats,
+    choose: Callable[[Floats], int],
+    env: Any,
+    steps: int,
+    seed: int,
+) -> Account:
+    """Follows a policy of cells in an environment and compares its visits with those predicted.
+
+    ``choose`` draws an action for the vector of an observation; each is held as the partition says.
+    """
     visits: Integers = np.zeros(len(predicted), dtype=np.int64)
-    vectors = np.empty((steps, len(cut.used)))
-    agent._held = None
+    vectors = np.empty((steps, len(partition.used)))
+    element, left = None, 0
     observation, _ = env.reset(seed=seed)
+    vector = partition.vector(observation)
     for k in range(steps):
-        if agent._held is None or agent._held[1] == 0:
-            visits[cut.find(cut.vector(observation), len(visits))] += 1
-        observation, _, terminated, truncated, _ = env.step(agent.predict(observation))
-        vectors[k] = cut.vector(observation)[cut.used]
+        if left == 0:
+            visits[partition.find(vector, len(visits))] += 1
+            element, left = partition.actions.element(choose(vector)), partition.repeat
+        left -= 1
+        observation, _, terminated, truncated, _ = env.step(copy.copy(element))
+        vector = partition.vector(observation)
+        vectors[k] = vector[partition.used]
         if terminated:
-            visits[cut.find(cut.vector(observation), len(visits), ended=True)] += 1
+            visits[partition.find(vector, len(visits), ended=True)] += 1
         if terminated or truncated:
             observation, _ = env.reset()
-            agent._held = None
-    low, high = cut.box
+            vector, left = partition.vector(observation), 0
+    low, high = partition.box
     return Account(
         predicted=predicted / predicted.sum(),
         realised=visits / visits.sum(),
         vectors=vectors,
-        names=cut.names,
+        names=partition.names,
         low=low,
         high=high,
         steps=steps,
-        repeat=cut.repeat,
+        repeat=partition.repeat,
     )

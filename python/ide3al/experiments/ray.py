@@ -13,7 +13,7 @@ from ..models.mdp import MDP
 
 def _one_run(mdp: MDP, name: str, given: dict[str, Any], algorithm: int, run: int) -> bytes:
     """What a worker does: everything follows from the arguments, so that it can be repeated."""
-    return _ide3al.Experiment(mdp._model, name, given).execute_one(algorithm, run)
+    return _ide3al.Experiment(mdp.native, name, given).execute_one(algorithm, run)
 
 
 def run_on_ray(

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _ide3al
 from .._ide3al import Error
-from ..encoding.discrete import Index, frozen
+from ..encoding.discrete import SpaceIndex, to_key
 
 Key = Callable[[Any, Any], Hashable]
 
@@ -30,7 +30,7 @@ def enumerate_states(
     if samples is not None and samples < 2:
         raise Error(f"samples = {samples}: at least 2 tries per state and action are needed")
     base = getattr(env, "unwrapped", env)
-    actions = Index(env.action_space)
+    actions = SpaceIndex(env.action_space)
     same = key or _default_key
     number: dict[Hashable, int] = {}
     # one copy of the environment per state whose steps are still to be made
@@ -119,5 +119,5 @@ def _default_key(env: Any, observation: Any) -> Hashable:
         carried = getattr(env, "carrying", None)
         thing = None if carried is None else (str(carried.type), str(carried.color))
         place = tuple(int(x) for x in at), int(env.agent_dir)
-        return frozen(encode()), place, thing, str(getattr(env, "mission", ""))
-    return frozen(observation)
+        return to_key(encode()), place, thing, str(getattr(env, "mission", ""))
+    return to_key(observation)

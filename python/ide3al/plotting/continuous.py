@@ -8,7 +8,7 @@ import numpy as np
 
 from .._extras import need
 from .._ide3al import Error
-from ..encoding.adaptive import Cut
+from ..encoding.adaptive import AdaptivePartition
 from ..encoding.grid import Grid
 from ..encoding.tree import Tree
 from ..types import Floats
@@ -18,7 +18,7 @@ BINS = 48
 
 
 def plot_steps(
-    cut: Cut,
+    cut: AdaptivePartition,
     *,
     numbers: tuple[int | str, int | str] | None = None,
     parts: int = 1,
@@ -26,12 +26,13 @@ def plot_steps(
     trajectories: int = 0,
     ax: Any = None,
 ) -> Any:
-    """Where the steps recorded went, over two of the numbers that cells are cut from; returns the axes.
+    """Where the steps recorded went, over two of the numbers that cells are cut from; returns the
+    axes.
 
-    ``numbers``: which two, by place or name (the first two unless told). ``parts``: as many pictures side by side, each of an equal
-    stretch of time. ``cells``: whether to draw them. ``trajectories``: how many of the last episodes to draw as lines.
-    """
-    if cut.log is None or cut.cells is None or len(cut.log) < 2:
+    ``numbers``: which two, by place or name (the first two unless given). ``parts``: as many
+    pictures side by side, each of an equal stretch of time. ``cells``: whether to draw them.
+    ``trajectories``: how many of the last episodes to draw as lines."""
+    if cut.history is None or cut.cells is None or len(cut.history) < 2:
         raise Error("nothing has been recorded yet; call fit first")
     if parts < 1 or trajectories < 0:
         raise Error(f"parts = {parts}, trajectories = {trajectories}: at least 1 and 0 are needed")
@@ -39,7 +40,7 @@ def plot_steps(
         raise Error("parts: several pictures need axes of their own; leave out ax")
     plt = need("matplotlib.pyplot", "plot")
     places = _places(cut, numbers)
-    vectors, actions = cut.log.vectors[:, cut.used[list(places)]], cut.log.actions
+    vectors, actions = cut.history.vectors[:, cut.used[list(places)]], cut.history.actions
     low, high = _frame(cut, places, vectors)
     if parts == 1:
         axes = [plt.subplots()[1] if ax is None else ax]
@@ -57,11 +58,11 @@ def plot_steps(
         inside = np.clip(vectors[first:after], low, high)
         counts, _, _ = np.histogram2d(inside[:, 0], inside[:, 1], bins=edges)
         pictures.append(counts / max(after - first, 1))
-    most = max(float(np.quantile(p[p > 0], 0.98)) for p in pictures)
+    highest = max(float(np.quantile(p[p > 0], 0.98)) for p in pictures)
     for k, (axis, picture) in enumerate(zip(axes, pictures, strict=True)):
         shown = np.ma.masked_equal(picture.T, 0)
         image = axis.pcolormesh(
-            edges[0], edges[1], shown, cmap="viridis", vmin=0, vmax=most, rasterized=True
+            edges[0], edges[1], shown, cmap="viridis", vmin=0, vmax=highest, rasterized=True
         )
         if cells:
             _draw_cells(axis, cut, places)
@@ -77,7 +78,7 @@ def plot_steps(
     return axes[0] if parts == 1 else np.array(axes)
 
 
-def _places(cut: Cut, numbers: tuple[int | str, int | str] | None) -> tuple[int, int]:
+def _places(cut: AdaptivePartition, numbers: tuple[int | str, int | str] | None) -> tuple[int, int]:
     names = cut.names
     if numbers is None:
         if len(names) < 2:
@@ -96,16 +97,20 @@ def _places(cut: Cut, numbers: tuple[int | str, int | str] | None) -> tuple[int,
     return found[0], found[1]
 
 
-def _frame(cut: Cut, places: tuple[int, int], vectors: Floats) -> tuple[Floats, Floats]:
-    """What to show: where anything was seen, within the bounds told or declared, which are often much wider."""
+def _frame(
+    cut: AdaptivePartition, places: tuple[int, int], vectors: Floats
+) -> tuple[Floats, Floats]:
+    """What to show: where anything was seen, within the bounds given or declared, which are often
+    much wider."""
     low, high = (bound[list(places)] for bound in cut.box)
     low, high = np.maximum(low, vectors.min(axis=0)), np.minimum(high, vectors.max(axis=0))
     flat = low >= high
     return np.where(flat, low - 0.5, low), np.where(flat, low + 0.5, high)
 
 
-def _draw_cells(picture: Any, cut: Cut, places: tuple[int, int]) -> None:
-    """Lines between the cells of a grid, and between refined ones of two numbers; else dots where their middles are."""
+def _draw_cells(picture: Any, cut: AdaptivePartition, places: tuple[int, int]) -> None:
+    """Lines between the cells of a grid, and between refined ones of two numbers; else dots where
+    their middles are."""
     cells = cut.cells
     # a grey that shows on dark colours and on the empty ground alike
     style = {"color": "0.65", "linewidth": 0.5, "alpha": 0.7}
@@ -126,7 +131,7 @@ def _draw_cells(picture: Any, cut: Cut, places: tuple[int, int]) -> None:
     picture.plot(centres[:, 0], centres[:, 1], ".", color="black", markersize=2.5, alpha=0.6)
 
 
-def _broken(cut: Cut, places: tuple[int, int], vectors: Floats) -> Floats:
+def _broken(cut: AdaptivePartition, places: tuple[int, int], vectors: Floats) -> Floats:
     """The same with a gap where an angle passes from one end of its turn to the other."""
     used = cut.used[list(places)]
     turns = cut.features.fixed[used] & ~cut.features.whole[used]

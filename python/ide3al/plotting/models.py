@@ -10,8 +10,9 @@ import numpy.typing as npt
 from .._extras import need
 from .._ide3al import Error, look
 from ..agents.base import Agent
-from ..experiments.experiment import ExperimentResult
-from ..models.mdp import MDP, probabilities
+from ..experiments.result import ExperimentResult
+from ..models.mdp import MDP
+from ..models.policies import probabilities
 from ..types import Integers
 from .continuous import plot_steps
 
@@ -24,22 +25,49 @@ def plot_visitation(
     ax: Any = None,
     **options: Any,
 ) -> Any:
-    """Share of time per state; returns the Matplotlib axes.
+    """Draw the share of time per state. Needs Matplotlib.
 
-    An agent is drawn by its own visits; one of a continuous environment by its steps over two of their numbers, with the cells
-    and, on demand, trajectories and stretches of time: see :func:`ide3al.plotting_cells.plot_steps` for the ``options``.
+    A heat map where the model has a map, or where ``shape`` is given; bars otherwise. An agent is
+    drawn by its own visits; one of a continuous environment by its steps over two of their numbers.
 
-    A heat map where the model has a map, or where ``shape`` gives (rows, columns) for states
-    numbered row by row (FrozenLake, CliffWalking); bars otherwise. ``visits`` are counts or
-    probabilities, per state or per state and action.
+    Parameters
+    ----------
+    mdp : MDP or Agent
+        A model, or an agent.
+    visits : array_like, optional
+        Counts or probabilities, per state or per state and action. An agent has its own.
+    shape : (int, int), optional
+        Rows and columns of a map whose states are numbered row by row (FrozenLake, CliffWalking).
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+    **options
+        For agents of continuous environments: ``numbers`` (which two, by index or name), ``parts``
+        (pictures side by side, of equal stretches of time), ``cells`` (whether to draw them) and
+        ``trajectories`` (how many of the last episodes to draw as lines).
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    Error
+        If there are no visits, or not one per state.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> mdp = ide3al.MDP.domain("four-rooms")
+    >>> axes = ide3al.plot_visitation(mdp, ide3al.solve(mdp).chain.stationary)
     """
     if isinstance(mdp, Agent):
-        if mdp._cut is not None:
+        if mdp.partition is not None:
             if visits is not None or shape is not None:
                 raise Error(
                     "visits, shape: a continuous agent is drawn by its own steps; leave them out"
                 )
-            return plot_steps(mdp._cut, ax=ax, **options)
+            return plot_steps(mdp.partition, ax=ax, **options)
         visits = mdp.visits if visits is None else visits
         mdp = mdp.model
     if options:
@@ -74,8 +102,34 @@ def plot_visitation(
 
 
 def plot_policy(mdp: MDP, policy: Any, *, ax: Any = None) -> Any:
-    """Probability of every action in every state; actions that a state lacks stay blank."""
-    flat = probabilities(mdp, policy)
+    """Draw the probability of every action in every state. Needs Matplotlib.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The model.
+    policy : array_like
+        Probabilities (S, A), or one row per state; actions that a state lacks stay blank.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    Error
+        If the policy does not fit the model.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> mdp = ide3al.MDP.domain("single-chain")
+    >>> axes = ide3al.plot_policy(mdp, ide3al.solve(mdp).policy)
+    """
+    flat = probabilities(mdp.native, policy)
     states, actions = mdp.pairs
     picture = np.full((mdp.n_actions, mdp.n_states), np.nan)
     picture[actions, states] = flat
@@ -109,8 +163,37 @@ _LABELS = {
 def plot_curves(
     result: ExperimentResult, metric: str = "entropy_normalized", *, ax: Any = None
 ) -> Any:
-    """Mean over runs with its 95 % interval, against the number of samples; one line per
-    algorithm, in the colours, dashes and markers of the command line's reports."""
+    """Draw the mean over runs with its 95 % interval, against the number of samples. Needs
+    Matplotlib.
+
+    There is one line per algorithm, in the colours, dashes and markers of the command line's
+    reports.
+
+    Parameters
+    ----------
+    result : ExperimentResult
+        The runs.
+    metric : str, default "entropy_normalized"
+        Name of the figure.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    Error
+        If there is no such figure.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> result = ide3al.experiment("single-chain", "random", runs=2, iterations=3, seed=1)
+    >>> axes = ide3al.plot_curves(result)
+    """
     if metric not in _LABELS:
         raise Error(f"metric {metric!r}: known are {', '.join(_LABELS)}")
     algorithms = result.summary["algorithms"]
@@ -146,7 +229,7 @@ def _axes(ax: Any) -> Any:
 def _layout(mdp: MDP, shape: tuple[int, int] | None) -> tuple[int, int, Integers] | None:
     """Rows, columns and the cell of each state."""
     if shape is None:
-        layout = mdp._model.layout
+        layout = mdp.native.layout
         return None if layout is None else (*layout[:2], np.asarray(layout[2], dtype=np.int64))
     rows, columns = shape
     if rows * columns != mdp.n_states:

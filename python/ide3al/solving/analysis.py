@@ -9,15 +9,18 @@ import numpy as np
 from .. import _ide3al
 from .._display import html_picture, html_table, nats, text_table
 from .._ide3al import Error
-from ..models.mdp import MDP, probabilities
+from ..models.mdp import MDP
+from ..models.policies import probabilities
 from ..types import Floats, MixingNorm
 from .time_dependent import EpisodeAnalysis, is_timed, timed_probabilities
 from .visits import Visited
 
 
 class Analysis(Visited):
-    """Long-run behaviour; :attr:`figures` holds everything under its name in
-    ``ide3al analyze --json``."""
+    """Long-run behaviour of a model under a policy.
+
+    :attr:`figures` holds everything under its name in ``ide3al analyze --json``.
+    """
 
     def __init__(self, figures: dict[str, Any], mdp: MDP | None = None) -> None:
         super().__init__(figures)
@@ -42,18 +45,22 @@ class Analysis(Visited):
 
     @property
     def recurrent_classes(self) -> int:
+        """Number of sets of states that are never left again."""
         return int(self.figures["recurrent_classes"])
 
     @property
     def communicating_classes(self) -> int:
+        """Number of sets of states that can be reached from one another."""
         return int(self.figures["communicating_classes"])
 
     @property
     def transient_states(self) -> int:
+        """Number of states that are visited finitely often."""
         return int(self.figures["transient_states"])
 
     @property
     def period(self) -> int:
+        """Greatest common divisor of the lengths of returns; 1 for a chain that mixes."""
         return int(self.figures["period"])
 
     @property
@@ -94,17 +101,23 @@ class Analysis(Visited):
     def __repr__(self) -> str:
         return text_table("Long run", self._rows())
 
-    def _picture(self) -> str:
-        """Where the time goes, as HTML; empty where the model is not known."""
+    def heat_map_html(self) -> str:
+        """Draw where the time goes.
+
+        Returns
+        -------
+        str
+            HTML; empty where the model is not known.
+        """
         if self._mdp is None:
             return ""
         svg = _ide3al.heat_map(
-            self._mdp._model, self.stationary, "Long-run visits", "share of time"
+            self._mdp.native, self.stationary, "Long-run visits", "share of time"
         )
         return html_picture(svg, "Heat map of long-run visits")
 
     def _repr_html_(self) -> str:
-        return html_table("Long run", self._rows()) + self._picture()
+        return html_table("Long run", self._rows()) + self.heat_map_html()
 
 
 def analyze(
@@ -115,18 +128,47 @@ def analyze(
     mixing_threshold: float = 0.25,
     mixing_norm: MixingNorm = "tv",
 ) -> Analysis | EpisodeAnalysis:
-    """Classes, stationary distribution, entropies, spectral gap, mixing, hitting and return times
-    of ``mdp`` under ``policy``: an array (S, A), one row per state, or ``"uniform"``.
+    """Analyse the long run of a model under a policy.
 
-    A policy that depends on the step, (T, S, A), is judged over its own episode."""
+    Parameters
+    ----------
+    mdp : MDP
+        The model.
+    policy : array_like or "uniform", default "uniform"
+        Probabilities (S, A), or one row per state; (T, S, A) for a policy that depends on the step,
+        which is evaluated over its own episode.
+    horizon : int, optional
+        Number of steps within which visits are evaluated besides.
+    mixing_threshold : float, default 0.25
+        Distance to the stationary distribution at which a chain counts as mixed.
+    mixing_norm : {"tv", "infinity"}, default "tv"
+        What the distance is: total variation, or the largest difference, as in the paper.
+
+    Returns
+    -------
+    Analysis or EpisodeAnalysis
+        Classes, stationary distribution, entropies, spectral gap, mixing, hitting and return times.
+
+    Raises
+    ------
+    Error
+        If the policy does not fit the model.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> chain = ide3al.analyze(ide3al.MDP.domain("single-chain"))
+    >>> chain.recurrent_classes, chain.period
+    (1, 1)
+    """
     if is_timed(policy):
         if horizon is not None:
             raise Error(
                 f"horizon = {horizon}: the policy is judged over its own steps; leave it out"
             )
         return EpisodeAnalysis(
-            _ide3al.analyze_episode(mdp._model, timed_probabilities(mdp, policy))
+            _ide3al.analyze_episode(mdp.native, timed_probabilities(mdp, policy))
         )
-    flat = probabilities(mdp, policy)
-    figures = _ide3al.analyze(mdp._model, flat, horizon, mixing_threshold, mixing_norm)
+    flat = probabilities(mdp.native, policy)
+    figures = _ide3al.analyze(mdp.native, flat, horizon, mixing_threshold, mixing_norm)
     return Analysis(figures, mdp)

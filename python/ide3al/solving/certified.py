@@ -13,58 +13,72 @@ if TYPE_CHECKING:
 
 
 class Certified:
-    """A policy with the proof of how good it is."""
+    """A policy with the certificate of how good it is."""
 
     mdp: MDP
-    _solved: _ide3al.Solved | _ide3al.SolvedEpisode
+    native: _ide3al.Solved | _ide3al.SolvedEpisode
 
     @property
     def xi(self) -> float:
         """Least probability of every action."""
-        return self._solved.xi
+        return self.native.xi
 
     @property
     def objective(self) -> float:
         """Value of the policy; :attr:`formulation` says of what."""
-        return self._solved.objective
+        return self.native.objective
 
     @property
     def bound(self) -> float:
         """No policy does better than this."""
-        return self._solved.bound
+        return self.native.bound
 
     @property
     def gap(self) -> float:
         """Distance between the two."""
-        return self._solved.gap
+        return self.native.gap
 
     @property
     def status(self) -> str:
         """optimal, iteration_limit, time_limit, interrupted or stalled."""
-        return self._solved.status
+        return self.native.status
 
     @property
     def solver(self) -> str:
-        return self._solved.solver
+        """Name of the method that found the policy."""
+        return self.native.solver
 
     @property
     def iterations(self) -> int:
-        return self._solved.iterations
+        """Number of iterations taken."""
+        return self.native.iterations
 
     @property
     def seconds(self) -> float:
-        return self._solved.seconds
+        """Seconds taken."""
+        return self.native.seconds
 
     @property
     def notes(self) -> list[str]:
         """What one should know about this solution."""
-        return list(self._judged()["notes"])
+        return list(self._details()["notes"])
 
     def save_policy(self, path: str | os.PathLike[str]) -> None:
-        """Writes the policy (.json, .npz or .npy)."""
-        self._solved.save_policy(path)
+        """Write the policy to a file, whole or not at all.
 
-    def _judged(self) -> dict[str, Any]:
+        Parameters
+        ----------
+        path : path-like
+            Name of the file, which ends in ``.json``, ``.npz`` or ``.npy``.
+
+        Raises
+        ------
+        Error
+            If the file cannot be written.
+        """
+        self.native.save_policy(path)
+
+    def _details(self) -> dict[str, Any]:
         """Everything that ``ide3al solve --json`` prints, less the policy."""
         raise NotImplementedError
 

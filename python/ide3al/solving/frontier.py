@@ -13,7 +13,11 @@ from .solve import settings
 
 
 class Frontier:
-    """One solved policy per value of zeta or xi. A notebook shows the picture."""
+    """One solved policy per value of zeta or xi; a notebook shows the picture.
+
+    Iterating over :attr:`points` gives all figures of a policy, ``frontier["entropy"]`` one figure
+    of all policies.
+    """
 
     def __init__(self, figures: dict[str, Any]) -> None:
         self.formulation: str = figures["formulation"]
@@ -63,8 +67,44 @@ def frontier(
     max_iterations: int = 1_000_000,
     time_limit: float | None = None,
 ) -> Frontier:
-    """Solves along zeta (from 1/S to 1) or xi (from 0 to 1/A), the other being xi 0 or zeta 1
-    unless given. ``vary`` defaults to zeta where the formulation takes it."""
+    """Solve along the trade-off between even visits and fast mixing.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The model.
+    formulation : str, default "frobenius"
+        What is optimised, as in :func:`solve`.
+    vary : {"zeta", "xi"}, optional
+        The parameter that varies: zeta from 1/S to 1, or xi from 0 to 1/A. Zeta unless given, where
+        the formulation takes it.
+    points : int, default 20
+        Number of values.
+    xi, zeta : float, optional
+        The parameter that does not vary: xi is 0 and zeta 1 unless given, so that nothing but the
+        varied one restricts the policy. Note that :func:`solve` takes the paper's.
+    name : str, default "model"
+        Name of the model in the picture.
+    solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit : optional
+        How each policy is found, as in :func:`solve`; the time is that of one policy.
+
+    Returns
+    -------
+    Frontier
+        The policies with their certificates, in ascending order of what varies.
+
+    Raises
+    ------
+    Error
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> curve = ide3al.frontier(ide3al.MDP.domain("single-chain"), points=3)
+    >>> curve["entropy"].shape
+    (3,)
+    """
     how = settings(solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit)
-    title = mdp._model.spec or name
-    return Frontier(_ide3al.frontier(mdp._model, formulation, vary, points, xi, zeta, title, how))
+    title = mdp.native.spec or name
+    return Frontier(_ide3al.frontier(mdp.native, formulation, vary, points, xi, zeta, title, how))

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from .. import _ide3al
 from .._ide3al import Error
-from ..models.mdp import MDP, shaped
+from ..models.mdp import MDP
+from ..models.policies import shaped
 from ..types import Compare, Floats, Formulation, Solver, TieBreak
 from .analysis import Analysis
 from .certified import Certified
@@ -20,53 +21,110 @@ from .time_dependent import EpisodeSolution
 
 
 class Utility(Protocol):
-    """A concave function of what is visited, for :func:`solve`. ``omega`` has one number per state
-    and action (0 where a state lacks the action) and sums to 1."""
+    """A concave function of what is visited, for :func:`solve`.
 
-    def value(self, omega: Floats) -> float: ...
+    The argument ``omega`` has one number per state and action, 0 where a state lacks the action,
+    and sums to 1.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> class Spread:
+    ...     def value(self, omega):
+    ...         return -(omega**2).sum()
+    ...     def gradient(self, omega):
+    ...         return -2 * omega
+    >>> mdp = ide3al.MDP.domain("single-chain")
+    >>> ide3al.solve(mdp, utility=Spread(), tolerance=1e-3).status
+    'optimal'
+    """
+
+    def value(self, omega: Floats) -> float:
+        """Give the utility of a distribution of visits.
+
+        Parameters
+        ----------
+        omega : ndarray of shape (S, A)
+            Share of the visits of every state and action.
+
+        Returns
+        -------
+        float
+            The utility, which is maximised.
+        """
 
     def gradient(self, omega: Floats) -> ArrayLike:
-        """Of the same shape as ``omega``."""
+        """Give the gradient of the utility.
+
+        Parameters
+        ----------
+        omega : ndarray of shape (S, A)
+            Share of the visits of every state and action.
+
+        Returns
+        -------
+        array_like of shape (S, A)
+            Partial derivatives.
+        """
         ...
 
 
 class Solution(Certified):
-    """A policy with the proof of how good it is.
+    """A policy with the certificate of how good it is.
 
-    Judging costs more than solving on small models, so :attr:`metrics` and :attr:`chain` are
-    computed when first asked for.
+    Evaluating a policy costs more than solving on small models, so that :attr:`metrics` and
+    :attr:`chain` are computed when they are first asked for.
     """
 
-    _solved: _ide3al.Solved
+    native: _ide3al.Solved
 
     def __init__(self, mdp: MDP, solved: _ide3al.Solved, compare: str) -> None:
         self.mdp = mdp
-        self._solved = solved
+        self.native = solved
         self._compare = compare
 
     @cached_property
     def policy(self) -> Floats | list[Floats]:
         """Probabilities (S, A); one row per state where states have different actions."""
-        return shaped(self.mdp, self._solved.probabilities())
+        return shaped(self.mdp.native, self.native.probabilities())
 
     @property
     def formulation(self) -> str:
-        return self._solved.formulation
+        """Name of the problem that was solved."""
+        return self.native.formulation
 
     @property
     def zeta(self) -> float | None:
-        return self._solved.zeta
+        """Largest entry of the doubly stochastic target; None where the problem has none."""
+        return self.native.zeta
 
     @property
     def limits(self) -> list[dict[str, float]]:
         """Value, budget and price of each limit: the price is what the optimum gains per unit of
         budget, zero where the limit is slack."""
         names = ("value", "budget", "price")
-        return [dict(zip(names, limit)) for limit in self._solved.limits]
+        return [dict(zip(names, limit)) for limit in self.native.limits]
 
     def steps_for(self, samples: float) -> float:
-        """Coverage only: the steps in which ``samples`` times what is wanted of every pair is had
-        in the long run; no policy needs fewer than ``samples / bound``."""
+        """Give the number of steps in which every pair has its samples, in the long run.
+
+        No policy needs fewer than ``samples / bound``. Only solutions of ``"coverage"`` have this.
+
+        Parameters
+        ----------
+        samples : float
+            Number of times that what was asked for in ``wanted`` is to be had.
+
+        Returns
+        -------
+        float
+            Number of steps; infinite where some pair is never visited.
+
+        Raises
+        ------
+        Error
+            If the solution is of another formulation.
+        """
         if self.formulation != "coverage":
             raise Error("steps_for: only a solution of 'coverage' promises samples")
         return samples / self.objective if self.objective > 0 else math.inf
@@ -74,13 +132,13 @@ class Solution(Certified):
     @property
     def tried(self) -> list[tuple[float, float]]:
         """With a horizon: every zeta tried and its entropy within the horizon, in nats."""
-        return self._solved.tried
+        return self.native.tried
 
     @cached_property
     def _report(self) -> dict[str, Any]:
-        return self._solved.report(self._compare)
+        return self.native.report(self._compare)
 
-    def _judged(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         return self._report
 
     @property
@@ -95,7 +153,7 @@ class Solution(Certified):
         return Analysis(self._report, self.mdp)
 
     def _rows(self) -> list[tuple[str, str]]:
-        maximised = self._solved.maximises
+        maximised = self.native.maximises
         zeta = "" if self.zeta is None else f", zeta {self.zeta:.4g}"
         what = {
             "target": "nats of divergence, minimised",
@@ -112,7 +170,7 @@ class Solution(Certified):
         return rows
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() + self.chain._picture()
+        return super()._repr_html_() + self.chain.heat_map_html()
 
 
 def settings(
@@ -209,29 +267,77 @@ def solve(
     warm: Solution | None = None,
     compare: Compare = "auto",
 ) -> Solution | EpisodeSolution:
-    """Finds the best exploring policy of a known model.
+    """Find the policy of a known model that explores best.
 
-    ``formulation`` is frobenius, infinity, column-sum, dual, state-entropy, or one of what to
-    visit: target (states in the proportions ``target``), coverage (samples of every pair in
-    proportion to ``wanted``, in the fewest steps), model-error (the least error of the estimated
-    model). ``restart`` is the probability of starting over at every step (``discount`` is one less
-    it), ``limits`` are pairs of a cost (S numbers, or S x A) and the most that its long-run average
-    may be; dual, state-entropy and the last three take them. ``xi`` is the
-    least probability of every action; ``zeta`` the largest entry of the doubly stochastic
-    target (frobenius and infinity only). Left out, they are the paper's for its domains; for
-    other models xi is 0.1, but at most half of 1/actions, and zeta 0.7. ``horizon`` chooses
-    the zeta whose policy visits states most evenly within that many steps. ``compare``
-    (auto, always, never): whether :attr:`Solution.metrics` includes the share of the largest
-    entropy possible, which costs one more solve; with a horizon also the share of the best
-    within it.
+    Parameters
+    ----------
+    mdp : MDP
+        The model.
+    formulation : str, default "frobenius"
+        What is optimised: ``"frobenius"``, ``"infinity"``, ``"column-sum"`` (the distance to a
+        doubly stochastic chain), ``"dual"``, ``"state-entropy"`` (even visits), ``"target"``,
+        ``"coverage"``, ``"model-error"`` (what to visit), or ``"episode"`` (even visits within an
+        episode).
+    steps : int, optional
+        Number of steps of the episode, the start included; for ``"episode"`` only.
+    xi : float, optional
+        Least probability of every action. Unless given it is the paper's for its domains; for other
+        models 0.1, but at most half of one over the number of actions. Note that :func:`frontier`
+        takes 0.
+    zeta : float, optional
+        Largest entry of the doubly stochastic target, for ``"frobenius"`` and ``"infinity"``.
+        Unless given it is the paper's for its domains, 0.7 for other models. Note that
+        :func:`frontier` takes 1.
+    horizon : int, optional
+        Choose the zeta whose policy visits states most evenly within that many steps.
+    target : array_like of shape (S,), optional
+        Proportions in which to visit states, for ``"target"``.
+    wanted : array_like of shape (S, A), optional
+        Proportions in which to sample pairs, for ``"coverage"``.
+    restart, discount : float, optional
+        Probability of starting over at every step; the discount is one less it. Give one of them,
+        for ``"dual"``, ``"state-entropy"`` and what to visit.
+    limits : sequence of (array_like, float), optional
+        Costs (S numbers, or S x A) and the largest long-run average that each may have.
+    utility : Utility, optional
+        Takes the place of the formulation: any concave function of what is visited. It is solved by
+        Frank-Wolfe steps and certified by their gap, which closes fast where the function is
+        smooth.
+    solver : {"auto", "conic"}, default "auto"
+        The method chosen by formulation and size, or the general conic solver.
+    tie_break : {"uniform", "none"}, default "uniform"
+        Which of several optimal policies: the nearest to uniform, or whichever is found first.
+    tolerance, relative_tolerance : float, optional
+        The certified gap at which the solver stops, absolute and as a share of the objective.
+    max_iterations : int, default 1000000
+        Number of iterations after which the solver stops.
+    time_limit : float, optional
+        Seconds after which the solver stops.
+    warm : Solution, optional
+        A solution of a similar problem to begin from.
+    compare : {"auto", "always", "never"}, default "auto"
+        Whether :attr:`Solution.metrics` includes the share of the largest entropy possible, which
+        costs one more solve.
 
-    ``utility`` takes the place of the formulation: any concave function of what is visited, an
-    object with ``value(omega)`` and ``gradient(omega)`` (see :class:`Utility`), with ``xi``,
-    ``restart`` and ``limits`` as above. It is solved by Frank-Wolfe steps and certified by their gap, which
-    closes fast where the function is smooth; one that proves not to be concave is an error.
+    Returns
+    -------
+    Solution or EpisodeSolution
+        The policy with its certificate: objective, bound, gap and status. A limit that was reached
+        is a status, not an error.
 
-    ``"episode"`` with ``steps=T`` finds the policy, one table per step, that visits states most
-    evenly within T steps from the start (an :class:`EpisodeSolution`).
+    Raises
+    ------
+    Error
+        If an argument is out of range, or is none of those that the formulation takes.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> solution = ide3al.solve(ide3al.MDP.domain("double-chain"), "state-entropy")
+    >>> solution.status
+    'optimal'
+    >>> solution.policy.shape
+    (20, 2)
     """
     how = settings(solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit)
     others: dict[str, Any]
@@ -242,16 +348,16 @@ def solve(
         return _episode(mdp, steps, xi, how, **others)
     if steps is not None:
         raise Error(f"steps = {steps}: {formulation} takes none; choose 'episode', or give horizon")
-    before = None if warm is None else warm._solved
-    wishes = {
+    before = None if warm is None else warm.native
+    visit_spec = {
         "target": None if target is None else _numbers(target),
         "wanted": None if wanted is None else _numbers(wanted),
         "restart": _restart(restart, discount),
         "limits": [(_numbers(cost), float(budget)) for cost, budget in limits],
     }
     if utility is not None:
-        return Solution(mdp, _own(mdp, utility, formulation, xi, how, wishes, others), compare)
-    solved = _ide3al.solve(mdp._model, formulation, xi, zeta, horizon, how, before, wishes)
+        return Solution(mdp, _own(mdp, utility, formulation, xi, how, visit_spec, others), compare)
+    solved = _ide3al.solve(mdp.native, formulation, xi, zeta, horizon, how, before, visit_spec)
     return Solution(mdp, solved, compare)
 
 
@@ -261,13 +367,15 @@ def _own(
     formulation: str,
     xi: float | None,
     how: dict[str, Any],
-    wishes: dict[str, Any],
+    visit_spec: dict[str, Any],
     others: dict[str, Any],
 ) -> _ide3al.Solved:
     if formulation != "frobenius":
         raise Error(f"formulation = {formulation!r}: the utility takes its place; give one of them")
     if how["solver"] != "auto":
-        raise Error("solver: a utility of one's own has one road, Frank-Wolfe; leave solver out")
+        raise Error(
+            "solver: a utility of one's own is solved by Frank-Wolfe only; leave solver out"
+        )
     for name, value in others.items():
         if value is not None:
             raise Error(f"{name}: a utility of one's own takes none; leave it out")
@@ -276,7 +384,7 @@ def _own(
             raise Error(
                 f"utility: needs the methods value(omega) and gradient(omega), lacks {name}"
             )
-    return _ide3al.solve_utility(mdp._model, utility, xi, how, wishes)
+    return _ide3al.solve_utility(mdp.native, utility, xi, how, visit_spec)
 
 
 def _episode(
@@ -287,4 +395,4 @@ def _episode(
     for name, value in others.items():
         if value is not None:
             raise Error(f"{name}: episode takes none; leave it out")
-    return EpisodeSolution(mdp, _ide3al.solve_episode(mdp._model, steps, xi, how))
+    return EpisodeSolution(mdp, _ide3al.solve_episode(mdp.native, steps, xi, how))

@@ -11,15 +11,18 @@ import numpy as np
 from .. import _ide3al
 from .._display import html_table, text_table
 from .._ide3al import Error
-from ..models.mdp import MDP, probabilities, shaped
+from ..models.mdp import MDP
+from ..models.policies import probabilities, shaped
 from ..types import Floats
 from .certified import Certified
 from .visits import Visited
 
 
 class EpisodeAnalysis(Visited):
-    """What one episode sees on average; :attr:`figures` holds everything under its name in
-    ``ide3al analyze --json``."""
+    """What one episode sees on average.
+
+    :attr:`figures` holds everything under its name in ``ide3al analyze --json``.
+    """
 
     @property
     def steps(self) -> int:
@@ -45,36 +48,37 @@ class EpisodeAnalysis(Visited):
 
 
 class EpisodeSolution(Certified):
-    """A policy for every step of an episode, with the proof of how good it is.
+    """A policy for every step of an episode, with the certificate of how good it is.
 
-    The objective is the entropy of the average distribution over the episode, in nats; no policy, with memory or without, has
-    more than the bound."""
+    The objective is the entropy of the average distribution over the episode, in nats; no policy,
+    with memory or without, has more than the bound.
+    """
 
-    _solved: _ide3al.SolvedEpisode
+    native: _ide3al.SolvedEpisode
 
     formulation = "episode"
     zeta = None
 
     def __init__(self, mdp: MDP, solved: _ide3al.SolvedEpisode) -> None:
         self.mdp = mdp
-        self._solved = solved
+        self.native = solved
 
     @cached_property
     def policy(self) -> Floats | list[Floats | list[Floats]]:
         """Probabilities (T, S, A); for each step one row per state where states have different
         actions."""
-        return timed_shape(self.mdp, self._solved.probabilities())
+        return timed_shape(self.mdp, self.native.probabilities())
 
     @property
     def steps(self) -> int:
         """Steps T of the episode, the start included."""
-        return self._solved.steps
+        return self.native.steps
 
     @cached_property
     def _report(self) -> dict[str, Any]:
-        return self._solved.report()
+        return self.native.report()
 
-    def _judged(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         return self._report
 
     @property
@@ -98,7 +102,7 @@ def timed_shape(mdp: MDP, flat: Floats) -> Floats | list[Floats | list[Floats]]:
     """(T, S, A) where every state has every action, else one list of rows per step."""
     if mdp.is_even:
         return flat.reshape(-1, mdp.n_states, mdp.n_actions)
-    return [shaped(mdp, table) for table in flat.reshape(-1, mdp.n_pairs)]
+    return [shaped(mdp.native, table) for table in flat.reshape(-1, mdp.n_pairs)]
 
 
 def is_timed(policy: Any) -> bool:
@@ -119,7 +123,7 @@ def timed_probabilities(mdp: MDP, policy: Any) -> Floats:
     tables = []
     for step, table in enumerate(policy):
         try:
-            tables.append(probabilities(mdp, table))
+            tables.append(probabilities(mdp.native, table))
         except Error as problem:
             raise Error(f"step {step + 1}: {problem}") from None
     return np.concatenate(tables)
@@ -128,7 +132,33 @@ def timed_probabilities(mdp: MDP, policy: Any) -> Floats:
 def load_policy(
     mdp: MDP, path: str | os.PathLike[str]
 ) -> Floats | list[Floats] | list[Floats | list[Floats]]:
-    """Reads a policy file (.json, .npz or .npy): an array (S, A), or (T, S, A) for a policy that
-    depends on the step; one row per state where states have different actions."""
-    steps, flat = _ide3al.read_policy(path, mdp._model)
-    return shaped(mdp, flat) if steps is None else timed_shape(mdp, flat)
+    """Read a policy from a file.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The model that the policy is for.
+    path : path-like
+        Name of the file, which ends in ``.json``, ``.npz`` or ``.npy``.
+
+    Returns
+    -------
+    ndarray or list
+        Probabilities (S, A), or (T, S, A) for a policy that depends on the step; one row per state
+        where states have different actions.
+
+    Raises
+    ------
+    Error
+        If the file cannot be read, or does not fit the model.
+
+    Examples
+    --------
+    >>> import ide3al
+    >>> mdp = ide3al.MDP.domain("single-chain")
+    >>> ide3al.solve(mdp).save_policy("policy.npy")
+    >>> ide3al.load_policy(mdp, "policy.npy").shape
+    (10, 2)
+    """
+    steps, flat = _ide3al.read_policy(path, mdp.native)
+    return shaped(mdp.native, flat) if steps is None else timed_shape(mdp, flat)

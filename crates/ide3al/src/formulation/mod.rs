@@ -5,13 +5,12 @@
 //! proves; the other files hold what these share.
 
 pub mod column_sum;
-pub mod components;
-pub mod distinct;
 pub mod entropy;
 pub mod episode;
 pub mod frobenius;
 pub mod infinity;
 pub mod occupancy;
+pub mod reduction;
 pub mod simplex;
 pub mod support;
 pub mod utility;

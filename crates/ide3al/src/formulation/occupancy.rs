@@ -3,7 +3,7 @@
 //! Pairs that no stationary distribution visits are left out, and so are those that must not be
 //! visited (of states with a target of zero, or that a limit without slack forbids). What remains,
 //! *the part*, has occupancies with every pair positive: without restarts it is a union of
-//! [components](super::components), with them what the start reaches.
+//! [components](super::reduction), with them what the start reaches.
 //!
 //! States whose action probabilities $\xi$ fixes ($A_s \xi = 1$) have one pair in the part, which
 //! stands for all of theirs.
@@ -18,18 +18,19 @@
 //! $\langle c_j, \omega \rangle \le b_j$. A [utility](super::utility) turns that into a bound on
 //! its value.
 
-use super::components::{Submodel, recurrent, visited};
+use super::reduction::end_components::{avoiding, end_components};
+use super::reduction::{ReducedModel, visited};
 use super::utility::Conjugate;
 use super::visits::Limit;
 use super::{episode, simplex};
 use crate::chain::Chain;
 use crate::chain::stationary::long_run;
-use crate::model::{Kernel, Mdp, Policy};
+use crate::model::{Kernel, Mdp};
 
 /// The part of a model that occupancies can live on.
 #[derive(Debug, Clone)]
 pub struct Occupancies {
-    part: Submodel,
+    part: ReducedModel,
     xi: f64,
     restart: f64,
     component: Vec<u32>,
@@ -43,7 +44,7 @@ impl Occupancies {
             let allowed = reached(mdp, xi, restart, allowed)?;
             (allowed, vec![0; mdp.n_states()])
         } else {
-            recurrent(mdp, xi, allowed)
+            end_components(mdp, xi, allowed)
         };
         let states: Vec<usize> = visited(mdp, &allowed).collect();
         if states.is_empty() {
@@ -51,7 +52,7 @@ impl Occupancies {
         }
         Some(Occupancies {
             component: states.iter().map(|s| component[*s]).collect(),
-            part: Submodel::new(mdp, &allowed, states, (xi, restart)),
+            part: ReducedModel::of_pairs(mdp, &allowed, states, (xi, restart)),
             xi,
             restart,
         })
@@ -91,49 +92,25 @@ impl Occupancies {
         components.len()
     }
 
-    /// The pairs of the whole model that a pair of the part stands for, evenly.
-    pub fn group(&self, pair: usize) -> &[usize] {
-        &self.part.pairs[self.part.first[pair]..self.part.first[pair + 1]]
+    /// The part with the way back to the whole model.
+    pub fn reduced(&self) -> &ReducedModel {
+        &self.part
     }
 
     /// Whether a pair of the whole model is visited.
     pub fn visited(&self, n_pairs: usize) -> Vec<bool> {
         let mut visited = vec![false; n_pairs];
-        self.part.pairs.iter().for_each(|p| visited[*p] = true);
+        self.part.pairs().iter().for_each(|p| visited[*p] = true);
         visited
-    }
-
-    /// Numbers per pair of the whole model, averaged over each group.
-    pub fn means(&self, numbers: &[f64]) -> Vec<f64> {
-        let mean = |group: &[usize]| {
-            group.iter().map(|pair| numbers[*pair]).sum::<f64>() / group.len() as f64
-        };
-        let pairs = 0..self.part.mdp.n_pairs();
-        pairs.map(|pair| mean(self.group(pair))).collect()
     }
 
     /// Limits on the part.
     pub fn limits(&self, limits: &[Limit]) -> Vec<Limit> {
         let within = |limit: &Limit| Limit {
-            cost: self.means(&limit.cost),
+            cost: self.part.means(&limit.cost),
             budget: limit.budget,
         };
         limits.iter().map(within).collect()
-    }
-
-    /// A policy of the part as one of the whole model, uniform where the part does not lead.
-    pub fn whole_policy(&self, mdp: &Mdp, policy: &[f64]) -> Vec<f64> {
-        let mut whole = Policy::uniform(mdp).probabilities().to_vec();
-        for &s in &self.part.states {
-            whole[mdp.pairs(s)].fill(0.0);
-        }
-        for (pair, p) in policy.iter().enumerate() {
-            let group = self.group(pair);
-            for &member in group {
-                whole[member] = p / group.len() as f64;
-            }
-        }
-        whole
     }
 
     /// The occupancy of a policy of the part. Where its chain has several recurrent classes they
@@ -265,47 +242,33 @@ pub(super) fn expected_gains(mdp: &Mdp, v: &[f64], out: &mut [f64]) {
 
 /// The pairs that are played when the process starts over with probability `restart` from the
 /// model's start and only those `allowed` may be played; nothing if that cannot be.
-fn reached(mdp: &Mdp, xi: f64, restart: f64, mut allowed: Vec<bool>) -> Option<Vec<bool>> {
-    let n = mdp.n_states();
+fn reached(mdp: &Mdp, xi: f64, restart: f64, allowed: Vec<bool>) -> Option<Vec<bool>> {
+    // with a restart at every step it does not matter where pairs lead
     let follows = restart < 1.0;
-    // states that can go on for ever with allowed pairs
-    let mut alive = vec![true; n];
-    loop {
-        let mut changed = false;
-        let whole = alive.iter().all(|a| *a);
-        for s in 0..n {
-            for pair in mdp.pairs(s) {
-                let row = mdp.row(pair);
-                let lost = row.entries().any(|(t, _)| !alive[t]) || (row.spread > 0.0 && !whole);
-                if allowed[pair] && follows && lost {
-                    allowed[pair] = false;
-                    changed = true;
-                }
+    let mut allowed = if follows {
+        avoiding(mdp, xi, allowed)
+    } else {
+        allowed
+    };
+    let all_needed = xi > 0.0;
+    for s in 0..mdp.n_states() {
+        let mut here = mdp.pairs(s).map(|pair| allowed[pair]);
+        let plays = if all_needed {
+            here.all(|a| a)
+        } else {
+            here.any(|a| a)
+        };
+        if !plays {
+            if mdp.start()[s] > 0.0 {
+                return None;
             }
-            let can = |pair: usize| allowed[pair];
-            let stays = if xi > 0.0 {
-                mdp.pairs(s).all(can)
-            } else {
-                mdp.pairs(s).any(can)
-            };
-            if alive[s] && !stays {
-                alive[s] = false;
-                changed = true;
-            }
+            allowed[mdp.pairs(s)].fill(false);
         }
-        if !changed {
-            break;
-        }
-    }
-    if (0..n).any(|s| mdp.start()[s] > 0.0 && !alive[s]) {
-        return None;
     }
     let steps = if follows { usize::MAX } else { 1 };
     let seen = episode::reached_by(mdp, steps, |pair| allowed[pair]);
-    for s in 0..n {
-        if !seen[s] || !alive[s] {
-            allowed[mdp.pairs(s)].fill(false);
-        }
+    for s in (0..mdp.n_states()).filter(|s| !seen[*s]) {
+        allowed[mdp.pairs(s)].fill(false);
     }
     Some(allowed)
 }

@@ -14,6 +14,8 @@ mod occupancy;
 mod options;
 mod programs;
 mod reference;
+mod size;
+mod strategy;
 pub mod value;
 
 use std::ops::ControlFlow;
@@ -28,6 +30,17 @@ use distance::Task;
 use driver::{Candidate, Driver, Kind};
 use occupancy::Report;
 pub use options::{Options, SolverChoice, TieBreak};
+pub use strategy::{Stage, Strategy};
+
+/// The strategies of all problems, in the order of the documentation.
+pub fn strategies() -> Vec<Strategy> {
+    vec![
+        occupancy::entropy_strategy(),
+        occupancy::visits_strategy(),
+        occupancy::own_strategy(),
+        episode::strategy(),
+    ]
+}
 
 /// How a solve ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

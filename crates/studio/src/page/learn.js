@@ -75,12 +75,12 @@ export class Learning {
     const budget = { iterations: Number(this.iterations.value), batch: Number(this.batch.value), seed: Number(this.seed.value) };
     const answer = await this.#ask('learn', { world, algorithms, ...budget });
     if (!answer) return false;
-    this.class = answer.class;
+    this.session = answer.session;
     return true;
   }
 
   async #advance(count) {
-    const answer = await this.#ask('learn/next', { class: this.class, iterations: Math.min(10, count) });
+    const answer = await this.#ask('learn/next', { session: this.session, iterations: Math.min(10, count) });
     if (!answer) return false;
     this.iteration = answer.iteration;
     this.steps = answer.steps;

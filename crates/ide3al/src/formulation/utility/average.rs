@@ -46,7 +46,7 @@ impl Conjugate for Average {
     }
 
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
-        Box::new(Average::new(part.means(&self.reward)))
+        Box::new(Average::new(part.reduced().means(&self.reward)))
     }
 
     fn linearise(&self, _omega: &[f64], _d: &[f64], _r: &[f64], out: &mut Linear) {

@@ -71,7 +71,7 @@ impl Conjugate for Coverage {
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
         // merged pairs are played evenly: the one wanted most decides
         let of = |pair: usize| {
-            let group = part.group(pair);
+            let group = part.reduced().group(pair);
             let most = group.iter().map(|p| self.wanted[*p]).fold(0.0, f64::max);
             most * group.len() as f64
         };

@@ -131,9 +131,9 @@ impl Conjugate for Entropies {
 
     fn within(&self, part: &Occupancies) -> Box<dyn Conjugate> {
         // n merged pairs are played evenly, which adds ln n to the entropy of the state's actions
-        let mut log_weights = part.means(&self.log_weights);
+        let mut log_weights = part.reduced().means(&self.log_weights);
         for (pair, w) in log_weights.iter_mut().enumerate() {
-            *w += self.tau * (part.group(pair).len() as f64).ln();
+            *w += self.tau * (part.reduced().group(pair).len() as f64).ln();
         }
         Box::new(Entropies {
             first_pair: part.mdp().first_pair().to_vec(),

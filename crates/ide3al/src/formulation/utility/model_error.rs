@@ -120,7 +120,7 @@ impl Conjugate for ModelError {
         // (x + n m): the same where the m_i are equal, else less (Jensen)
         let (mut c, mut had) = (Vec::new(), Vec::new());
         for pair in 0..part.mdp().n_pairs() {
-            let group = part.group(pair);
+            let group = part.reduced().group(pair);
             let n = group.len() as f64;
             let sum: f64 = group.iter().map(|p| self.c[*p]).sum();
             let tries: f64 = group.iter().map(|p| self.c[*p] * self.had[*p]).sum();

@@ -218,7 +218,7 @@ impl OnlinePlanner {
     ) -> usize {
         self.turn_to(follower);
         if self.followers[follower].over {
-            return below(n_actions, rng);
+            return self.restart_action(state, n_actions, rng);
         }
         let node = self.meet(state, n_actions);
         self.allowance = (self.allowance + OUTCOMES).min(KEPT * OUTCOMES);
@@ -266,6 +266,31 @@ impl OnlinePlanner {
             }
             return best(&self.qualities, rng);
         }
+    }
+
+    /// An action for the step that leaves a terminal state, which means nothing: drawn as often as
+    /// it was tried where the same observation was not terminal, so that a model which cannot tell
+    /// the two apart sees all actions end alike.
+    fn restart_action(&self, state: usize, n_actions: usize, rng: &mut ChaCha8Rng) -> usize {
+        let Some(node) = self.seen.node(state) else {
+            return below(n_actions, rng);
+        };
+        let visits = self
+            .seen
+            .pairs(node)
+            .map(|pair| self.seen.tries(pair) as usize);
+        let whole: usize = visits.clone().sum();
+        if whole == 0 {
+            return below(n_actions, rng);
+        }
+        let mut drawn = below(whole, rng);
+        for (action, n) in visits.enumerate() {
+            if drawn < n {
+                return action;
+            }
+            drawn -= n;
+        }
+        0
     }
 
     /// Learns from a step of one of the followers. `actions`: numbers of actions of both states.

@@ -173,6 +173,12 @@ impl Transitions {
         node
     }
 
+    /// The node of a state in which actions were taken.
+    pub(super) fn node(&self, state: usize) -> Option<usize> {
+        let nodes = self.node_of.get(state)?;
+        (nodes[0] != NONE).then_some(nodes[0] as usize)
+    }
+
     /// Counts visits of a node, for all nodes of the state.
     fn visit(&mut self, node: usize, count: u64) {
         for node in self.node_of[self.state_of[node] as usize] {

@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use super::elimination::Limits;
-use crate::formulation::distinct::Distinct;
+use crate::formulation::reduction::copies::Distinct;
 use crate::formulation::simplex;
 use crate::formulation::support::Support;
 use crate::model::Mdp;

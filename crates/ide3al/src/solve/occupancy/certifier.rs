@@ -127,7 +127,7 @@ impl<'a> Certifier<'a> {
             &dual.prices,
         );
         let policy = match self.whole {
-            Some(mdp) => self.part.whole_policy(mdp, &visited.policy),
+            Some(mdp) => self.part.reduced().whole_policy(mdp, &visited.policy),
             None => visited.policy.clone(),
         };
         // beyond the limits it is no policy of the problem

@@ -135,12 +135,7 @@ struct Point {
 impl Own<'_> {
     fn whole(&self, omega: &[f64]) -> Vec<f64> {
         let mut whole = vec![0.0; self.mdp.n_pairs()];
-        for (pair, x) in omega.iter().enumerate() {
-            let group = self.part.group(pair);
-            group
-                .iter()
-                .for_each(|member| whole[*member] = x / group.len() as f64);
-        }
+        self.part.reduced().share(omega, &mut whole);
         whole
     }
 
@@ -161,7 +156,7 @@ impl Own<'_> {
     fn gradient(&self, omega: &[f64]) -> Vec<f64> {
         let mut gradient = vec![0.0; self.mdp.n_pairs()];
         self.utility.gradient(&self.whole(omega), &mut gradient);
-        self.part.means(&gradient)
+        self.part.reduced().means(&gradient)
     }
 
     fn point(&self, omega: Vec<f64>) -> Result<Point> {
@@ -172,7 +167,7 @@ impl Own<'_> {
                 format!("gradient {}", gradient[pair]),
                 format!(
                     "of pair {} (occupancy {:.1e}): must be a finite number wherever every pair that can be visited is",
-                    self.part.group(pair)[0],
+                    self.part.reduced().group(pair)[0],
                     omega[pair]
                 ),
             ));
@@ -216,7 +211,7 @@ impl FrankWolfe<'_> {
         Ok(Candidate {
             objective,
             bound,
-            policy: part.whole_policy(self.own.mdp, &visited.policy),
+            policy: part.reduced().whole_policy(self.own.mdp, &visited.policy),
             dual: Vec::new(),
         })
     }

@@ -11,10 +11,8 @@
 
 use super::cliques::Cliques;
 use crate::model::Mdp;
+use crate::solve::size::DENSE_HESSIAN;
 use ide3al_numerics::clique_matrix::{CliqueMatrix, stack};
-
-/// Up to this many states a Hessian with too many entries is factored densely.
-const MOST_DENSE: usize = 1_500;
 
 /// Parts of a chain may hang together by probabilities of any size, so that small pivots are no
 /// rounding: only what is no positive number is left out.
@@ -63,7 +61,7 @@ impl Hessian {
     pub(super) fn new(mdp: &Mdp) -> Option<Self> {
         let n = mdp.n_states();
         let cliques = Cliques::new(mdp);
-        let matrix = cliques.matrix(MOST_DENSE)?;
+        let matrix = cliques.matrix(DENSE_HESSIAN)?;
         let largest = cliques.largest;
         Some(Hessian {
             matrix,

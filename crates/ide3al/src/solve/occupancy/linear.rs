@@ -14,14 +14,13 @@ use crate::formulation::simplex;
 use crate::formulation::utility::Average;
 use crate::formulation::visits::Limit;
 use crate::solve::driver::{Candidate, Driver, Kind};
+use crate::solve::size::LINEAR_BY_INTERIOR_POINT;
 
 /// Sweeps between two looks at the clock.
 const SWEEPS: usize = 25;
 /// Sweeps until the interior-point method takes over, and sweeps at most where the model is too
 /// large for it. Round numbers, not measured.
 const MOST_SWEEPS: (usize, usize) = (1_000, 1_000_000);
-/// Pairs beyond which a model is too large. A round number, not measured.
-const MOST_PAIRS: usize = 20_000;
 
 /// An answer.
 pub(super) struct Best {
@@ -54,7 +53,7 @@ impl<'a> Linear<'a> {
         if !self.limits.is_empty() {
             return within_limits(self.part, r.to_vec(), self.limits, gap, driver);
         }
-        let small = r.len() <= MOST_PAIRS;
+        let small = r.len() <= LINEAR_BY_INTERIOR_POINT;
         let most = if small { MOST_SWEEPS.0 } else { MOST_SWEEPS.1 };
         let (mut bound, mut close, mut alive) = (f64::INFINITY, false, true);
         for _ in 0..most / SWEEPS {

@@ -17,15 +17,78 @@ pub(super) use frank_wolfe::solve as own;
 pub(super) use visits::solve as visits;
 
 use super::driver::{Candidate, Driver};
-use super::{LimitReport, Options, Solution, SolverChoice, reference};
+use super::methods::elimination::AT_ONCE;
+use super::size::FACTOR_FIRST;
+use super::{LimitReport, Options, Solution, SolverChoice, Stage, Strategy, reference};
 use crate::error::Result;
-use crate::formulation::components::components;
-use crate::formulation::distinct::WithoutCopies;
 use crate::formulation::entropy::{self, Target};
+use crate::formulation::reduction::components;
+use crate::formulation::reduction::copies::WithoutCopies;
 use crate::formulation::visits::Visits;
 use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
 use potentials::Potentials;
+
+/// The strategy of the entropies, without restarts and limits.
+pub(super) fn entropy_strategy() -> Strategy {
+    let stages = vec![
+        Stage::new(
+            "newton",
+            format!(
+                "always; its system is factored below {FACTOR_FIRST} states, elsewhere it is solved \
+                 by conjugate gradients as long as they cost less than a factor"
+            ),
+            "the interior-point method, if its steps have come to next to nothing",
+        ),
+        Stage::new(
+            "interior-point",
+            "after it, if its normal equations can be factored",
+            "Newton's method goes on from where it was; the better answer is returned",
+        ),
+    ];
+    Strategy {
+        problems: vec!["dual", "state-entropy"],
+        stages,
+    }
+}
+
+/// The strategy of functions of what is visited, with restarts and limits.
+pub(super) fn visits_strategy() -> Strategy {
+    let stages = vec![
+        Stage::new(
+            "primal-dual",
+            "coverage without limits, if the normal equations cannot be factored",
+            "it runs to the limit of time or iterations",
+        ),
+        Stage::new(
+            "newton",
+            "a target without limits and restarts, if the normal equations cannot be factored",
+            "the best answer so far",
+        ),
+        Stage::new(
+            "interior-point",
+            format!(
+                "everything else; its normal equations can be factored up to {} states or where \
+                 the factor stays sparse, and are solved by conjugate gradients elsewhere",
+                AT_ONCE.order
+            ),
+            "the best answer so far",
+        ),
+    ];
+    Strategy {
+        problems: vec!["target", "coverage", "model-error", "dual", "state-entropy"],
+        stages,
+    }
+}
+
+/// The strategy of a utility of the user's own.
+pub(super) fn own_strategy() -> Strategy {
+    let otherwise = "the best answer so far, with a note if the function has corners";
+    Strategy {
+        problems: vec!["own"],
+        stages: vec![Stage::new("frank-wolfe", "always", otherwise)],
+    }
+}
 
 /// What a solve tells beside the best candidate.
 pub(super) struct Report {
@@ -62,12 +125,7 @@ pub(super) fn solve(
         })?;
         values.push(found.objective);
         bounds.push(found.bound);
-        for &s in &part.states {
-            policy[mdp.pairs(s)].fill(0.0);
-        }
-        for (&pair, p) in part.pairs.iter().zip(&found.policy) {
-            policy[pair] = *p;
-        }
+        part.share_policy(mdp, &found.policy, &mut policy);
         for (&s, v) in part.states.iter().zip(&found.dual) {
             dual[s] = *v;
         }

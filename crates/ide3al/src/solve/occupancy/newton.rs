@@ -10,10 +10,9 @@ use super::hessian::{Hessian, Point};
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::simplex;
 use crate::model::{Kernel, Mdp};
+use crate::solve::size::{CHEAP_STEP, FACTOR_FIRST};
 use ide3al_numerics::conjugate_gradients::ConjugateGradients;
 
-/// Below this many states factoring is always cheap.
-const FACTOR_FIRST: usize = 200;
 /// Conjugate gradient steps after which a factor is thought of, and by whose rate they are judged.
 const TRIAL: usize = 20;
 /// Conjugate gradient steps where there is no factor: it limits the time of one direction.
@@ -28,8 +27,6 @@ const SHIFT: f64 = 1e-12;
 /// the end: some models get there after more of them.
 const STUCK: usize = 10;
 const SHORT: f64 = 0.1;
-/// Up to this many states a step by conjugate gradients takes a millisecond or so.
-const CHEAP: usize = 5_000;
 /// Conjugate gradient steps between two questions whether to stop.
 const ASK_EVERY: usize = 16;
 
@@ -120,7 +117,7 @@ impl<'a> Newton<'a> {
 
     /// Whether a step more is no matter.
     pub(super) fn is_cheap(&self) -> bool {
-        matches!(self.way, Way::Factor(_)) || self.v.len() <= CHEAP
+        matches!(self.way, Way::Factor(_)) || self.v.len() <= CHEAP_STEP
     }
 
     /// Whether steps by the Hessian's factor have come to next to nothing.

@@ -26,8 +26,8 @@
 
 use super::newton::Newton;
 use crate::formulation::Problem;
-use crate::formulation::distinct::WithoutCopies;
 use crate::formulation::entropy::{self, Target};
+use crate::formulation::reduction::copies::WithoutCopies;
 use crate::model::{Mdp, Policy};
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 
@@ -87,8 +87,9 @@ impl<'a> Potentials<'a> {
         let loose = driver.relative >= LOOSE;
         let temperature = target.temperature(problem.formulation);
         let smooth = temperature > 0.0;
-        let (smaller, copies) =
-            without_copies.map_or((mdp, &[][..]), |small| (&small.mdp, &small.copies[..]));
+        let (smaller, copies) = without_copies.map_or((mdp, &[][..]), |small| {
+            (&small.model.mdp, &small.copies[..])
+        });
         let mut newton = Newton::new(smaller, copies, problem.xi, !smooth, target);
         // what the smoothing may cost: tau H(actions) <= tau ln A
         let most_actions = (mdp.max_actions() as f64).ln().max(0.1);
@@ -145,8 +146,12 @@ impl<'a> Potentials<'a> {
     /// The policy at hand.
     fn policy(&self) -> Policy {
         let p = &self.newton.p;
-        let whole = self.without_copies.map(|small| small.shared(p));
-        Policy::cleaned(self.mdp, whole.unwrap_or_else(|| p.clone()))
+        let mut whole = p.clone();
+        if let Some(small) = self.without_copies {
+            whole = vec![0.0; self.mdp.n_pairs()];
+            small.model.share(p, &mut whole);
+        }
+        Policy::cleaned(self.mdp, whole)
     }
 
     /// The policy at hand, valued, and what the potentials prove.

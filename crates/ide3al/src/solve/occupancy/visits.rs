@@ -51,7 +51,7 @@ pub(in crate::solve) fn solve(
     if trivial && limits.is_empty() {
         let even = Policy::uniform(part.mdp());
         let candidate = Candidate {
-            policy: part.whole_policy(mdp, even.probabilities()),
+            policy: part.reduced().whole_policy(mdp, even.probabilities()),
             objective: 0.0,
             bound: 0.0,
             dual: vec![0.0; part.mdp().n_states()],
@@ -77,7 +77,7 @@ pub(in crate::solve) fn solve(
                 notes.extend(told);
             }
             let candidate = Candidate {
-                policy: part.whole_policy(mdp, &found.policy),
+                policy: part.reduced().whole_policy(mdp, &found.policy),
                 objective: -found.objective,
                 bound: -found.bound,
                 dual: found.dual,

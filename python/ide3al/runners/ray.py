@@ -1,5 +1,6 @@
-"""Environment runners on a Ray cluster. An episode is a function of the plan, the seed and its number, so that one whose runner
-died is simply lived again by another, and the data do not depend on who lived what."""
+"""Environment runners on a Ray cluster. An episode is a function of the plan, the seed and its
+number, so that one whose runner died is simply lived again by another, and the data do not
+depend on who lived what."""
 
 from __future__ import annotations
 
@@ -9,26 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from ..._extras import need
-from ..._ide3al import Error
-from ...encoding.discrete import Found, Index
-from ..episode import CollectionError, Episode, Plan
-from .single import Left, SingleSource, shortest
+from .._extras import need
+from .._ide3al import Error
+from ..datasets.episode import Episode
+from ..encoding.discrete import DiscoveredStates, SpaceIndex
+from .base import Budget, CollectionError, smallest
+from .plan import Plan
+from .single import SingleRunner
 
 #: How often a runner may die of the same episodes.
 _TRIES = 3
-# : Seconds that one task should take: short enough to lose little, long enough to hide the way
+#: Seconds that one task should take: short enough to lose little, long enough to hide the way
 # there and back.
 _TASK = 0.1
 
 MakeEnv = Callable[[], Any]
 
 
-class _Runner:
+class _RemoteRunner:
     """Lives in a process of its own."""
 
     def __init__(self, make_env: MakeEnv, time_limit: float | None) -> None:
-        self._source = SingleSource(made(make_env), None, time_limit)
+        self._runner = SingleRunner(made(make_env), None, time_limit)
         self._plan: Plan | None = None
         self._known = 0
 
@@ -42,18 +45,18 @@ class _Runner:
         seed: int,
         first: int,
         count: int,
-        longest: int | None,
+        max_steps: int | None,
     ) -> list[Episode]:
-        states = self._source.states
+        states = self._runner.states
         if self._plan is None or self._plan.number != plan.number:
             self._plan = plan
-            if isinstance(states, Found):
+            if isinstance(states, DiscoveredStates):
                 states.restart(keys or ())
                 self._known = states.size
         episodes = []
         for number in range(first, first + count):
-            episodes.append(self._source.one(plan, seed, number, longest))
-            if isinstance(states, Found):
+            episodes.append(self._runner.one(plan, seed, number, max_steps))
+            if isinstance(states, DiscoveredStates):
                 states.forget(self._known)
         return episodes
 
@@ -68,13 +71,13 @@ def made(make_env: Any) -> Any:
     return make_env()
 
 
-class RaySource:
+class RayRunner:
     """Episodes lived by runners on a cluster, given in order."""
 
     def __init__(
         self,
         make_env: MakeEnv,
-        states: Index | Found | None,
+        states: SpaceIndex | DiscoveredStates | None,
         workers: int,
         time_limit: float | None,
     ) -> None:
@@ -83,12 +86,14 @@ class RaySource:
         self._ray = need("ray", "ray")
         # one here as well: it says what is observed and done
         self.env = made(make_env)
-        local = SingleSource(self.env, states, None)
+        local = SingleRunner(self.env, states, None)
         self.states, self.actions = local.states, local.actions
         if not self._ray.is_initialized():
             self._ray.init(include_dashboard=False, log_to_driver=False)
         # a runner that died is replaced here, and its work given to another
-        self._class = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Runner)
+        self._class = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(
+            _RemoteRunner
+        )
         self._given = make_env, time_limit
         self._runners = [self._class.remote(*self._given) for _ in range(workers)]
         self._chunk = 1
@@ -96,12 +101,21 @@ class RaySource:
         self.replaced = 0
 
     def episodes(
-        self, plan: Plan, seed: int, first: int, count: int | None, left: Left, longest: int | None
+        self,
+        plan: Plan,
+        seed: int,
+        first: int,
+        count: int | None,
+        left: Budget,
+        max_steps: int | None,
     ) -> Iterator[Episode]:
         ray = self._ray
         known = self.states.size
-        sent = ray.put(plan), ray.put(self.states.keys if isinstance(self.states, Found) else None)
-        limit = shortest(longest, left())
+        sent = (
+            ray.put(plan),
+            ray.put(self.states.keys if isinstance(self.states, DiscoveredStates) else None),
+        )
+        limit = smallest(max_steps, left())
         waiting: dict[Any, tuple[int, int, int, float]] = {}
         idle = list(range(len(self._runners)))
         again: list[tuple[int, int]] = []
@@ -162,7 +176,7 @@ class RaySource:
 
     def _numbered(self, episode: Episode, known: int) -> Episode:
         """States found by a runner get the numbers that they have, or will have, for everybody."""
-        if not isinstance(self.states, Found) or not episode.found:
+        if not isinstance(self.states, DiscoveredStates) or not episode.found:
             return episode
         before = self.states.size
         numbers = np.array([self.states.take(key) for key in episode.found], dtype=np.int64)
@@ -180,7 +194,7 @@ class RaySource:
             found,
         )
 
-    def rest(self, plan: int) -> Iterator[Episode]:
+    def drain(self, plan: int) -> Iterator[Episode]:
         return iter(())
 
     def close(self) -> None:

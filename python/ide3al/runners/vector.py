@@ -1,29 +1,26 @@
-"""Many environments at once: Gymnasium's vector environments, stepped together, with one batched draw of actions."""
+"""Many environments at once: Gymnasium's vector environments, stepped together, with one batched
+draw of actions."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ... import _ide3al
-from ..._extras import need
-from ..._ide3al import Error
-from ...encoding.discrete import Found, Index, states_of
-from ...types import Floats, Integers
-from ..episode import CollectionError, Episode, Plan, seeds
-from .single import Left
-
-if TYPE_CHECKING:
-    from ...agents.base import Agent, Callback
+from .. import _ide3al
+from .._extras import need
+from .._ide3al import Error
+from ..datasets.episode import Episode
+from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
+from ..types import Floats, Integers
+from .base import Budget, CollectionError
+from .plan import Plan
+from .sampler import seeds
 
 Flags = npt.NDArray[np.bool_]
-# : States, actions, next states, how steps ended (0 goes on, 1 in a terminal state, 2 cut short, 3
-# left a terminal state), and the environments that took them.
-Columns = tuple[Integers, Integers, Integers, Integers, Integers]
 
 
 def is_vector(env: Any) -> bool:
@@ -31,7 +28,7 @@ def is_vector(env: Any) -> bool:
     return hasattr(env, "num_envs") and hasattr(env, "single_observation_space")
 
 
-class Moved(NamedTuple):
+class VectorStep(NamedTuple):
     """What one step of all environments brought."""
 
     #: The states reached; where an episode ended, its last one.
@@ -52,14 +49,17 @@ class Vector:
     """A vector environment by numbers, whatever way it starts episodes over."""
 
     def __init__(
-        self, env: Any, states: Index | Found | None = None, time_limit: float | None = None
+        self,
+        env: Any,
+        states: SpaceIndex | DiscoveredStates | None = None,
+        time_limit: float | None = None,
     ) -> None:
         self.env, self.n = env, int(env.num_envs)
-        self.states = states_of(env.single_observation_space) if states is None else states
-        self.actions = Index(env.single_action_space)
+        self.states = state_encoder(env.single_observation_space) if states is None else states
+        self.actions = SpaceIndex(env.single_action_space)
         if time_limit is not None and not hasattr(env, "step_async"):
             raise Error(
-                "time_limit: a step of these environments cannot be given up on; make them with "
+                "step_time_limit: a step of these environments cannot be given up on; make them with "
                 'gymnasium.make_vec(..., vectorization_mode="async"), or give one'
             )
         self._time_limit = time_limit
@@ -75,22 +75,22 @@ class Vector:
 
     def numbers(self, observations: Any) -> Integers:
         """The states of a batch of observations."""
-        return numbers_of(self.states, self.env.single_observation_space, observations, self.n)
+        return encode_batch(self.states, self.env.single_observation_space, observations, self.n)
 
-    def step(self, actions: Integers) -> Moved:
+    def step(self, actions: Integers) -> VectorStep:
         observations, rewards, terminated, truncated, info = self._step(
-            elements_of(self.actions, actions)
+            decode_batch(self.actions, actions)
         )
         states = self.numbers(observations)
         over = np.asarray(terminated) | np.asarray(truncated)
         if not np.count_nonzero(over) and self._over is self._none:
-            return Moved(states, rewards, over, over, self._all, self._none, states, True)
+            return VectorStep(states, rewards, over, over, self._all, self._none, states, True)
         if self._mode == "NextStep":
             stepped = ~self._over
             self._over = over & stepped
             if not self._over.any():
                 self._over = self._none
-            return Moved(
+            return VectorStep(
                 states,
                 rewards,
                 terminated & stepped,
@@ -108,7 +108,7 @@ class Vector:
         else:
             observations, _ = self.env.reset(options={"reset_mask": over})
             states = np.where(over, self.numbers(observations), states)
-        return Moved(reached, rewards, terminated, truncated, self._all, over, states, False)
+        return VectorStep(reached, rewards, terminated, truncated, self._all, over, states, False)
 
     def _step(self, actions: Any) -> Any:
         if self._time_limit is None:
@@ -121,13 +121,15 @@ class Vector:
             if type(problem).__name__ != "TimeoutError":
                 raise
             raise CollectionError(
-                f"a step took longer than time_limit = {self._time_limit} s"
+                f"a step took longer than step_time_limit = {self._time_limit} s"
             ) from problem
 
 
-def numbers_of(states: Index | Found, space: Any, observations: Any, n: int) -> Integers:
+def encode_batch(
+    states: SpaceIndex | DiscoveredStates, space: Any, observations: Any, n: int
+) -> Integers:
     """The numbers of a batch of observations."""
-    if isinstance(states, Index) and type(space).__name__ == "Discrete":
+    if isinstance(states, SpaceIndex) and type(space).__name__ == "Discrete":
         numbers = np.array(observations, dtype=np.int64)
         if space.start:
             numbers -= int(space.start)
@@ -144,7 +146,7 @@ def numbers_of(states: Index | Found, space: Any, observations: Any, n: int) -> 
     return np.fromiter((states.number(part) for part in parts), dtype=np.int64, count=n)
 
 
-def elements_of(actions: Index, numbers: Integers) -> Any:
+def decode_batch(actions: SpaceIndex, numbers: Integers) -> Any:
     """The batch of actions with these numbers."""
     space = actions.space
     if type(space).__name__ == "Discrete":
@@ -186,100 +188,15 @@ def _part(batch: Any, k: int) -> Any:
     return batch[k]
 
 
-def fit_vector(
-    agent: Agent,
-    env: Any,
-    total_timesteps: int,
-    *,
-    show: Callable[[int, int, Agent], None] | None = None,
-    callback: Callback | None = None,
-    watch: Any = None,
-) -> None:
-    """``fit`` in many environments; all of them follow one policy, and their steps count alike. ``watch`` is told of every step."""
-    inner, observations, _ = agent._attach(env)
-    vector = Vector(env, observations)
-    inner.interrupt_trajectory()
-    states = vector.reset(agent.seed if inner.steps == 0 else None)
-    if watch is not None:
-        watch.begin(states)
-    who = np.arange(vector.n)
-    _record(inner, [], states, who)
-    terminal = np.zeros(vector.n, dtype=np.bool_)
-    going = np.zeros(vector.n, dtype=np.int64)
-    done = 0
-    while done < total_timesteps:
-        steps = min(inner.batch_size(total_timesteps), total_timesteps - done)
-        _ide3al.agent_behaviour(inner)
-        taken = 0
-        while taken < steps:
-            actions = _ide3al.agent_draw(inner, states, who)
-            moved = vector.step(actions)
-            if watch is not None:
-                watch.step(actions, moved)
-            left = steps - taken
-            if moved.plain:
-                _record(inner, [(states, actions, moved.reached, going, who)], left=left)
-                taken += vector.n
-                states = moved.states
-                continue
-            for columns in _ended(inner, states, actions, moved, terminal, who):
-                _record(inner, [columns], left=max(steps - taken, 0))
-                taken += len(columns[0])
-            _record(inner, [], moved.states[moved.begun], who[moved.begun])
-            terminal = moved.terminated & moved.stepped
-            states = moved.states
-        done += steps
-        _ide3al.agent_learn(inner, done == total_timesteps)
-        if show is not None:
-            show(done, total_timesteps, agent)
-        if callback is not None and callback(agent) is False:
-            break
-
-
-_NOTHING = np.zeros(0, dtype=np.int64)
-
-
-def _record(
-    inner: _ide3al.Agent,
-    rows: list[Columns],
-    starts: Integers = _NOTHING,
-    who: Integers = _NOTHING,
-    left: int | None = None,
-) -> None:
-    """Steps, no more than are left, and where episodes began after them."""
-    steps = np.stack(rows[0], axis=1)[:left] if rows else np.zeros((0, 5), dtype=np.int64)
-    _ide3al.agent_record(inner, steps, np.stack([starts, who], axis=1))
-
-
-def _ended(
-    inner: _ide3al.Agent,
-    states: Integers,
-    actions: Integers,
-    moved: Moved,
-    terminal: Flags,
-    who: Integers,
-) -> Iterator[Columns]:
-    """What is learned from a step in which episodes ended or began; ``terminal``: where the last one ended in a terminal state."""
-    ends = np.where(moved.terminated, 1, np.where(moved.truncated, 2, 0))
-    # a start that follows a terminal state is a step of the model, one that follows a cut is not
-    left = terminal & ~moved.stepped
-    ends[left] = 3
-    kept = moved.stepped | left
-    yield states[kept], actions[kept], moved.reached[kept], ends[kept], who[kept]
-    if moved.stepped.all() and moved.begun.any():
-        # started over within the step
-        over = moved.terminated & moved.begun
-        again = _ide3al.agent_draw(inner, moved.reached[over], who[over])
-        yield moved.reached[over], again, moved.states[over], np.full_like(again, 3), who[over]
-
-
-class VectorSource:
+class VectorRunner:
     """Episodes of many environments, in the order in which they end.
 
-    All environments follow the plan at hand; an episode in progress goes on under the next plan. The same for the same seed and
-    number of environments."""
+    All environments follow the plan at hand; an episode in progress goes on under the next plan.
+    The same for the same seed and number of environments."""
 
-    def __init__(self, env: Any, states: Index | Found, time_limit: float | None) -> None:
+    def __init__(
+        self, env: Any, states: SpaceIndex | DiscoveredStates, time_limit: float | None
+    ) -> None:
         self._vector = Vector(env, states, time_limit)
         self.states, self.actions = self._vector.states, self._vector.actions
         self._at: Integers | None = None
@@ -293,7 +210,13 @@ class VectorSource:
         self._explorer: _ide3al.Explorer | None = None
 
     def episodes(
-        self, plan: Plan, seed: int, first: int, count: int | None, left: Left, longest: int | None
+        self,
+        plan: Plan,
+        seed: int,
+        first: int,
+        count: int | None,
+        left: Budget,
+        max_steps: int | None,
     ) -> Iterator[Episode]:
         vector = self._vector
         if plan.length is not None:
@@ -343,7 +266,7 @@ class VectorSource:
                     if self._explorer is not None:
                         end = 1 if moved.terminated[k] else 2 if moved.truncated[k] else 0
                         self._explorer.step(k, visited[-2], action, reached, end)
-                    if len(tried) == longest:
+                    if len(tried) == max_steps:
                         full.append(k)
             self._at = moved.states
             over = (
@@ -362,7 +285,7 @@ class VectorSource:
                     if self._explorer is not None:
                         self._explorer.start(k, int(moved.states[k]))
             if plan.until_sampled and self._explorer is not None and not self._explorer.wanting():
-                # whoever takes these finds that nothing is missing
+                # nothing is missing any more: what is in progress ends here
                 for k in range(vector.n):
                     if self._open[k][1]:
                         in_progress -= len(self._open[k][1])
@@ -383,7 +306,7 @@ class VectorSource:
         actions: Integers = np.minimum((sums <= draws[:, None]).sum(axis=1), self.actions.size - 1)
         return actions
 
-    def rest(self, plan: int) -> Iterator[Episode]:
+    def drain(self, plan: int) -> Iterator[Episode]:
         """Episodes that nobody took, and those in progress, cut here."""
         while self._ready:
             yield self._ready.popleft()
@@ -399,7 +322,7 @@ class VectorSource:
         visited, tried, rewards = self._open[k]
         self._open[k] = ([visited[-1]], [], [])
         found: tuple[Any, ...] = ()
-        if isinstance(self.states, Found) and self.states.size > self._kept:
+        if isinstance(self.states, DiscoveredStates) and self.states.size > self._kept:
             found, self._kept = tuple(self.states.keys[self._kept :]), self.states.size
         return Episode(
             np.array(visited, dtype=np.int64),

@@ -7,7 +7,8 @@
 
 use std::cmp::Ordering;
 
-use crate::model::{Kernel, Mdp};
+use super::ReducedModel;
+use crate::model::{Mdp, Row};
 
 /// A smaller model is worth making where at least this share of the pairs goes.
 const WORTHWHILE: f64 = 0.1;
@@ -23,6 +24,15 @@ pub struct Distinct {
     offsets: Vec<usize>,
 }
 
+/// An order of rows in which equal ones follow each other.
+pub(super) fn compare_rows(one: Row<'_>, other: Row<'_>) -> Ordering {
+    let values = one.values.iter().zip(other.values);
+    let values = values.map(|(x, y)| x.total_cmp(y)).find(|o| o.is_ne());
+    (one.indices.cmp(other.indices))
+        .then(values.unwrap_or(Ordering::Equal))
+        .then(one.spread.total_cmp(&other.spread))
+}
+
 impl Distinct {
     /// Pairs of a state are copies of each other where their rows are equal and they have the same
     /// `mark`, which is whatever else matters.
@@ -33,13 +43,7 @@ impl Distinct {
             offsets: vec![0],
         };
         let compare = |a: &usize, b: &usize| {
-            let (one, other) = (mdp.row(*a), mdp.row(*b));
-            let values = one.values.iter().zip(other.values);
-            let values = values.map(|(x, y)| x.total_cmp(y)).find(|o| o.is_ne());
-            (one.indices.cmp(other.indices))
-                .then(values.unwrap_or(Ordering::Equal))
-                .then(one.spread.total_cmp(&other.spread))
-                .then_with(|| mark(*a).cmp(&mark(*b)))
+            compare_rows(mdp.row(*a), mdp.row(*b)).then_with(|| mark(*a).cmp(&mark(*b)))
         };
         // a state's pairs in an order in which copies follow each other, and each one's first copy
         let (mut order, mut firsts) = (Vec::new(), Vec::new());
@@ -75,11 +79,10 @@ impl Distinct {
 /// A model without copies, for one that has many.
 #[derive(Debug, Clone)]
 pub struct WithoutCopies {
-    /// The model, with the states of the one that it stands for.
-    pub mdp: Mdp,
+    /// The model, each of whose pairs stands for copies of it.
+    pub model: ReducedModel,
     /// How many copies each of its pairs has.
     pub copies: Vec<f64>,
-    distinct: Distinct,
 }
 
 impl WithoutCopies {
@@ -90,42 +93,18 @@ impl WithoutCopies {
         if (repeated as f64) < WORTHWHILE * mdp.n_pairs() as f64 {
             return None;
         }
-        let originals = || (0..distinct.count()).map(|i| distinct.copies(i)[0]);
-        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for pair in originals() {
-            let row = mdp.row(pair);
-            indices.extend_from_slice(row.indices);
-            values.extend_from_slice(row.values);
-            offsets.push(indices.len());
-        }
-        let mut spread = Vec::new();
-        if mdp.kernel().has_spread() {
-            spread.extend(originals().map(|pair| mdp.kernel().spread_of(pair)));
-        }
-        let actions = originals().map(|pair| mdp.actions()[pair]).collect();
-        let kernel = Kernel::from_raw(mdp.n_states(), offsets, indices, values, spread);
+        let (states, start) = ((0..mdp.n_states()).collect(), mdp.start().to_vec());
+        let model = ReducedModel::new(mdp, states, start, false, |s, pairs, first| {
+            for i in distinct.first[s]..distinct.first[s + 1] {
+                pairs.extend_from_slice(distinct.copies(i));
+                first.push(pairs.len());
+            }
+        });
         let count = |i: usize| distinct.copies(i).len() as f64;
         Some(WithoutCopies {
-            mdp: Mdp::from_parts(
-                distinct.first.clone(),
-                actions,
-                kernel,
-                mdp.start().to_vec(),
-            ),
             copies: (0..distinct.count()).map(count).collect(),
-            distinct,
+            model,
         })
-    }
-
-    /// Probabilities of the model's pairs as those of all pairs: copies share evenly.
-    pub fn shared(&self, probabilities: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; self.distinct.pairs.len()];
-        for (i, p) in probabilities.iter().enumerate() {
-            let copies = self.distinct.copies(i);
-            let each = p / copies.len() as f64;
-            copies.iter().for_each(|pair| out[*pair] = each);
-        }
-        out
     }
 }
 
@@ -157,8 +136,10 @@ mod tests {
     #[test]
     fn a_smaller_model_stands_for_the_whole() {
         let small = WithoutCopies::new(&model()).unwrap();
-        assert_eq!((small.mdp.n_pairs(), &small.copies[..]), (4, &[2.0; 4][..]));
-        let shared = small.shared(&[0.4, 0.6, 1.0, 0.0]);
+        let pairs = small.model.mdp.n_pairs();
+        assert_eq!((pairs, &small.copies[..]), (4, &[2.0; 4][..]));
+        let mut shared = [0.0; 8];
+        small.model.share(&[0.4, 0.6, 1.0, 0.0], &mut shared);
         assert_eq!(shared, [0.2, 0.3, 0.3, 0.2, 0.5, 0.0, 0.0, 0.5]);
         let ring = Mdp::from_fn(3, 2, |s, a, next| {
             next.push(((s + 1 + a) % 3, 1.0));

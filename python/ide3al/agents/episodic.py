@@ -1,0 +1,130 @@
+"""Agents that learn from batches of whole episodes, whoever takes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _ide3al
+from ..datasets.episode import Episode, TransitionFlattener
+from ..encoding.discrete import DiscoveredStates
+from ..runners.base import EpisodeRunner
+from ..runners.plan import Plan, ScheduledPlan
+from ..runners.ray import RayRunner
+from ..runners.sampler import DEFAULT_MAX_STEPS
+from .learner import Learner
+
+
+class LearningStrategy:
+    """An agent that learns from every batch of episodes. Where many live them, a batch has an
+    episode for each."""
+
+    def __init__(
+        self, agent: Learner, env: Any, runner: EpisodeRunner, total: int, workers: int
+    ) -> None:
+        self._inner, _, actions = agent.attach(env, runner.states)
+        self._agent, self._total, self._workers = agent, total, workers
+        self._flattener = TransitionFlattener(actions.size)
+        self._batch: list[Episode] = []
+        self._number = self._episodes = self._steps = 0
+        #: Steps of the model so far: those of the episodes, and those that left a terminal state;
+        # and whether one is to be left.
+        self.rows = self.owed = 0
+
+    def digest(self) -> str:
+        return f"{self._inner.steps} steps"
+
+    def next_plan(self) -> ScheduledPlan | None:
+        self.learn(False)
+        inner = self._inner
+        self._number += 1
+        rows = _ide3al.agent_behaviour(inner)
+        if rows is None:
+            # each episode is lived with all that was learned before it
+            nothing = np.zeros((0, inner.n_actions))
+            plan = Plan(self._number - 1, nothing, explorer=_ide3al.agent_explorer(inner))
+            return ScheduledPlan(plan, self._workers, {})
+        wanted = inner.batch_size(self._total)
+        length = self._steps / self._episodes if self._episodes else float(wanted)
+        count = max(self._workers, math.ceil(wanted / max(length, 1.0)))
+        table = rows.reshape(inner.n_states, inner.n_actions)
+        return ScheduledPlan(Plan(self._number - 1, table), count, {})
+
+    def learn(self, last: bool) -> None:
+        """From the episodes taken since the last time."""
+        if self._batch:
+            rows, starts = self._flattener.flatten(self._batch)
+            # one environment after the other, whoever lived in it
+            alone = np.zeros((len(rows), 1), dtype=np.int64)
+            begun = np.stack([starts, np.zeros_like(starts)], axis=1)
+            _ide3al.agent_record(self._inner, np.concatenate([rows, alone], axis=1), begun)
+            self._batch = []
+            _ide3al.agent_learn(self._inner, last)
+
+    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> Plan:
+        return plan
+
+    def observe(self, episode: Episode) -> None:
+        self._batch.append(episode)
+        self._episodes += 1
+        self._steps += len(episode)
+        self.rows += len(episode) + self.owed
+        self.owed = int(episode.terminated)
+
+    def done(self) -> bool:
+        return False
+
+    def progress(self) -> dict[str, Any]:
+        return {}
+
+    def plan_info(self) -> list[dict[str, Any]]:
+        return []
+
+    def promise(self) -> dict[str, Any] | None:
+        self.learn(True)
+        return None
+
+
+def fit_on_ray(
+    agent: Learner,
+    make_env: Any,
+    total: int,
+    workers: int,
+    *,
+    show: Callable[[int, int, Any], None] | None = None,
+    callback: Callable[[Any], Any] | None = None,
+) -> None:
+    """``fit`` with runners on a cluster: whole episodes, cut where the steps end."""
+    known = agent.encoder.copy() if isinstance(agent.encoder, DiscoveredStates) else None
+    runner = RayRunner(make_env, known, workers, None)
+    try:
+        limit = (
+            getattr(getattr(runner.env, "spec", None), "max_episode_steps", None)
+            or DEFAULT_MAX_STEPS
+        )
+        learning = LearningStrategy(agent, runner.env, runner, total, workers)
+        first, number = agent.num_timesteps, 0
+
+        def left() -> int:
+            return total - learning.rows
+
+        while left() > 0:
+            made = learning.next_plan()
+            if made is None:
+                break
+            plan, count, _ = made
+            for episode in runner.episodes(plan, agent.seed + first, number, count, left, limit):
+                number += 1
+                if left() > 0:
+                    # leaving a terminal state is a step as well, and may be the last one
+                    learning.observe(episode.truncate(left() - learning.owed))
+            learning.learn(left() <= 0)
+            if show is not None:
+                show(total - max(left(), 0), total, agent)
+            if callback is not None and callback(agent) is False:
+                break
+    finally:
+        runner.close()

@@ -1,0 +1,109 @@
+"""Agents as files: everything needed to go on, in one archive without any code."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from .._archives import check_expansion
+from .._ide3al import Error
+from ..encoding.adaptive import cell_centres
+from ..encoding.discrete import DiscoveredStates
+from ..encoding.features import Extractor
+from ..encoding.grid import load_cells
+
+
+@dataclass(frozen=True)
+class SavedPartition:
+    """Cells as a file holds them, until an environment is there to use them in."""
+
+    document: dict[str, Any]
+    history: bytes
+    #: The function that no file can hold.
+    features: Extractor | None = None
+
+    @property
+    def repeat(self) -> int:
+        """Steps that an action is held for."""
+        return int(self.document["repeat"])
+
+    @property
+    def steps(self) -> int:
+        """Steps taken so far."""
+        return int(self.document["steps"])
+
+    @property
+    def states(self) -> list[tuple[float, ...]]:
+        """The middle of each cell met, by number."""
+        return cell_centres(load_cells(self.document["cells"]), self.document["keys"])
+
+
+@dataclass(frozen=True)
+class SavedAgent:
+    """What a file of an agent holds."""
+
+    #: Name of the class.
+    kind: str
+    seed: int
+    parameters: dict[str, Any]
+    #: The compiled learner, in two parts.
+    text: str
+    learner: bytes
+    states: DiscoveredStates | None = None
+    partition: SavedPartition | None = None
+
+    def to_bytes(self) -> bytes:
+        """Contents of a file."""
+        document = {"class": self.kind, "seed": self.seed, "parameters": self.parameters}
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("ide3al.json", json.dumps(document))
+            archive.writestr("agent.json", self.text)
+            archive.writestr("learner.bin", self.learner)
+            if self.states is not None:
+                archive.writestr("observations.txt", self.states.save())
+            if self.partition is not None:
+                archive.writestr("cells.json", json.dumps(self.partition.document))
+                archive.writestr("steps.npz", self.partition.history)
+        return buffer.getvalue()
+
+    @classmethod
+    def read(cls, name: str, features: Extractor | None) -> SavedAgent:
+        """What a file holds; an error that names it where it is damaged."""
+        try:
+            with zipfile.ZipFile(name) as archive:
+                check_expansion(archive)
+                members = archive.namelist()
+                document = json.loads(archive.read("ide3al.json"))
+                states = partition = None
+                if "observations.txt" in members:
+                    states = DiscoveredStates.load(archive.read("observations.txt").decode())
+                if "cells.json" in members:
+                    cells = json.loads(archive.read("cells.json"))
+                    partition = SavedPartition(cells, archive.read("steps.npz"), features)
+                    partition.repeat, partition.steps  # noqa: B018  (raises where one is missing)
+                return cls(
+                    kind=str(document["class"]),
+                    seed=int(document["seed"]),
+                    parameters=dict(document["parameters"]),
+                    text=archive.read("agent.json").decode(),
+                    learner=archive.read("learner.bin"),
+                    states=states,
+                    partition=partition,
+                )
+        except OSError as problem:
+            raise Error(f"{name}: cannot read: {problem}") from None
+        except (
+            zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError,
+            MemoryError, SyntaxError, TypeError, ValueError,
+        ) as problem:  # fmt: skip
+            raise damaged(name, problem) from None
+
+
+def damaged(name: str, problem: Any) -> Error:
+    """The error for a file that is no saved agent."""
+    return Error(f"{name}: this is no agent saved by ide3al, or it is damaged: {problem}")

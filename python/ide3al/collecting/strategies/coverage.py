@@ -1,0 +1,137 @@
+"""Goes for the samples that a promise still lacks, the nearest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import _ide3al
+from ...agents.algorithms import IDE3AL
+from ...datasets.card import NAMED
+from ...datasets.coverage import Coverage, CoverageTracker
+from ...datasets.episode import Episode, TransitionFlattener
+from ...runners.base import EpisodeRunner
+from ...runners.plan import Plan, ScheduledPlan
+
+#: Without a number of steps a promise is given up after so many times the least that the data
+# suggest, and so many steps.
+BUDGET, BUDGET_STEPS = 20, 1000
+#: Steps grow by this factor between two looks at the budget.
+_LOOK = 1.5
+#: One of so many episodes more is lived with what was learned before the same one.
+_TOGETHER = 20
+
+
+def plans_for(until: Coverage | None, policy: Any) -> bool:
+    """Whether the agent plans for a promise, rather than being followed as it is."""
+    return until is not None and isinstance(policy, IDE3AL)
+
+
+class CoverageStrategy:
+    """IDE3AL with a promise: the explorer goes for the nearest pair, or state, that has too few
+    samples.
+
+    Each episode is lived with what was learned before it, and learns itself; of later ones some are
+    lived with the same, so that a cluster has something to do, and the data do not depend on who
+    lived what. Where no number of steps was given, a promise that is still short after ``BUDGET``
+    times the least number of steps that the data suggest ends with an account of what is
+    missing."""
+
+    def __init__(
+        self, until: Coverage, agent: IDE3AL, runner: EpisodeRunner, steps: int | None
+    ) -> None:
+        n_actions = runner.actions.size
+        self._tracker = CoverageTracker(until, runner.states, n_actions)
+        self._until, self._agent = until, agent
+        self._is_limited = steps is not None
+        self._plan_info: list[dict[str, Any]] = []
+        self._explorer = _ide3al.Explorer(n_actions)
+        samples = until.each_pair or until.each_state or 1
+        self._explorer.set_quota(samples, until.each_pair is None)
+        self._flattener = TransitionFlattener(n_actions)
+        #: Episodes that the explorer was not told of yet, and how many it was told of.
+        self._pending: list[Episode] = []
+        self._told = 0
+        self._look = 0.0
+        self._least: float | None = None
+        self._why: str | None = None
+
+    def digest(self) -> str:
+        return repr(self._agent)
+
+    def observe(self, episode: Episode) -> None:
+        self._tracker.observe(episode)
+        self._pending.append(episode)
+
+    def done(self) -> bool:
+        return self._tracker.holds()
+
+    def next_plan(self) -> ScheduledPlan | None:
+        tracker = self._tracker
+        if tracker.satisfied():
+            self._why = self._cannot()
+            return None
+        if not self._is_limited and tracker.steps > 0 and tracker.steps >= self._look:
+            self._look = _LOOK * tracker.steps
+            least = tracker.least()
+            self._least = None if least is None else least["least"]
+        if not self._is_limited and self._least is not None:
+            if tracker.steps > BUDGET * self._least + BUDGET_STEPS:
+                self._why = self._account()
+                return None
+        told = self._told + len(self._pending)
+        info = {"steps": tracker.steps, "least": self._least, "look": self._look, "told": told}
+        self._plan_info.append(info)
+        plan = self._plan(len(self._plan_info) - 1, len(self._pending))
+        return ScheduledPlan(plan, 1 + told // _TOGETHER, info)
+
+    def _plan(self, number: int, more: int) -> Plan:
+        """For episodes that know of so many more than those before."""
+        self._explorer.record(*self._flattener.flatten(self._pending[:more]))
+        self._told += more
+        del self._pending[:more]
+        nothing = np.zeros((0, self._tracker.n_actions))
+        return Plan(number, nothing, explorer=self._explorer.to_bytes(), until_sampled=True)
+
+    def _account(self) -> str:
+        tracker = self._tracker
+        short = tracker.shortfall()
+        unit = "pairs" if self._until.each_pair else "states"
+        places = np.argwhere(short > 0)[:NAMED].tolist()
+        never = int((tracker.counts[tracker.actionable] == 0).sum())
+        return (
+            f"the promise was given up after {tracker.steps} steps, more than {BUDGET} times the {self._least:.0f} that the estimated "
+            f"model calls the least: {int((short > 0).sum())} {unit} are short, for example {places}; {never} pairs of the states "
+            "met were never tried. Either what leads there is rare, or states that look alike are not the same and the model is "
+            "not the environment. Give steps=... to go on for longer, or observations that say what they hide"
+        )
+
+    def _cannot(self) -> str:
+        named = ", ".join(repr(state) for state in self._tracker.unmet()[:NAMED])
+        samples = self._until.each_pair or self._until.each_state
+        return (
+            f"the promise cannot hold: never met: {named}; every {'pair' if self._until.each_pair else 'state'} of the states met has "
+            f"{samples} samples, and none led there"
+        )
+
+    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> Plan:
+        self._plan_info = [
+            {key: value for key, value in one.items() if key != "count"} for one in info
+        ]
+        last = self._plan_info[-1]
+        self._least, self._look = last["least"], last["look"]
+        # the explorer is told of the same episodes in the same order, and no others
+        return self._plan(plan.number, last["told"])
+
+    def progress(self) -> dict[str, Any]:
+        return {**self._tracker.progress(), "least": self._least}
+
+    def plan_info(self) -> list[dict[str, Any]]:
+        return self._plan_info
+
+    def promise(self) -> dict[str, Any] | None:
+        report = self._tracker.report()
+        if self._why is not None:
+            report["reason"] = self._why
+        return report

@@ -1,0 +1,187 @@
+"""Data sets from arrays by name, as files hold them."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from .._ide3al import Error
+from ..encoding.discrete import DiscoveredStates, SpaceIndex
+from ..encoding.partitioned import TERMINAL_KEY, PartitionEncoder
+from .card import about_of, read_card
+from .dataset import Data
+from .numbering import StateFunction, index_of, numbers_in, spaces_of, states_match
+
+#: Names under which others keep the same arrays.
+_NAMES = {
+    "observations": ("observations", "observation", "obs", "states", "state"),
+    "actions": ("actions", "action", "acts"),
+    "rewards": ("rewards", "reward"),
+    "next_observations": ("next_observations", "next_observation", "next_obs", "next_states"),
+    "terminations": ("terminations", "terminated", "terminals", "dones", "done"),
+    "truncations": ("truncations", "truncated", "timeouts"),
+}
+
+
+def data_from_arrays(
+    arrays: dict[str, Any], source: str, env: Any, states: StateFunction | None
+) -> Data:
+    given = {}
+    for wanted, names in _NAMES.items():
+        for name in names:
+            if name in arrays and np.ndim(arrays[name]) > 0:
+                given[wanted] = np.asarray(arrays[name])
+                break
+    for needed in ("observations", "actions", "terminations"):
+        if needed not in given:
+            raise Error(
+                f"{source}: no array of {needed} ({', '.join(_NAMES[needed])}); there are: {', '.join(arrays) or 'none'}"
+            )
+    n = len(given["observations"])
+    given.setdefault("rewards", np.zeros(n))
+    given.setdefault("truncations", np.zeros(n, dtype=np.bool_))
+    for name, values in given.items():
+        if len(values) != n:
+            raise Error(f"{source}: {name} has {len(values)} entries, observations {n}")
+    if n == 0:
+        raise Error(f"{source}: empty: there are no steps")
+    ends: dict[str, Any] = {}
+    for name in ("terminations", "truncations"):
+        values = given[name].reshape(n) if given[name].size == n else given[name]
+        if values.ndim != 1 or not np.isin(values, (0, 1)).all():
+            raise Error(f"{source}: {name}: expected one truth value per step")
+        ends[name] = values.astype(np.bool_)
+    try:
+        rewards = given["rewards"].reshape(n).astype(np.float64)
+    except ValueError as problem:
+        raise Error(f"{source}: rewards: expected one number per step: {problem}") from None
+    ours = "n_states" in arrays and "card" in arrays
+    spaces = spaces_of(env)
+    if given["actions"].ndim == 2 and given["actions"].shape[1] == 1:
+        given["actions"] = given["actions"][:, 0]
+    if ours:
+        index: SpaceIndex | DiscoveredStates = DiscoveredStates()
+    elif (
+        given["observations"].ndim == 2
+        and given["observations"].shape[1] == 1
+        and spaces[0] is None
+    ):
+        given["observations"] = given["observations"][:, 0]
+        given.update(
+            {"next_observations": given["next_observations"][:, 0]}
+            if "next_observations" in given
+            else {}
+        )
+        index = index_of(None, states)
+    else:
+        index = index_of(spaces[0], states)
+    if (
+        not ours
+        and given["observations"].dtype.kind == "f"
+        and states is None
+        and not isinstance(index, SpaceIndex)
+    ):
+        values = given["observations"]
+        if not np.isfinite(values).all() or (values != np.round(values)).any():
+            raise Error(
+                f"{source}: observations are real numbers, hardly any is met twice; say what tells their states: "
+                "states=function, for example the bins of ide3al.wrappers.Discretize"
+            )
+    observations, following = given["observations"], given.get("next_observations")
+    if following is None:
+        # within an episode the next observation is that of the next step; the last one is not known
+        last = ends["terminations"] | ends["truncations"]
+        last[-1] = True
+        following = np.roll(observations, -1, axis=0)
+        following[last] = observations[last]
+    if ours:
+        numbers, next_numbers = observations.astype(np.int64), following.astype(np.int64)
+        n_states, n_actions = int(arrays["n_states"]), int(arrays["n_actions"])
+        keys = (
+            read_keys(str(arrays["states"]), source)
+            if np.ndim(arrays.get("states", [])) == 0
+            else None
+        )
+        tried = given["actions"].astype(np.int64)
+        for name, values, limit in (
+            ("observations", numbers, n_states),
+            ("next_observations", next_numbers, n_states),
+            ("actions", tried, n_actions),
+        ):
+            if (values < 0).any() or (values >= limit).any():
+                raise Error(
+                    f"{source}: {name}: some lie outside 0..{limit - 1}: the file is damaged"
+                )
+        if keys is not None and len(keys) != n_states:
+            raise Error(
+                f"{source}: states: {len(keys)} listed, {n_states} counted: the file is damaged"
+            )
+        about = about_of(read_card(str(arrays["card"]), source))
+        known = (
+            spaces
+            if None not in spaces and states_match(spaces, n_states, n_actions, keys)
+            else None
+        )
+    else:
+        both = numbers_in(
+            np.stack([observations, following], axis=1).reshape(2 * n, *observations.shape[1:]),
+            index,
+            states,
+        )
+        numbers, next_numbers = both[0::2], both[1::2]
+        if (
+            isinstance(states, PartitionEncoder)
+            and isinstance(index, DiscoveredStates)
+            and ends["terminations"].any()
+        ):
+            next_numbers[ends["terminations"]] = index.take(TERMINAL_KEY)
+        keys = tuple(index.keys) if isinstance(index, DiscoveredStates) else None
+        n_states = index.size
+        if isinstance(states, PartitionEncoder) or spaces[1] is not None:
+            actions = (
+                states.actions if isinstance(states, PartitionEncoder) else SpaceIndex(spaces[1])
+            )
+            tried, n_actions = numbers_in(given["actions"], actions, None), actions.size
+        else:
+            if (
+                given["actions"].ndim != 1
+                or given["actions"].dtype.kind not in "iu"
+                or (given["actions"] < 0).any()
+            ):
+                raise Error(
+                    f"{source}: actions: expected numbers from 0; for other actions give env=..."
+                )
+            tried = given["actions"].astype(np.int64)
+            n_actions = int(tried.max()) + 1
+        about = {"environment": _environment_name(env), "policy": {"name": "unknown"}}
+        if isinstance(states, PartitionEncoder):
+            about["abstraction"] = states.to_dict(repeat=1)
+        known = spaces if None not in spaces and states is None else None
+    return Data(
+        observations=numbers,
+        actions=tried,
+        rewards=rewards,
+        next_observations=next_numbers,
+        terminations=ends["terminations"],
+        truncations=ends["truncations"],
+        n_states=n_states,
+        n_actions=n_actions,
+        states=keys,
+        about=about,
+        spaces=known,
+    )
+
+
+def read_keys(text: str, source: str) -> tuple[Any, ...]:
+    """What was met, as :func:`literal` wrote it."""
+    try:
+        return tuple(ast.literal_eval(text))
+    except (ValueError, SyntaxError) as problem:
+        raise Error(f"{source}: states: damaged: {problem}") from None
+
+
+def _environment_name(env: Any) -> str:
+    spec = getattr(env, "spec", None)
+    return str(getattr(spec, "id", None) or ("unknown" if env is None else type(env).__name__))

@@ -1,0 +1,1 @@
+"""Formats of data sets: one file each, and one line in the registry."""
