@@ -257,6 +257,7 @@ impl OnlinePlanner {
                     one.followed += 1;
                     let worth = |pair| self.horizon.worth(&view, node, pair);
                     self.qualities.extend(pairs.map(worth));
+                    self.horizon.perturb(&mut self.qualities, rng);
                 }
                 (_, Otherwise::RaiseQuota) => {
                     self.set_quota(quota.raised());

@@ -11,6 +11,9 @@
 //! 1 for the entropy of pairs. Between two plans each step looks one step ahead with the counts of
 //! that moment.
 
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
 use super::transitions::{RESTART, View};
 use crate::formulation::Formulation;
 use crate::learn::codec::{Damage, Reader, Writer};
@@ -25,6 +28,12 @@ const SPREAD: f64 = 1e-2;
 /// $\tau$ for the entropy of states. From 0.03 to 0.3 nothing changes by more than 2 % on
 /// FrozenLake and 8 % on DoorKey.
 const ACTIONS: f64 = 0.2;
+
+/// Temperature at which actions are drawn and values are smoothed, in nats. Where cells hide a part of
+/// the state, the same greedy action is the same mistake again and again: effective states of
+/// Acrobot's cells after 40,000 steps 252 without, 311 with 0.2, 343 with 0.3, 324 with 1; of
+/// FourRooms 951, 942, 935.
+const TEMPERATURE: f64 = 0.25;
 
 /// The utility of all visits whose gradient is followed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -107,6 +116,15 @@ impl RecedingHorizon {
         }
     }
 
+    /// Draws an action by what actions are worth: the largest of these numbers is that of a draw from
+    /// the soft maximum (Gumbel).
+    pub(super) fn perturb(&self, worths: &mut [f64], rng: &mut ChaCha8Rng) {
+        for worth in worths {
+            let uniform = ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+            *worth -= TEMPERATURE * (-uniform.ln()).ln();
+        }
+    }
+
     /// Forgets the plan: the nodes are others now.
     pub(super) fn clear(&mut self) {
         *self = RecedingHorizon::new(self.gradient);
@@ -143,6 +161,7 @@ impl RecedingHorizon {
         let (mean, scale) = self.level(view);
         let bonus = ((seen.steps() + 1) as f64).ln();
         let mut cost = 0;
+        let mut worths = Vec::new();
         for _ in 0..SWEEPS {
             self.forward = !self.forward;
             let at_restart: f64 = seen.starts().map(|(s, p)| p * self.values[s]).sum();
@@ -150,9 +169,9 @@ impl RecedingHorizon {
             let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
             for k in 1..seen.n_nodes() {
                 let node = if self.forward { k } else { seen.n_nodes() - k };
-                let mut best = f64::NEG_INFINITY;
+                worths.clear();
                 if seen.is_terminal(node) {
-                    best = self.terminal(view, node, mean) + at_restart;
+                    worths.push(self.terminal(view, node, mean) + at_restart);
                     cost += 1;
                 }
                 for pair in seen.pairs(node) {
@@ -164,12 +183,13 @@ impl RecedingHorizon {
                         cost += outcomes;
                         scale * (self.gradient.at(view, node, pair) - mean) + DISCOUNT * ahead
                     };
-                    best = best.max(value);
+                    worths.push(value);
                 }
-                let change = best - self.values[node];
+                let value = soft_maximum(&worths);
+                let change = value - self.values[node];
                 low = low.min(change);
                 high = high.max(change);
-                self.values[node] = best;
+                self.values[node] = value;
             }
             if high - low < SPREAD || cost >= allowance {
                 break;
@@ -223,5 +243,51 @@ impl RecedingHorizon {
         let mean = sum / steps;
         self.scale = if mean > 0.0 { 1.0 / mean } else { 1.0 };
         (mean, self.scale)
+    }
+}
+
+/// $T \ln \sum_a e^{q_a / T}$.
+fn soft_maximum(worths: &[f64]) -> f64 {
+    let most = worths
+        .iter()
+        .fold(f64::NEG_INFINITY, |most, q| most.max(*q));
+    // what is far below adds nothing that counts
+    let near = worths.iter().map(|q| (q - most) / TEMPERATURE);
+    let sum: f64 = near.filter(|x| *x > -30.0).map(f64::exp).sum();
+    most + TEMPERATURE * sum.ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::transitions::{NONE, Transitions};
+    use super::*;
+
+    #[test]
+    fn what_was_visited_less_is_worth_more() {
+        // 0 leads to 1 and to 2, which lead back; 2 was visited less
+        let mut seen = Transitions::new();
+        let nodes = [seen.meet(0, 2), seen.meet(1, 1), seen.meet(2, 1)];
+        for k in 0..50 {
+            let next = if k % 5 == 0 { 2 } else { 1 };
+            seen.record(nodes[0], next - 1, nodes[next], false, None, false);
+            seen.record(nodes[next], 0, nodes[0], false, None, false);
+        }
+        let last = vec![NONE; seen.n_pairs()];
+        let view = View::new(&seen, &last, true);
+        for gradient in [
+            Gradient::default(),
+            Gradient::ModelError,
+            Gradient::Coverage,
+        ] {
+            let mut horizon = RecedingHorizon::new(gradient);
+            horizon.plan(&view, 1_000_000);
+            let worth = |pair| horizon.worth(&view, nodes[0], pair);
+            let worths: Vec<f64> = seen.pairs(nodes[0]).map(worth).collect();
+            assert!(worths[1] > worths[0], "{gradient:?}: {worths:?}");
+        }
+        let plain = soft_maximum(&[3.0, -40.0]);
+        assert!((plain - 3.0).abs() < 1e-12);
+        let even = soft_maximum(&[1.0, 1.0]);
+        assert!((even - 1.0 - TEMPERATURE * 2f64.ln()).abs() < 1e-12);
     }
 }
