@@ -1,4 +1,4 @@
-.PHONY: test test-rust test-python bench worlds continuous promise lint lint-python lint-dependencies lint-workflows semver docs soak fuzz coverage determinism
+.PHONY: mutants test test-rust test-python bench worlds continuous promise lint lint-python lint-dependencies lint-workflows semver docs soak fuzz coverage determinism
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -116,6 +116,15 @@ soak:
 		cargo test --release --test solving differential::long -- --ignored --nocapture
 	SMOKE_SECONDS=$$(( 6 * $(MINUTES) )) SMOKE_SEED=$(or $(SEED),$(shell date +%s)) \
 		cargo test --release --test fuzz_smoke damaged -- --nocapture
+
+# Changes of the engines that none of their own tests sees: a drawn shard, some twenty minutes.
+# make mutants [SHARD=0/3], the first of three by default. What was missed is listed in
+# target/mutants.out/missed.txt.
+SHARD ?= 0/3
+mutants:
+	@command -v cargo-mutants >/dev/null || cargo install --quiet --locked cargo-mutants
+	cargo mutants --package ide3al-numerics --shard $(SHARD) \
+		--sharding round-robin --profile checked --output target --timeout 60
 
 # The fuzzer proper: make fuzz TARGET=model_json [SECONDS=60], or TARGET=all, one after the other.
 # Needs cargo-fuzz and a nightly toolchain; without one: RUSTC_BOOTSTRAP=1 make fuzz TOOLCHAIN=

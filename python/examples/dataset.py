@@ -71,7 +71,7 @@ def followed(data, actions, seed, goal=None, episodes=1):
     """Share of episodes that earn a reward, or come to a goal; any action where the data say
     nothing."""
     env, rng = make(), np.random.default_rng(seed)
-    numbers = {key: k for k, key in enumerate(data.states)}
+    numbers = {key: k for k, key in enumerate(data.keys)}
     reached = 0
     for _ in range(episodes):
         observation, _ = env.reset()
@@ -95,11 +95,11 @@ def judged(data, everything, seed):
     """Share of episodes that earn the reward, and of tasks that are solved."""
     # DoorKey's reward falls with the steps taken, which is no part of the state: arriving counts
     own = followed(data, offline(data, data.rewards > 0, data.terminations), seed, episodes=20)
-    keys = sorted({key for other in everything for key in other.states})
+    keys = sorted({key for other in everything for key in other.keys})
     chosen = np.random.default_rng(seed).choice(len(keys), 20, replace=False)
     solved = []
     for goal in (keys[k] for k in chosen):
-        number = data.states.index(goal) if goal in data.states else -1
+        number = data.keys.index(goal) if goal in data.keys else -1
         there = data.next_observations == number
         solved.append(followed(data, offline(data, there, there | data.terminations), seed, goal))
     return own, np.mean(solved)
@@ -124,9 +124,9 @@ def one_run(seed, samples, most):
 def short(data, everything, samples):
     """Pairs of all states met by anybody, and terminal for nobody, that have fewer samples than
     promised."""
-    counts = dict(zip(data.states, data.counts, strict=True))
-    ended = {other.states[s] for other in everything for s in np.flatnonzero(other.terminal)}
-    met = {key for other in everything for key in other.states} - ended
+    counts = dict(zip(data.keys, data.counts, strict=True))
+    ended = {other.keys[s] for other in everything for s in np.flatnonzero(other.terminal)}
+    met = {key for other in everything for key in other.keys} - ended
     return sum(int((counts.get(key, np.zeros(data.n_actions)) < samples).sum()) for key in met)
 
 

@@ -1,8 +1,14 @@
 """Small tables for people, as text and as HTML."""
 
+from __future__ import annotations
+
 import base64
 import html
+import math
+import sys
+import time
 from collections.abc import Sequence
+from typing import Any
 
 
 def text_table(title: str, rows: Sequence[tuple[str, str]]) -> str:
@@ -26,3 +32,55 @@ def html_picture(svg: str, description: str) -> str:
 
 def nats(entropy: float, share: float) -> str:
     return f"{entropy:.5g} nats, {100 * share:.2f} % of the maximum"
+
+
+class Progress:
+    """A progress bar on standard error: the share done, the share of pairs tried, the time left.
+
+    It is drawn at most ten times a second, since what it shows takes time to compute."""
+
+    def __init__(self, total: int, shown: bool) -> None:
+        self._total, self._shown = total, shown
+        self._begun = time.monotonic()
+        self._drawn = -math.inf
+        self._last: tuple[int, int, Any] | None = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown and self._last is not None:
+            self._draw(*self._last)
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+    def __call__(self, done: int, total: int, agent: Any) -> None:
+        """Draws where things stand."""
+        self._last = done, total, agent
+        if self._shown and time.monotonic() - self._drawn >= 0.1:
+            self._draw(done, total, agent)
+
+    def _draw(self, done: int, total: int, agent: Any) -> None:
+        self._drawn = time.monotonic()
+        more = f"{100 * agent.coverage:.1f} % of pairs tried"
+        sys.stderr.write(bar(done, total, self._drawn - self._begun, more))
+        sys.stderr.flush()
+
+
+def bar(done: int, total: int, seconds: float, more: str = "") -> str:
+    """One line that takes the place of the one before."""
+    filled = 30 * done // max(total, 1)
+    left = seconds * (total - done) / max(done, 1)
+    text = f"\r\x1b[K[{'#' * filled}{'.' * (30 - filled)}] {done}/{total} steps"
+    text += f", {clock(left)} left" if done < total else f", {clock(seconds)}"
+    return text + (f", {more}" if more else "")
+
+
+def clock(seconds: float) -> str:
+    """A time as people write it."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d} min"
+    return f"{whole // 3600}:{whole // 60 % 60:02d} h"

@@ -1,13 +1,13 @@
 //! A learner with its memory, driven batch by batch from Python.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ide3al::learn::{
     Algorithm, Experiment, Exploration, Judge, PolicySampler, Session, Trajectory, generator,
     growing_batch, judge_as_lived,
 };
-use ide3al::model::Policy;
+use ide3al::model::{Counts, Policy, Unvisited};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -38,7 +38,10 @@ pub(crate) struct Agent {
     experiment: Experiment,
     algorithm: Algorithm,
     pub(crate) n_actions: usize,
-    pub(crate) open: bool,
+    /// An environment that leaves its declared states makes them discovered ones.
+    open: AtomicBool,
+    /// How many actions each state has, where some have fewer than `n_actions`.
+    widths: Mutex<Vec<usize>>,
     /// Without a fixed size batches grow with the steps so far.
     growing: bool,
     pending: Arc<Pending>,
@@ -46,6 +49,16 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Number of actions of a state, also of one that is only about to be added.
+    pub(crate) fn width(&self, state: usize) -> usize {
+        let widths = self.widths.lock().unwrap_or_else(PoisonError::into_inner);
+        widths.get(state).copied().unwrap_or(self.n_actions)
+    }
+
     /// Never waits: whoever waited here would hold the GIL that the learning thread needs to
     /// go on.
     pub(crate) fn state(&self) -> PyResult<MutexGuard<'_, State>> {
@@ -81,6 +94,7 @@ impl Agent {
     /// `parameters`: any of formulation, xi, zeta, epsilon, eta, discount, relative_tolerance,
     /// tie_break; the rest has the defaults of `ide3al learn`.
     #[new]
+    #[pyo3(signature = (algorithm, n_states, n_actions, seed, parameters, open, widths=None))]
     fn new(
         algorithm: &str,
         n_states: usize,
@@ -88,6 +102,7 @@ impl Agent {
         seed: u64,
         parameters: &Bound<'_, PyDict>,
         open: bool,
+        widths: Option<Vec<usize>>,
     ) -> PyResult<Self> {
         if n_states == 0 || n_actions == 0 {
             return Err(exception(ide3al::Error::Empty));
@@ -107,13 +122,22 @@ impl Agent {
         experiment.validate(&shape).map_err(exception)?;
         let pending = Arc::new(Pending::default());
         let planner = InterruptiblePlanner::shared(&experiment, &pending);
-        let actions = vec![n_actions; n_states];
-        let learner = experiment.learner(&algorithm, &shape, &planner);
+        let mut actions = vec![n_actions; n_states];
+        for (known, given) in actions.iter_mut().zip(widths.iter().flatten()) {
+            if *given == 0 || *given > n_actions {
+                return Err(error(format!("a state has {given} of {n_actions} actions")));
+            }
+            *known = *given;
+        }
+        let mut start = vec![0.0; n_states];
+        start[0] = 1.0;
+        let ragged = Counts::new(&actions).estimate(Unvisited::SelfLoop, &start);
+        let learner = experiment.learner(&algorithm, &ragged, &planner);
         let state = State {
             session: Session::new(
                 learner.map_err(exception)?,
                 &actions,
-                open.then_some(n_actions),
+                open,
                 generator(seed, 0),
             ),
             prediction: None,
@@ -125,7 +149,8 @@ impl Agent {
             experiment,
             algorithm,
             n_actions,
-            open,
+            open: AtomicBool::new(open),
+            widths: Mutex::new(widths.unwrap_or_default()),
             growing,
             pending,
             state: Mutex::new(state),
@@ -146,15 +171,12 @@ impl Agent {
         let mut environment = Callbacks {
             reset,
             step,
-            n_states: if self.open {
-                u32::MAX as usize
-            } else {
-                state.session.counts().n_states()
-            },
-            n_actions: self.n_actions,
+            n_states: state.session.counts().n_states(),
+            agent: self,
             pending: &self.pending,
         };
         let session = &mut state.session;
+        session.set_open(self.is_open());
         session.begin_batch().map_err(exception)?;
         let mut trajectory = match state.trajectory.take() {
             Some(trajectory) => trajectory,
@@ -190,7 +212,7 @@ impl Agent {
         }
         if state.prediction.is_none() {
             self.conclude(py, state)?;
-            let mut sampler = PolicySampler::new(&vec![self.n_actions; n_states]);
+            let mut sampler = PolicySampler::new(&widths(state.session.counts()));
             let lived = !self.experiment.paper;
             let counts = state.session.counts().clone();
             let (exploration, rng) = state.session.exploration();
@@ -282,7 +304,43 @@ impl Agent {
     /// Whether states are found one by one.
     #[getter]
     fn open(&self) -> bool {
-        self.open
+        self.is_open()
+    }
+
+    /// From now on states beyond the declared ones are added as they are met.
+    fn admit_states(&self) -> PyResult<()> {
+        if self.experiment.paper {
+            return Err(error(
+                "paper: the paper's algorithms need to know all states beforehand; this environment \
+                 leaves its declared observation space",
+            ));
+        }
+        self.open.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How many actions a state has that is about to be met.
+    fn set_width(&self, state: usize, n: usize) -> PyResult<()> {
+        if n == 0 || n > self.n_actions {
+            return Err(error(format!(
+                "a state has {n} of {} actions",
+                self.n_actions
+            )));
+        }
+        let mut widths = self.widths.lock().unwrap_or_else(PoisonError::into_inner);
+        if state >= widths.len() {
+            widths.resize(state + 1, self.n_actions);
+        }
+        widths[state] = n;
+        Ok(())
+    }
+
+    /// Number of actions of each state.
+    fn widths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let state = self.state()?;
+        let counts = state.session.counts();
+        let of_states: Vec<i64> = widths(counts).iter().map(|&n| n as i64).collect();
+        Ok(of_states.into_pyarray(py))
     }
 
     #[getter]
@@ -309,10 +367,7 @@ impl Agent {
         self.conclude(py, state)?;
         if let Exploration::Policy(policy) = state.session.learner().exploration() {
             let mut whole = policy.probabilities().to_vec();
-            whole.resize(
-                state.session.counts().n_pairs(),
-                1.0 / self.n_actions as f64,
-            );
+            grow(&mut whole, state.session.counts());
             return Ok(whole.into_pyarray(py));
         }
         drop(guard);
@@ -352,12 +407,13 @@ impl Agent {
             "experiment": self.experiment,
             "algorithm": self.algorithm.label(),
             "n_states": state.session.counts().n_states(),
-            "open": self.open,
+            "open": self.is_open(),
             "growing": self.growing,
             "starts": state.session.counts().starts(),
             "ends": state.session.counts().ends(),
             "cuts": state.session.counts().cuts(),
             "n_actions": self.n_actions,
+            "widths": self.widths.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             "generator": state.session.random(),
             "start": state.session.first(),
             "batches": state.batches,
@@ -390,10 +446,19 @@ impl Agent {
         if n_states.saturating_mul(n_actions) > 1 << 32 {
             return Err(damaged("n_states"));
         }
+        // written only where states have different numbers of actions
+        let widths: Vec<usize> = match &value["widths"] {
+            Value::Null => Vec::new(),
+            given => serde_json::from_value(given.clone()).map_err(|_| damaged("widths"))?,
+        };
+        if widths.len() as u64 > n_states {
+            return Err(damaged("widths"));
+        }
         let parameters = PyDict::new(py);
         parameters.set_item("formulation", &experiment.formulation)?;
         parameters.set_item("xi", experiment.xi)?;
         parameters.set_item("zeta", experiment.zeta)?;
+        parameters.set_item("known", experiment.known)?;
         parameters.set_item("epsilon", experiment.epsilon)?;
         parameters.set_item("eta", experiment.eta)?;
         parameters.set_item("discount", experiment.discount)?;
@@ -414,6 +479,7 @@ impl Agent {
             experiment.seed,
             &parameters,
             open,
+            Some(widths),
         )?;
         {
             let mut guard = agent.state()?;
@@ -450,5 +516,21 @@ impl Agent {
             state.session.restore_learner(learner).map_err(exception)?;
         }
         Ok(agent)
+    }
+}
+
+/// Number of actions of each state.
+fn widths(counts: &Counts) -> Vec<usize> {
+    let states = 0..counts.n_states();
+    states.map(|s| counts.pairs(s).len()).collect()
+}
+
+/// Uniform rows for states found since a policy was made.
+pub(crate) fn grow(rows: &mut Vec<f64>, counts: &Counts) {
+    for s in 0..counts.n_states() {
+        let pairs = counts.pairs(s);
+        if pairs.start >= rows.len() {
+            rows.extend(pairs.clone().map(|_| 1.0 / pairs.len() as f64));
+        }
     }
 }

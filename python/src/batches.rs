@@ -8,7 +8,7 @@ use ide3al::model::Counts;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::agent::{Agent, State};
+use crate::agent::{Agent, State, grow};
 use crate::errors::{error, exception};
 use crate::planning::nothing_to_explore;
 
@@ -24,12 +24,12 @@ pub(crate) fn agent_behaviour<'py>(
 ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
     let mut guard = agent.state()?;
     let state = &mut *guard;
-    let n_pairs = state.session.counts().n_pairs();
+    state.session.set_open(agent.is_open());
     let Some(policy) = state.session.begin_batch().map_err(exception)? else {
         return Ok(None);
     };
     let mut rows = policy.probabilities().to_vec();
-    rows.resize(n_pairs, 1.0 / agent.n_actions as f64);
+    grow(&mut rows, state.session.counts());
     Ok(Some(rows.into_pyarray(py)))
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn agent_draw<'py>(
     let session = &mut guard.session;
     let mut actions = Vec::with_capacity(states.len()?);
     for (&observed, &follower) in states.as_array().iter().zip(followers.as_array()) {
-        let observed = known(session, observed)?;
+        let observed = known(agent, session, observed)?;
         actions.push(session.act(number(follower)?, observed) as i64);
     }
     Ok(actions.into_pyarray(py))
@@ -65,7 +65,10 @@ pub(crate) fn agent_record(
     let mut guard = agent.state()?;
     let session = &mut guard.session;
     for row in steps.as_array().rows() {
-        let (from, next) = (known(session, row[0])?, known(session, row[2])?);
+        let (from, next) = (
+            known(agent, session, row[0])?,
+            known(agent, session, row[2])?,
+        );
         let action = action_of(session.counts(), from, row[1])?;
         let what = match row[3] {
             1 => Move::Step(End::Terminal),
@@ -76,7 +79,7 @@ pub(crate) fn agent_record(
         session.record(number(row[4])?, from, action, next, what);
     }
     for row in starts.as_array().rows() {
-        let start = known(session, row[0])?;
+        let start = known(agent, session, row[0])?;
         session.record_start(number(row[1])?, start);
     }
     Ok(())
@@ -122,15 +125,18 @@ pub(crate) fn record(
 }
 
 /// A state's number, after making room for it where states are found one by one.
-fn known(session: &mut Session, observed: i64) -> PyResult<usize> {
+fn known(agent: &Agent, session: &mut Session, observed: i64) -> PyResult<usize> {
     let limit = session.counts().n_states();
-    let out_of_range = || {
-        error(format!(
+    let found = usize::try_from(observed).ok();
+    match found.filter(|s| *s < limit || (agent.is_open() && *s < u32::MAX as usize)) {
+        Some(state) => {
+            session.make_room(state, |s| agent.width(s));
+            Ok(state)
+        }
+        None => Err(error(format!(
             "state {observed} is out of range: there are {limit}, numbered from 0"
-        ))
-    };
-    let state = usize::try_from(observed).map_err(|_| out_of_range())?;
-    session.discover(state).map_err(|_| out_of_range())
+        ))),
+    }
 }
 
 /// Learns from everything remembered so far.

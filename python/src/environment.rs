@@ -5,6 +5,7 @@ use ide3al::learn::{End, Environment, Step};
 use pyo3::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
+use crate::agent::Agent;
 use crate::signals::Pending;
 
 /// Calls back into Python: `reset() -> state`, `step(action) -> (state, end)` with `end`
@@ -13,7 +14,7 @@ pub(crate) struct Callbacks<'py, 'a> {
     pub(crate) reset: Bound<'py, PyAny>,
     pub(crate) step: Bound<'py, PyAny>,
     pub(crate) n_states: usize,
-    pub(crate) n_actions: usize,
+    pub(crate) agent: &'a Agent,
     /// Where an exception waits until the library has returned.
     pub(crate) pending: &'a Pending,
 }
@@ -29,11 +30,15 @@ impl Callbacks<'_, '_> {
 
 impl Environment for Callbacks<'_, '_> {
     fn n_states(&self) -> usize {
-        self.n_states
+        if self.agent.is_open() {
+            u32::MAX as usize
+        } else {
+            self.n_states
+        }
     }
 
-    fn n_actions(&self, _: usize) -> usize {
-        self.n_actions
+    fn n_actions(&self, state: usize) -> usize {
+        self.agent.width(state)
     }
 
     fn reset(&mut self, _: &mut ChaCha8Rng) -> ide3al::Result<usize> {

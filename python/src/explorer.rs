@@ -131,6 +131,15 @@ impl Explorer {
         Ok(())
     }
 
+    /// Actions that a state does not have.
+    fn forbid(&mut self, state: usize, actions: Vec<usize>) -> PyResult<()> {
+        let state = checked(state)?;
+        for action in actions.into_iter().filter(|a| *a < self.n_actions) {
+            self.planner.forbid(state, self.n_actions, action);
+        }
+        Ok(())
+    }
+
     /// Number of pairs, or states, that were met and tried too little.
     fn wanting(&self) -> usize {
         self.planner.wanting()

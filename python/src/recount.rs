@@ -25,7 +25,7 @@ pub(crate) fn recount(
     origin: Vec<usize>,
     at: Option<(usize, bool)>,
 ) -> PyResult<()> {
-    if !agent.open {
+    if !agent.is_open() {
         return Err(error("recount: this agent's states were declared"));
     }
     let n = origin.len();

@@ -149,18 +149,20 @@ class Wild(gymnasium.Env):
     action_space = gymnasium.spaces.Discrete(1)
     steps = 0
 
+    def __init__(self, beyond=9):
+        self.beyond = beyond
+
     def reset(self, *, seed=None, options=None):
         return 0, {}
 
     def step(self, action):
         self.steps += 1
-        return (0 if self.steps < 3 else 9), 0.0, False, False, {}
+        return (0 if self.steps < 3 else self.beyond), 0.0, False, False, {}
 
 
 def test_environments():
-    agent = ide3al.Random(batch_size=10)
-    with pytest.raises(ide3al.Error, match="9 is no element of Discrete"):
-        agent.fit(Wild(), total_timesteps=10)
+    with pytest.raises(ide3al.Error, match="'nine' is no element of Discrete"):
+        ide3al.Random(batch_size=10).fit(Wild("nine"), total_timesteps=10)
     with pytest.raises(ide3al.Error, match="has no observation_space"):
         ide3al.Random().fit(object(), total_timesteps=10)
     pole = gymnasium.make("CartPole-v1")
@@ -179,7 +181,7 @@ def test_environments():
     with pytest.raises(ide3al.Error, match="call fit first"):
         ide3al.IDE3AL().predict(0)
     with pytest.raises(ide3al.Error, match="is no element of"):
-        fitted.predict(99)
+        fitted.predict("99")
 
 
 def test_closed_environments():

@@ -220,11 +220,6 @@ def lines(observation_space, observations, action_space=Room.action_space):
 BOX = spaces.Box(-1.0, 1.0, (2,), np.float32)
 GOOD = np.zeros(2)
 BAD = [
-    (
-        lines(BOX, [GOOD, np.array([0.0, 1.5])]),
-        {},
-        r"observation\[1\] = 1.5 lies beyond its declared bounds \[-1, 1\]",
-    ),
     (lines(BOX, [GOOD, np.array([np.inf, 0.0])]), {}, "not finite .*clip it"),
     (lines(BOX, [GOOD, np.array([np.nan, 0.0])]), {}, "not finite"),
     (
@@ -236,9 +231,9 @@ BAD = [
     (lines(BOX, [GOOD, "north"]), {}, "no array of numbers"),
     (lines(BOX, [GOOD]), {}, "nothing in the observations changed"),
     (
-        lines(spaces.Box(-1.0, 1.0, (100,), np.float32), [np.zeros(100)]),
+        lines(spaces.Box(-1.0, 1.0, (2000,), np.float32), [np.zeros(2000)]),
         {},
-        "100 numbers .*features=",
+        "2000 numbers .*features=",
     ),
     (
         lines(spaces.Box(-1.0, 1.0, (40,), np.float32), [np.zeros(40), np.arange(40) / 40]),

@@ -153,7 +153,7 @@ def test_found_states_are_kept_as_they_were_observed(tmp_path):
     same(ide3al.audit(tmp_path / "s.parquet"), data)
     assert len(data.states) == 6 and data.terminal.sum() == 1
     grid = ide3al.collect(
-        Screens(), ide3al.Random(), steps=50, cell=lambda key: (0, key[0][1][2][0])
+        Screens(), ide3al.Random(), steps=50, cell=lambda seen: (0, int(seen["screen"][0, 0]))
     ).card["grid"]
     assert (grid["rows"], grid["columns"]) == (1, 6)
     # what comes from others is numbered as it is met
@@ -365,9 +365,9 @@ def test_continuous_environments_are_collected_in_the_cells_of_an_agent(tmp_path
     )
     np.testing.assert_array_equal(audited.actions, np.round(theirs["actions"][:, 0]) + 1)
     for given, message in (
-        ({"policy": ide3al.IDE3AL()}, "give an agent that was fitted here"),
-        ({"policy": np.full((4, 3), 1 / 3)}, "give an agent that was fitted here"),
-        ({"dataset_id": "car-v0"}, "Minari has no space for"),
+        ({"policy": ide3al.IDE3AL(), "until": until}, "only an agent that was fitted here"),
+        ({"policy": np.full((4, 3), 1 / 3)}, "give states=agent"),
+        ({"dataset_id": "a car-v0"}, "Malformed dataset ID"),
         ({"initial_data": tmp_path / "car"}, "only with ide3al.IDE3AL and a promise"),
         ({"env": gymnasium.make("MountainCar-v0")}, "fitted with actions Box.*has Discrete"),
         (

@@ -325,7 +325,7 @@ fn infinity_has_the_policy_of_column_sum_at_least() {
     let found = solve(&uneven_graph(), &problem, &options, None, &mut ()).unwrap();
     let certificate = found.certificate;
     assert_eq!(certificate.status, Status::IterationLimit);
-    assert_eq!(found.solver, "equal shares");
+    assert_eq!(found.solver, "level sets");
     assert!(certificate.objective < 1.9, "{certificate:?}");
     assert!(certificate.iterations < 200, "{certificate:?}");
 }

@@ -20,7 +20,6 @@ mod own;
 mod properties;
 mod reference;
 mod regressions;
-mod strategies;
 mod target;
 mod visits;
 mod wide;

@@ -91,11 +91,11 @@ fn any_dual_point_bounds_every_policy() {
                 // with the reward as it is, and with the one that the utility prefers
                 let mut advantage = vec![0.0; m.n_pairs()];
                 part.advantage(&limits, &v, &prices, &mut advantage);
-                let level = part.level(&limits, &prices, &advantage, &r);
+                let level = part.level(&advantage, &r) + prices[0] * limits[0].budget;
                 let plain = utility
                     .at_most(&r, level)
                     .min(level - utility.conjugate(&r));
-                let best = part.bound(utility.as_ref(), &limits, &mut r, &v, &prices);
+                let best = part.bound(utility.as_ref(), &limits, &r, &v, &prices);
                 for omega in &omegas {
                     if spent(&limits[0], omega) > limits[0].budget {
                         continue;

@@ -9,7 +9,7 @@ use ide3al::formulation::{
     support::Support,
 };
 use ide3al::model::{Mdp, Policy};
-use ide3al::solve::value::{completion, frobenius::Evaluator};
+use ide3al::solve::birkhoff::{completion, distance::Evaluator};
 use ide3al::solve::{Certificate, Options, SolverChoice, Status, TieBreak, solve};
 use proptest::prelude::*;
 

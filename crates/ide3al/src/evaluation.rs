@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::formulation::support::Support;
 use crate::formulation::{Formulation, Problem, column_sum};
 use crate::model::{Mdp, Policy};
-use crate::solve::value::frobenius::Evaluator;
+use crate::solve::birkhoff::distance::Evaluator;
 use crate::solve::{self, Certificate, Observer, Options, Solution, Status, TieBreak};
 
 /// Most stored transitions of a chain whose infinity distance is computed.

@@ -13,22 +13,21 @@
 //! interior-point algorithms for linear programming*, SIAM J. Optim. 9).
 
 mod pattern;
-mod stretched;
+mod split_rows;
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::ldlt;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::sparse::linalg::SupernodalThreshold;
 use faer::sparse::linalg::cholesky::{
     CholeskySymbolicParams, LdltRef, SymbolicCholesky, SymbolicCholeskyRaw,
     factorize_symbolic_cholesky,
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMat};
-use faer::{Conj, Mat, MatMut, MatRef, Par, Side};
+use faer::{Accum, Conj, Mat, MatMut, MatRef, Par, Side};
 use pattern::{pattern, widest_front};
-use stretched::Stretched;
-pub use stretched::{PIECE, Shape, cells};
-
-use super::tiles;
+use split_rows::SplitClique;
+pub use split_rows::{PIECE, Shape, cells};
 
 /// Columns are eliminated in blocks where each number of the factor takes at least this share of
 /// the multiplications that faer waits for: at this one blocks are a quarter faster on random
@@ -51,7 +50,7 @@ const BLOCK_COST: f64 = 2.0;
 pub const ROUND_COST: f64 = 80.0;
 /// Cliques with more members than this are wide. They are added to a dense matrix by dense
 /// products, as their squares, cell by cell, would cost more, and a sparse one may be
-/// [stretched](CliqueMatrix::stretched) for them.
+/// [split](CliqueMatrix::with_split_rows) for them.
 const WIDE: usize = 96;
 /// What such a pivot is replaced by: large, so that its unknown comes out as zero.
 const DROPPED: f64 = 1e100;
@@ -70,10 +69,8 @@ pub struct CliqueMatrix {
     signs: Vec<i8>,
     sparse: Option<Sparse>,
     /// Cliques that are in pieces; those for which there is no entry are not.
-    stretched: Vec<Option<Stretched>>,
+    split: Vec<Option<SplitClique>>,
     buffer: MemBuffer,
-    /// What a dense factorisation needs besides.
-    room: Vec<f64>,
     right: Mat<f64>,
 }
 
@@ -137,9 +134,8 @@ impl CliqueMatrix {
             scale: vec![0.0; n],
             signs: vec![1; n],
             sparse,
-            stretched: Vec::new(),
+            split: Vec::new(),
             buffer: MemBuffer::try_new(scratch).ok()?,
-            room: Vec::new(),
             right: Mat::zeros(n, 1),
         })
     }
@@ -222,7 +218,7 @@ impl CliqueMatrix {
     /// Dense storage only.
     pub fn add_product(&mut self, rows: &[f64], sign: f64) {
         if self.sparse.is_none() && !rows.is_empty() {
-            tiles::add_product(&mut self.values, rows, self.scale.len(), sign);
+            add_product(&mut self.values, rows, self.scale.len(), sign);
         }
     }
 
@@ -257,12 +253,12 @@ impl CliqueMatrix {
         // L D L' and not L L': of the latter faer 0.24 leaves a replaced pivot out of the factor's
         // diagonal
         let stack = MemStack::new(&mut self.buffer);
+        let regularization = ldlt::factor::LdltRegularization {
+            dynamic_regularization_signs: Some(&self.signs[..]),
+            dynamic_regularization_delta: DROPPED,
+            dynamic_regularization_epsilon: least,
+        };
         if let Some(sparse) = &mut self.sparse {
-            let regularization = ldlt::factor::LdltRegularization {
-                dynamic_regularization_signs: Some(&self.signs[..]),
-                dynamic_regularization_delta: DROPPED,
-                dynamic_regularization_epsilon: least,
-            };
             let matrix = SparseColMatRef::new(sparse.pattern.as_ref(), &self.values);
             sparse
                 .symbolic
@@ -278,7 +274,14 @@ impl CliqueMatrix {
                 .is_ok()
         } else {
             let matrix = MatMut::from_column_major_slice_mut(&mut self.values, n, n);
-            tiles::factor(matrix, &self.signs, (least, DROPPED), &mut self.room, stack)
+            ldlt::factor::cholesky_in_place(
+                matrix,
+                regularization,
+                Par::Seq,
+                stack,
+                Default::default(),
+            )
+            .is_ok()
         }
     }
 
@@ -305,8 +308,26 @@ impl CliqueMatrix {
     }
 }
 
+/// Adds `sign` times $X^\top X$ to the upper half of a row-major square, which is the lower half of
+/// one by columns, $X$ having rows of `width` numbers.
+pub fn add_product(square: &mut [f64], rows: &[f64], width: usize, sign: f64) {
+    let rows = MatRef::from_column_major_slice(rows, width, rows.len() / width);
+    let square = MatMut::from_column_major_slice_mut(square, width, width);
+    triangular::matmul(
+        square,
+        BlockStructure::TriangularLower,
+        Accum::Add,
+        rows,
+        BlockStructure::Rectangular,
+        rows.transpose(),
+        BlockStructure::Rectangular,
+        sign,
+        Par::Seq,
+    );
+}
+
 /// Appends a dense row of `n` numbers that holds `scale` times `values` in `columns`.
-pub fn stack(
+pub fn push_dense_row(
     rows: &mut Vec<f64>,
     n: usize,
     columns: impl Iterator<Item = u32>,

@@ -79,3 +79,46 @@ impl Groups {
         out.extend(self.places.iter().map(|k| list[*k as usize]));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::Numbers;
+
+    /// Against looking for each number in the whole list.
+    #[test]
+    fn places_are_those_that_a_search_finds() {
+        let mut numbers = Numbers(31);
+        for _ in 0..20 {
+            let n = 1 + numbers.below(7);
+            let list: Vec<u32> = (0..numbers.below(30))
+                .map(|_| numbers.below(n) as u32)
+                .collect();
+            let groups = Groups::new(n, &list);
+            let names: Vec<usize> = (100..100 + list.len()).collect();
+            let mut sorted = Vec::new();
+            groups.sort(&names, &mut sorted);
+            let mut all = Vec::new();
+            for t in 0..n {
+                let places: Vec<u32> = (0..list.len() as u32)
+                    .filter(|k| list[*k as usize] == t as u32)
+                    .collect();
+                assert_eq!(groups.of(t), places);
+                assert_eq!(groups.range(t), all.len()..all.len() + places.len());
+                all.extend(places.iter().map(|k| 100 + *k as usize));
+            }
+            assert_eq!(sorted, all);
+        }
+    }
+
+    /// A matrix of three rows, one of them empty, and its transpose.
+    #[test]
+    fn transposes_a_matrix() {
+        let (offsets, indices, values) = ([0, 2, 2, 5], [1, 3, 0, 1, 3], [1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!(owners(&offsets), [0, 0, 2, 2, 2]);
+        let (starts, rows, moved) = transposed(4, (&offsets, &indices, &values));
+        assert_eq!(starts, [0, 1, 3, 3, 5]);
+        assert_eq!(rows, [2, 0, 2, 0, 2]);
+        assert_eq!(moved, [3.0, 1.0, 4.0, 2.0, 5.0]);
+    }
+}

@@ -30,7 +30,10 @@ pub(crate) fn outlined(svg: &str) -> Result<String> {
     let document = Document::parse(svg).map_err(problem)?;
     let mut out = String::with_capacity(2 * svg.len());
     let mut end = 0;
-    for node in document.descendants().filter(|n| n.has_tag_name((SVG, "text"))) {
+    for node in document
+        .descendants()
+        .filter(|n| n.has_tag_name((SVG, "text")))
+    {
         let Range { start, end: after } = node.range();
         out.push_str(&svg[end..start]);
         write_path(&mut out, face()?, &node)?;
@@ -101,7 +104,11 @@ impl Line {
 }
 
 fn kerning(face: &Face<'_>, left: GlyphId, right: GlyphId) -> f32 {
-    let tables = face.tables().kern.into_iter().flat_map(|kern| kern.subtables);
+    let tables = face
+        .tables()
+        .kern
+        .into_iter()
+        .flat_map(|kern| kern.subtables);
     let kerning = tables
         .filter(|table| table.horizontal && !table.variable)
         .find_map(|table| table.glyphs_kerning(left, right));

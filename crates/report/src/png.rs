@@ -21,7 +21,8 @@ pub fn png(svg: &str, scale: f64) -> Result<Vec<u8>> {
         },
         ..usvg::Options::default()
     };
-    let tree = usvg::Tree::from_str(&outlined(svg)?, &options).map_err(|e| problem(e.to_string()))?;
+    let tree =
+        usvg::Tree::from_str(&outlined(svg)?, &options).map_err(|e| problem(e.to_string()))?;
     let (w, h) = (
         f64::from(tree.size().width()),
         f64::from(tree.size().height()),

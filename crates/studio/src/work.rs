@@ -202,8 +202,7 @@ impl Work {
         &self,
         job: impl FnOnce(&CancelFlag) -> Result<Vec<u8>, Refusal> + Send + 'static,
     ) -> Result<Vec<u8>, Refusal> {
-        let closing =
-            || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the studio is closing");
+        let closing = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the studio is closing");
         let turn = Arc::clone(&self.turns)
             .acquire_owned()
             .await

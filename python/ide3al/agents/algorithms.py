@@ -70,7 +70,7 @@ class IDE3AL(Agent):
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         super().__init__(
             batch_size=batch_size,
@@ -132,7 +132,7 @@ class MaxEnt(Agent):
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         super().__init__(
             batch_size=batch_size,
@@ -186,7 +186,7 @@ class CountBased(Agent):
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         super().__init__(
             batch_size=batch_size,
@@ -235,7 +235,7 @@ class Random(Agent):
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         if paper is not None:
             warn("Random: paper does nothing")
@@ -285,10 +285,7 @@ class RMax(Agent):
         levels: bool = True,
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
-        if known is not None and known < 1:
-            raise Error(f"known = {known}: at least 1 is needed")
+        self._algorithm = "rmax-levels" if levels else "rmax"
         super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, known=known)
-        if not levels:
-            self._algorithm = "rmax"

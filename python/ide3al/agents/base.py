@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _ide3al
+from .._check import check_actions, check_callback, check_environment, seed_of, whole_number
+from .._display import Progress
 from .._ide3al import Error
 from ..encoding.abstraction import Abstraction
 from ..encoding.adaptive import AdaptivePartition
-from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
+from ..encoding.changes import NOTE as CHANGES
+from ..encoding.changes import EpisodeChanges
+from ..encoding.discrete import (
+    DiscoveredStates,
+    GrowingIndex,
+    SpaceIndex,
+    from_key,
+    state_encoder,
+)
 from ..encoding.features import Extractor
+from ..encoding.masks import MaskedStates, MaskReader, spread
 from ..evaluation.account import Account, account
 from ..models.mdp import MDP
-from ..runners.vector import (
-    batch_size,
-    decode_batch,
-    encode_batch,
-    is_vector,
-)
+from ..runners.vector import is_vector
 from ..types import Engine, Floats, Integers
+from .acting import Actor, find
 from .episodic import fit_on_ray
+from .parameters import checked
 from .persistence import SavedAgent, SavedPartition, damaged
-from .training import explore, needs_cells, restore
+from .stepping import FiniteSteps
+from .training import explore, needs_cells, restore, spaces_of
+from .vector_training import fit_vector_partitioned
 from .vectorized import fit_vector
 
 Callback = Callable[["Agent"], Any]
@@ -68,24 +79,30 @@ class Agent:
         self,
         *,
         batch_size: int | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
         abstraction: Abstraction | None = None,
         **parameters: Any,
     ) -> None:
-        if batch_size is not None and batch_size < 1:
-            raise Error(f"batch_size = {batch_size}: at least 1 is needed")
-        if seed < 0:
-            raise Error(f"seed = {seed}: must not be negative")
-        self.seed = int(seed)
-        self.parameters = {**parameters, "batch_size": batch_size}
+        self.seed = seed_of(seed)
+        if batch_size is not None:
+            batch_size = whole_number("batch_size", batch_size)
+        if abstraction is not None and not isinstance(abstraction, Abstraction):
+            raise Error(
+                f"abstraction = {abstraction!r}: an ide3al.Abstraction(...) is needed, or nothing"
+            )
+        self.parameters = {**checked(self._algorithm, parameters), "batch_size": batch_size}
         self._agent: _ide3al.Agent | None = None
         self.encoder: SpaceIndex | DiscoveredStates | None = None
-        self._actions: SpaceIndex | None = None
+        self.action_encoder: SpaceIndex | None = None
         self.abstraction = abstraction
         self.partition: AdaptivePartition | None = None
         #: What a file said of the cells, until an environment is there to cut.
         self._saved_partition: SavedPartition | None = None
-        self._held: tuple[Any, int] | None = None
+        self._actor = Actor(self)
+        self._changes = EpisodeChanges()
+        self._noted: dict[str, str] = {}
+        #: Keys of observations beyond their space, from a file.
+        self._beyond: tuple[Any, ...] = ()
 
     def fit(
         self,
@@ -129,39 +146,30 @@ class Agent:
         Error
             If the environment is unlike those learned from before, or an argument is out of range.
         """
-        if total_timesteps < 1:
-            raise Error(f"total_timesteps = {total_timesteps}: at least 1 is needed")
+        total_timesteps = whole_number("total_timesteps", total_timesteps)
+        check_callback(callback)
         if engine not in (None, "local") or workers is not None or is_vector(env):
             return self._fit_elsewhere(
                 env, total_timesteps, progress_bar, callback, engine, workers
             )
         if self.is_partitioned(env):
             return self._fit_partitioned(env, total_timesteps, progress_bar, callback)
-        agent, observations, actions = self.attach(env)
-        agent.interrupt_trajectory()
+        check_actions(env.action_space)
         # the environment is seeded once: the first reset of the first fit
-        first_seed: list[int] = [self.seed] if agent.steps == 0 else []
-
-        def reset() -> int:
-            observation, _ = env.reset(seed=first_seed.pop()) if first_seed else env.reset()
-            return observations.number(observation)
-
-        def step(action: int) -> tuple[int, int]:
-            observation, _, terminated, truncated, _ = env.step(actions.element(action))
-            return observations.number(observation), 1 if terminated else 2 if truncated else 0
-
-        done = 0
-        while done < total_timesteps:
-            steps = min(agent.batch_size(total_timesteps), total_timesteps - done)
-            last = done + steps == total_timesteps
-            agent.iterate(reset, step, steps, last)
-            done += steps
-            if progress_bar:
-                _show_progress(done, total_timesteps, self)
-            if callback is not None and callback(self) is False:
-                break
-        if progress_bar:
-            sys.stderr.write("\n")
+        fresh = self._agent is None or self._agent.steps == 0
+        first = env.reset(seed=self.seed) if fresh else env.reset()
+        agent, observations, actions = self.attach(env, first=first)
+        agent.interrupt_trajectory()
+        loop = FiniteSteps(agent, env, observations, actions, self._changes, first)
+        with Progress(total_timesteps, progress_bar) as show:
+            done = 0
+            while done < total_timesteps:
+                steps = min(agent.batch_size(total_timesteps), total_timesteps - done)
+                agent.iterate(loop.reset, loop.step, steps, done + steps == total_timesteps)
+                done += steps
+                show(done, total_timesteps, self)
+                if callback is not None and callback(self) is False:
+                    break
         return self
 
     def _fit_elsewhere(
@@ -174,21 +182,24 @@ class Agent:
         workers: int | None,
     ) -> Self:
         """In many environments at once, or on a cluster."""
-        show = _show_progress if progress_bar else None
-        if engine in (None, "local"):
-            if workers is not None:
-                raise Error(
-                    'workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)'
-                )
-            fit_vector(self, env, total, show=show, callback=callback)
-        elif engine == "ray":
-            fit_on_ray(
-                self, env, total, 2 if workers is None else workers, show=show, callback=callback
-            )
-        else:
+        if engine not in (None, "local", "ray"):
             raise Error(f"engine = {engine!r}: 'local' and 'ray' are known")
-        if progress_bar:
-            sys.stderr.write("\n")
+        if engine != "ray" and workers is not None:
+            raise Error(
+                'workers: only with engine="ray"; for many environments here give '
+                "gymnasium.make_vec(...)"
+            )
+        with Progress(total, progress_bar) as show:
+            if engine == "ray":
+                workers = 2 if workers is None else whole_number("workers", workers)
+                fit_on_ray(self, env, total, workers, show=show, callback=callback)
+            elif self.is_partitioned(env):
+                assert self.partition is not None
+                fit_vector_partitioned(
+                    self, self.partition, env, total, show=show, callback=callback
+                )
+            else:
+                fit_vector(self, env, total, show=show, callback=callback)
         return self
 
     def is_partitioned(self, env: Any) -> bool:
@@ -209,7 +220,7 @@ class Agent:
         Error
             If the cells of the agent are of another environment.
         """
-        _check_environment(env)
+        check_environment(env)
         if self._saved_partition is not None:
             saved = self._saved_partition
             self.partition = restore(saved.document, saved.history, env, saved.features)
@@ -217,9 +228,8 @@ class Agent:
         if self.partition is None:
             if self._agent is not None or (self.abstraction is None and not needs_cells(env)):
                 return False
-            self.partition = AdaptivePartition(
-                self.abstraction or Abstraction(), env.observation_space, env.action_space
-            )
+            check_actions(spaces_of(env)[1])
+            self.partition = AdaptivePartition(self.abstraction or Abstraction(), *spaces_of(env))
         else:
             self.partition.check(env)
         return True
@@ -229,43 +239,37 @@ class Agent:
     ) -> Self:
         cut = self.partition
         assert cut is not None
-        self._held = None
+        self.reset()
+        with Progress(total_timesteps, progress_bar) as show:
 
-        def make() -> _ide3al.Agent:
-            self._agent = _ide3al.Agent(
-                self._algorithm, 1, cut.actions.size, self.seed, self.parameters, True
-            )
-            return self._agent
+            def after(done: int, _: _ide3al.Agent) -> bool:
+                show(done, total_timesteps, self)
+                return callback is None or callback(self) is not False
 
-        def after(done: int, _: _ide3al.Agent) -> bool:
-            if progress_bar:
-                _show_progress(done, total_timesteps, self)
-            return callback is None or callback(self) is not False
-
-        explore(make, self._agent, cut, env, total_timesteps, self.seed, after)
-        if progress_bar:
-            sys.stderr.write("\n")
+            explore(self.learner_of_cells, self._agent, cut, env, total_timesteps, self.seed, after)
         return self
 
-    def _predict_partitioned(
-        self, cut: AdaptivePartition, observation: Any, deterministic: bool
-    ) -> Any:
-        agent = self._fitted()
-        vector = cut.vector(observation)
-        if self._held is not None and self._held[1] > 0:
-            action, left = self._held
-        else:
-            state = cut.find(vector, agent.n_states)
-            best = int(np.argmax(self.policy[state])) if deterministic else agent.draw(state)
-            action, left = cut.actions.element(best), cut.repeat
-        self._held = action, left - 1
-        return action.copy() if isinstance(action, np.ndarray) else action
+    def learner_of_cells(self) -> _ide3al.Agent:
+        """Make a compiled agent that knows no cells yet, in place of the one there was.
 
-    def predict(self, observation: Any, deterministic: bool = False) -> Any:
+        Returns
+        -------
+        ide3al._ide3al.Agent
+            The compiled agent.
+        """
+        assert self.partition is not None
+        self._agent = _ide3al.Agent(
+            self._algorithm, 1, self.partition.actions.size, self.seed, self.parameters, True
+        )
+        return self._agent
+
+    def predict(
+        self, observation: Any, deterministic: bool = False, *, action_masks: Any = None
+    ) -> Any:
         """Choose an action for an observation.
 
         In a continuous environment an action is held for ``agent.repeat`` calls before another is
-        drawn.
+        drawn; :meth:`reset` says that an episode begins.
 
         Parameters
         ----------
@@ -273,6 +277,8 @@ class Agent:
             An observation, or a batch of them, as vector environments return them.
         deterministic : bool, default False
             Whether to take the likeliest action instead of drawing one from the policy.
+        action_masks : array_like of bool, optional
+            Which actions are allowed; those that were when the state was met unless given.
 
         Returns
         -------
@@ -284,45 +290,48 @@ class Agent:
         Error
             If the agent has not seen anything yet.
         """
-        agent = self._fitted()
-        if self.partition is not None:
-            return self._predict_partitioned(self.partition, observation, deterministic)
-        if self.encoder is None or self._actions is None:
-            raise Error("give env=... to load, or fit, before predicting")
-        many = batch_size(self.encoder.space, observation)
-        if many is not None:
-            return self._predict_batch(observation, many, deterministic)
-        if isinstance(self.encoder, SpaceIndex):
-            state = self.encoder.number(observation)
-        else:
-            found = self.encoder.find(observation)
-            if found is None or found >= agent.n_states:
-                # never met: every action is as good as any other
-                return self._actions.element(agent.draw_any())
-            state = found
-        if deterministic:
-            return self._actions.element(int(np.argmax(self.policy[state])))
-        return self._actions.element(agent.draw(state))
+        return self._actor.act(observation, deterministic, action_masks)
 
-    def _predict_batch(self, observations: Any, many: int, deterministic: bool) -> Any:
-        agent, index, actions = self._fitted(), self.encoder, self._actions
-        assert index is not None and actions is not None
-        states = encode_batch(
-            index.copy() if isinstance(index, DiscoveredStates) else index,
-            index.space,
-            observations,
-            many,
-        )
-        known = states < agent.n_states
-        chosen = np.zeros(many, dtype=np.int64)
-        if deterministic:
-            chosen[known] = np.argmax(self.policy, axis=1)[states[known]]
-        for k in range(many):
-            if not known[k]:
-                chosen[k] = agent.draw_any()
-            elif not deterministic:
-                chosen[k] = agent.draw(int(states[k]))
-        return decode_batch(actions, chosen)
+    def reset(self) -> None:
+        """Say that an episode begins: an action that is held is let go.
+
+        :class:`ide3al.wrappers.Follow` says so whenever its environment is reset.
+        """
+        self._actor.reset()
+
+    def state_of(self, observation: Any) -> int | None:
+        """Find the state of an observation.
+
+        Parameters
+        ----------
+        observation : object
+            An observation.
+
+        Returns
+        -------
+        int or None
+            Its row in ``policy`` and ``visits``; None if it was never met.
+
+        Raises
+        ------
+        Error
+            If the agent has not seen anything yet, or no element of the space is given.
+        """
+        agent = self.fitted()
+        if self.partition is not None:
+            return self.partition.find(self.partition.vector(observation), agent.n_states)
+        if self.encoder is None:
+            raise Error("give env=... to load, or fit, to number observations")
+        state = find(self.encoder, observation)
+        return None if state is None or state >= agent.n_states else state
+
+    @property
+    def actions(self) -> list[Any]:
+        """The actions by number, as the environment takes them: the columns of ``policy``."""
+        known = self.action_encoder if self.partition is None else self.partition.actions
+        if known is None:
+            raise Error("give env=... to load, or fit, to know the actions")
+        return [known.element(k) for k in range(known.size)]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Give the arguments that the agent was made with, as scikit-learn's estimators do.
@@ -354,40 +363,60 @@ class Agent:
     def policy(self) -> Floats:
         """The policy learned, (S, A). For MaxEnt, whose result is a mixture of policies, the
         one policy with the same state-action visits in the estimated model."""
-        agent = self._fitted()
-        return agent.policy().reshape(agent.n_states, agent.n_actions)
+        agent = self.fitted()
+        table: Floats = self._table(agent.policy(), agent)
+        return table
 
     @property
     def metrics(self) -> dict[str, Any]:
         """Entropies in nats, least visited probability, spectral gap and stationary
         distribution of what was learned, in the model estimated so far."""
-        return self._fitted().judge()[1]
+        return self.fitted().judge()[1]
 
     @property
     def model(self) -> MDP:
         """The model estimated so far."""
-        return MDP.from_native(self._fitted().estimate())
+        return MDP.from_native(self.fitted().estimate())
 
     @property
     def visits(self) -> Integers:
         """How often each action was tried in each state, (S, A)."""
-        agent = self._fitted()
-        return agent.visits().reshape(agent.n_states, agent.n_actions)
+        agent = self.fitted()
+        table: Integers = self._table(agent.visits(), agent)
+        return table
+
+    @property
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """Which actions are allowed in each state, (S, A): all of them where the environment
+        masks none."""
+        agent = self.fitted()
+        if isinstance(self.encoder, MaskedStates):
+            return self.encoder.masks(agent.n_states)
+        return np.ones((agent.n_states, agent.n_actions), dtype=np.bool_)
+
+    def _table(self, of_pairs: Any, agent: _ide3al.Agent) -> Any:
+        """One value per pair as (S, A)."""
+        if isinstance(self.encoder, MaskedStates):
+            return spread(of_pairs, self.encoder.masks(agent.n_states))
+        return of_pairs.reshape(agent.n_states, agent.n_actions)
 
     @property
     def coverage(self) -> float:
-        """Share of state-action pairs tried at least once, of those declared or met."""
-        return float((self.visits > 0).mean())
+        """Share of state-action pairs tried at least once, of those declared or met and allowed."""
+        return float((self.fitted().visits() > 0).mean())
 
     @property
     def states(self) -> list[Any]:
-        """The states by number: what was met, or the numbers themselves where spaces are finite."""
-        agent = self._fitted()
+        """The observations met, by number, as the environment gave them; the middles of the cells
+        in a continuous environment; the numbers themselves where the space is finite."""
+        agent = self.fitted()
         cells = self.partition or self._saved_partition
         if cells is not None:
             return list(cells.states)
         if isinstance(self.encoder, DiscoveredStates):
-            return list(self.encoder.keys)
+            space = self.encoder.space
+            keys = self.encoder.keys[: agent.n_states]
+            return [from_key(space, key) for key in keys]
         return list(range(agent.n_states))
 
     @property
@@ -397,15 +426,20 @@ class Agent:
         return 1 if cells is None else cells.repeat
 
     @property
-    def notes(self) -> list[str]:
-        """What should be known of what was learned: states that look absorbing, parts that cannot
-        be reached."""
-        return self._fitted().notes()
-
-    @property
     def is_fitted(self) -> bool:
         """Whether the agent has learned from any steps."""
         return self._agent is not None
+
+    @property
+    def notes(self) -> list[str]:
+        """What should be known of what was learned: states that look absorbing, parts that cannot
+        be reached, layouts that change with every episode, what cells and actions leave out."""
+        notes = self.fitted().notes()
+        if self._changes.found:
+            self._noted.setdefault("changes", CHANGES)
+        if self.partition is not None:
+            notes = notes + self.partition.notes
+        return notes + list(self._noted.values())
 
     @property
     def num_timesteps(self) -> int:
@@ -443,9 +477,9 @@ class Agent:
             )
         if steps < 10:
             raise Error(f"steps = {steps}: at least 10 are needed")
-        self._held = None
+        self.reset()
         predicted = np.asarray(self.metrics["stationary"], dtype=np.float64)
-        partition, learner = self.partition, self._fitted()
+        partition, learner = self.partition, self.fitted()
 
         def choose(vector: Floats) -> int:
             return learner.draw(partition.find(vector, learner.n_states))
@@ -465,20 +499,26 @@ class Agent:
         Error
             If the agent has not seen anything yet, or the file cannot be written.
         """
-        text, learner = self._fitted().save()
-        cells = self._saved_partition
+        _ide3al.write_file(path, self._saved().to_bytes())
+
+    def _saved(self) -> SavedAgent:
+        text, learner = self.fitted().save()
+        cells, encoder = self._saved_partition, self.encoder
         if self.partition is not None:
             cells = SavedPartition(self.partition.save(), self.partition.save_history())
-        saved = SavedAgent(
+        # some notes are only found when they are asked for
+        self.notes  # noqa: B018
+        return SavedAgent(
             kind=type(self).__name__,
             seed=self.seed,
             parameters=self.parameters,
             text=text,
             learner=learner,
-            states=self.encoder if isinstance(self.encoder, DiscoveredStates) else None,
+            states=encoder if isinstance(encoder, DiscoveredStates) else None,
             partition=cells,
+            notes=dict(self._noted),
+            beyond=tuple(encoder.beyond) if isinstance(encoder, GrowingIndex) else self._beyond,
         )
-        _ide3al.write_file(path, saved.to_bytes())
 
     @classmethod
     def load(
@@ -507,7 +547,13 @@ class Agent:
             If the file cannot be read, holds no agent, or one of another class.
         """
         name = os.fspath(path)
-        saved = SavedAgent.read(name, features)
+        agent = cls._of(SavedAgent.read(name, features), name)
+        if env is not None and not agent.is_partitioned(env):
+            agent.attach(env)
+        return agent
+
+    @classmethod
+    def _of(cls, saved: SavedAgent, name: str) -> Self:
         agent = cls.__new__(cls)
         try:
             Agent.__init__(agent, seed=saved.seed, **saved.parameters)
@@ -516,16 +562,50 @@ class Agent:
         if saved.kind != cls.__name__:
             raise Error(f"{name}: holds a {saved.kind}; load it with ide3al.{saved.kind}.load")
         learner = agent._agent = _ide3al.Agent.load(saved.text, saved.learner)
-        if learner.open and saved.partition is None:
+        if learner.open and saved.partition is None and not saved.beyond:
             if saved.states is None or saved.states.size < learner.n_states:
                 raise damaged(name, "observations.txt")
         agent.encoder, agent._saved_partition = saved.states, saved.partition
-        if env is not None and not agent.is_partitioned(env):
-            agent.attach(env)
+        agent._noted, agent._beyond = dict(saved.notes), saved.beyond
         return agent
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Settings, what was learned, and the spaces it was learned in."""
+        spaces = None
+        if self.partition is not None:
+            spaces = self.partition.features.space, self.partition.actions.space
+        elif self.encoder is not None and self.action_encoder is not None:
+            spaces = self.encoder.space, self.action_encoder.space
+        return {
+            "seed": self.seed,
+            "parameters": self.parameters,
+            "abstraction": self.abstraction,
+            "content": self._saved().to_bytes() if self.is_fitted else None,
+            "spaces": spaces,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        abstraction, content, spaces = state["abstraction"], state["content"], state["spaces"]
+        if content is None:
+            Agent.__init__(self, seed=state["seed"], **state["parameters"])
+        else:
+            features = None if abstraction is None else abstraction.features
+            copy = self._of(SavedAgent.from_bytes(content, "the copy", features), "the copy")
+            self.__dict__.update(copy.__dict__)
+            self._actor = Actor(self)
+        self.abstraction = abstraction
+        if spaces is not None:
+            env = SimpleNamespace(
+                observation_space=spaces[0], action_space=spaces[1], reset=None, step=None
+            )
+            if not self.is_partitioned(env):
+                self.attach(env)
+
     def attach(
-        self, env: Any, encoder: SpaceIndex | DiscoveredStates | None = None
+        self,
+        env: Any,
+        encoder: SpaceIndex | DiscoveredStates | None = None,
+        first: tuple[Any, Any] | None = None,
     ) -> tuple[_ide3al.Agent, SpaceIndex | DiscoveredStates, SpaceIndex]:
         """Make ready to learn in an environment.
 
@@ -535,6 +615,8 @@ class Agent:
             The environment.
         encoder : SpaceIndex or DiscoveredStates, optional
             How observations are numbered; as their space says unless given.
+        first : tuple, optional
+            What the first reset returned, which says whether actions are masked.
 
         Returns
         -------
@@ -546,32 +628,71 @@ class Agent:
         Error
             If the environment is unlike those learned from before.
         """
-        _check_environment(env)
-        single = "single_" if is_vector(env) else ""
-        space = getattr(env, f"{single}observation_space")
+        check_environment(env)
+        space, action_space = spaces_of(env)
+        actions = SpaceIndex(action_space)
+        mask = None
+        if first is not None:
+            mask = MaskReader(env, action_space, actions.size).read(*first)
         observations = state_encoder(space) if encoder is None else encoder
-        actions = SpaceIndex(getattr(env, f"{single}action_space"))
+        if mask is not None or isinstance(self.encoder, MaskedStates):
+            observations = MaskedStates(space, actions.size)
         found = isinstance(observations, DiscoveredStates)
         if self._agent is None:
             states = 1 if found else observations.size
+            widths = None if mask is None else [int(mask.sum())]
             self._agent = _ide3al.Agent(
-                self._algorithm, states, actions.size, self.seed, self.parameters, found
+                self._algorithm, states, actions.size, self.seed, self.parameters, found, widths
             )
-        elif found and isinstance(self.encoder, DiscoveredStates) and encoder is None:
+        elif encoder is None and _continues(self.encoder, observations):
             # goes on with what was met before
-            observations = self.encoder
+            assert self.encoder is not None
+            observations, self.encoder.space = self.encoder, space
         known = self._agent.n_states, self._agent.n_actions
-        same = found == self._agent.open and (found or observations.size == known[0])
+        if isinstance(observations, GrowingIndex):
+            if self._beyond and not observations.beyond:
+                observations.admit(self._beyond)
+            observations.on_beyond = self._admit
+            same = observations.declared <= known[0] <= observations.size
+        else:
+            same = found == self._agent.open and (found or observations.size == known[0])
         if not same or actions.size != known[1]:
             size = "any number of" if found else observations.size
             raise Error(
                 f"this agent has learned {known[0]} states and {known[1]} actions; the environment has "
                 f"{size} and {actions.size}"
             )
-        self.encoder, self._actions = observations, actions
+        self.encoder, self.action_encoder = observations, actions
         return self._agent, observations, actions
 
-    def _fitted(self) -> _ide3al.Agent:
+    def _admit(self, observation: Any) -> None:
+        """An observation lies beyond its declared space: from now on such are states, too."""
+        self.fitted().admit_states()
+        assert self.encoder is not None
+        self._noted["beyond"] = (
+            f"observations lie beyond their declared space {self.encoder.space}, first "
+            f"{observation!r}; they are numbered after the declared ones, as they are met. Correct "
+            "the environment's observation_space"
+        )
+
+    @property
+    def compiled(self) -> _ide3al.Agent | None:
+        """The compiled agent, where anything was learned."""
+        return self._agent
+
+    def fitted(self) -> _ide3al.Agent:
+        """Give the compiled agent.
+
+        Returns
+        -------
+        ide3al._ide3al.Agent
+            The compiled agent.
+
+        Raises
+        ------
+        Error
+            If the agent has not seen anything yet.
+        """
         if self._agent is None:
             raise Error(f"this {type(self).__name__} has not seen anything yet; call fit first")
         return self._agent
@@ -582,16 +703,8 @@ class Agent:
         return f"<{type(self).__name__}({listed}seed={self.seed}): {self.num_timesteps} steps>"
 
 
-def _check_environment(env: Any) -> None:
-    for kind in ("observation_space", "action_space"):
-        if not hasattr(env, kind):
-            raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
-
-
-def _show_progress(done: int, total: int, agent: Agent) -> None:
-    filled = 30 * done // total
-    sys.stderr.write(
-        f"\r[{'#' * filled}{'.' * (30 - filled)}] {done}/{total} steps, "
-        f"{100 * agent.coverage:.1f} % of pairs tried"
-    )
-    sys.stderr.flush()
+def _continues(known: Any, observations: Any) -> bool:
+    """Whether numbers given before can be gone on with."""
+    if isinstance(known, GrowingIndex) and isinstance(observations, GrowingIndex):
+        return known.declared == observations.declared
+    return type(known) is type(observations) and isinstance(known, DiscoveredStates)

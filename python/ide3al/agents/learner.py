@@ -24,3 +24,16 @@ class Learner(Protocol):
     ) -> tuple[_ide3al.Agent, SpaceIndex | DiscoveredStates, SpaceIndex]:
         """Makes ready to learn in an environment: the compiled agent, and the encoders of
         observations and actions."""
+
+
+class PartitionLearner(Protocol):
+    """An agent of a continuous environment, as the loop that collects its steps sees it."""
+
+    seed: int
+
+    @property
+    def compiled(self) -> _ide3al.Agent | None:
+        """The compiled agent, where anything was learned."""
+
+    def learner_of_cells(self) -> _ide3al.Agent:
+        """A compiled agent that knows no cells yet."""

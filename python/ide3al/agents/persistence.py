@@ -5,16 +5,17 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-import zlib
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
-from .._archives import check_expansion
+from .._archives import DAMAGED, Archive
 from .._ide3al import Error
 from ..encoding.adaptive import cell_centres
-from ..encoding.discrete import DiscoveredStates
+from ..encoding.discrete import DiscoveredStates, literal, read_literal
 from ..encoding.features import Extractor
 from ..encoding.grid import load_cells
+from ..encoding.masks import MaskedStates
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,18 @@ class SavedAgent:
     learner: bytes
     states: DiscoveredStates | None = None
     partition: SavedPartition | None = None
+    notes: dict[str, str] = field(default_factory=dict)
+    #: Keys of the observations met beyond a finite space.
+    beyond: tuple[Hashable, ...] = ()
 
     def to_bytes(self) -> bytes:
         """Contents of a file."""
-        document = {"class": self.kind, "seed": self.seed, "parameters": self.parameters}
+        document = {
+            "class": self.kind,
+            "seed": self.seed,
+            "parameters": self.parameters,
+            "notes": self.notes,
+        }
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("ide3al.json", json.dumps(document))
@@ -66,6 +75,10 @@ class SavedAgent:
             archive.writestr("learner.bin", self.learner)
             if self.states is not None:
                 archive.writestr("observations.txt", self.states.save())
+            if isinstance(self.states, MaskedStates):
+                archive.writestr("masks.json", json.dumps(self.states.masks_to_dict()))
+            if self.beyond:
+                archive.writestr("beyond.txt", literal(list(self.beyond)))
             if self.partition is not None:
                 archive.writestr("cells.json", json.dumps(self.partition.document))
                 archive.writestr("steps.npz", self.partition.history)
@@ -75,33 +88,46 @@ class SavedAgent:
     def read(cls, name: str, features: Extractor | None) -> SavedAgent:
         """What a file holds; an error that names it where it is damaged."""
         try:
-            with zipfile.ZipFile(name) as archive:
-                check_expansion(archive)
-                members = archive.namelist()
-                document = json.loads(archive.read("ide3al.json"))
-                states = partition = None
-                if "observations.txt" in members:
-                    states = DiscoveredStates.load(archive.read("observations.txt").decode())
-                if "cells.json" in members:
-                    cells = json.loads(archive.read("cells.json"))
-                    partition = SavedPartition(cells, archive.read("steps.npz"), features)
-                    partition.repeat, partition.steps  # noqa: B018  (raises where one is missing)
-                return cls(
-                    kind=str(document["class"]),
-                    seed=int(document["seed"]),
-                    parameters=dict(document["parameters"]),
-                    text=archive.read("agent.json").decode(),
-                    learner=archive.read("learner.bin"),
-                    states=states,
-                    partition=partition,
-                )
+            with open(name, "rb") as file:
+                content = file.read()
         except OSError as problem:
             raise Error(f"{name}: cannot read: {problem}") from None
-        except (
-            zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError,
-            MemoryError, SyntaxError, TypeError, ValueError,
-        ) as problem:  # fmt: skip
+        return cls.from_bytes(content, name, features)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str, features: Extractor | None) -> SavedAgent:
+        """What the bytes of a file hold."""
+        try:
+            archive = Archive(content)
+            document = json.loads(archive.read("ide3al.json"))
+            partition = None
+            if "cells.json" in archive:
+                cells = json.loads(archive.read("cells.json"))
+                partition = SavedPartition(cells, archive.read("steps.npz"), features)
+                partition.repeat, partition.steps  # noqa: B018  (raises where one is missing)
+            beyond = archive.read("beyond.txt").decode() if "beyond.txt" in archive else "()"
+            return cls(
+                kind=str(document["class"]),
+                seed=int(document["seed"]),
+                parameters=dict(document["parameters"]),
+                text=archive.read("agent.json").decode(),
+                learner=archive.read("learner.bin"),
+                states=_states(archive),
+                partition=partition,
+                notes={str(k): str(v) for k, v in dict(document.get("notes", {})).items()},
+                beyond=tuple(read_literal(beyond)),
+            )
+        except DAMAGED as problem:
             raise damaged(name, problem) from None
+
+
+def _states(archive: Archive) -> DiscoveredStates | None:
+    if "observations.txt" not in archive:
+        return None
+    met = DiscoveredStates.load(archive.read("observations.txt").decode())
+    if "masks.json" not in archive:
+        return met
+    return MaskedStates.restored(met, json.loads(archive.read("masks.json")))
 
 
 def damaged(name: str, problem: Any) -> Error:

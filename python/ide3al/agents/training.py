@@ -12,12 +12,14 @@ import numpy as np
 
 from .. import _ide3al
 from .._ide3al import Error
-from ..encoding.abstraction import Abstraction
-from ..encoding.adaptive import REPEATS, AdaptivePartition
+from ..encoding.abstraction import Abstraction, ActionGrid
+from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import is_continuous
 from ..encoding.features import Extractor
 from ..encoding.grid import load_cells
 from ..encoding.history import TransitionHistory
+from ..encoding.holding import REPEATS
+from ..encoding.masks import Mask, MaskReader, nearest_legal
 from ..types import Floats
 
 #: Share of the steps, and fewest and most of them, that are taken at random before cells are cut.
@@ -26,7 +28,16 @@ SURVEY, FEWEST, MOST = 0.02, 500, 2000
 
 def needs_cells(env: Any) -> bool:
     """Whether observations or actions are real numbers."""
-    return is_continuous(env.observation_space) or type(env.action_space).__name__ == "Box"
+    observations, actions = spaces_of(env)
+    return is_continuous(observations) or type(actions).__name__ == "Box"
+
+
+def spaces_of(env: Any) -> tuple[Any, Any]:
+    """Spaces of observations and actions: those of one environment, where it is many at once."""
+    return (
+        getattr(env, "single_observation_space", env.observation_space),
+        getattr(env, "single_action_space", env.action_space),
+    )
 
 
 class Loop:
@@ -36,11 +47,14 @@ class Loop:
     def __init__(self, cut: AdaptivePartition, env: Any, left: int, seed: int | None) -> None:
         self.cut, self.env, self.left = cut, env, left
         self._seed = seed
+        self._reader = MaskReader(env, env.action_space, cut.actions.size)
+        self._mask: Mask | None = None
 
     def begin(self) -> Floats:
         options = {} if self._seed is None else {"seed": self._seed}
         self._seed = None
-        observation, _ = self.env.reset(**options)
+        observation, info = self.env.reset(**options)
+        self._mask = self._masked(observation, info)
         vector = self.cut.vector(observation)
         self.cut.begin(vector)
         return vector
@@ -48,16 +62,27 @@ class Loop:
     def hold(self, action: int, times: int) -> tuple[Floats, int]:
         """Takes an action some times, fewer where the episode is over: where that led, and how it
         ended."""
-        element = self.cut.actions.element(action)
-        for _ in range(max(1, min(times, self.left))):
-            observation, _, terminated, truncated, _ = self.env.step(element)
+        for k in range(max(1, min(times, self.left))):
+            if self._mask is not None and not self._mask[action]:
+                if k > 0:
+                    break
+                action = nearest_legal(action, self._mask)
+            element = self.cut.actions.element(action)
+            observation, _, terminated, truncated, info = self.env.step(element)
             end = 1 if terminated else 2 if truncated else 0
+            self._mask = self._masked(observation, info)
             vector = self.cut.vector(observation)
             self.cut.step(action, vector, end)
             self.left -= 1
             if end:
                 break
         return vector, end
+
+    def _masked(self, observation: Any, info: Any) -> Mask | None:
+        # real-valued actions have no mask by number
+        if isinstance(self.cut.actions, ActionGrid):
+            return None
+        return self._reader.read(observation, info)
 
     def survey(self, steps: int, seed: int) -> None:
         """Random actions, held for random times: what cells and repeats are first chosen from."""
@@ -125,8 +150,7 @@ def restore(
         raise Error("features: this agent was made without any")
     cut = AdaptivePartition(
         Abstraction(**document["abstraction"], features=features),
-        env.observation_space,
-        env.action_space,
+        *spaces_of(env),
     )
     with np.load(io.BytesIO(log), allow_pickle=False) as arrays:
         vectors, actions = arrays["vectors"], arrays["actions"]

@@ -44,7 +44,7 @@ def fit_vector(
         _ide3al.agent_behaviour(inner)
         taken = 0
         while taken < steps:
-            actions = _ide3al.agent_draw(inner, states, who)
+            actions = vector.legal(_ide3al.agent_draw(inner, states, who))
             moved = vector.step(actions)
             if watch is not None:
                 watch.step(actions, moved)

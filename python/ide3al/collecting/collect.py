@@ -3,31 +3,42 @@ and the next plan is made."""
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .._check import check_environment, real_number, seed_of, whole_number
 from .._deprecated import renamed
+from .._display import bar
 from .._ide3al import Error
 from ..agents.base import Agent
-from ..agents.training import needs_cells
 from ..datasets.coverage import Coverage
 from ..datasets.dataset import Data
-from ..datasets.formats.minari import minari_folder, unfinished
+from ..datasets.formats.minari import (
+    minari_can_hold,
+    minari_can_hold_rewards,
+    minari_folder,
+    unfinished,
+)
 from ..datasets.grid_layout import grid_cells
 from ..datasets.numbering import states_match
 from ..datasets.reading import read
-from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
-from ..encoding.partitioned import PartitionedEnv, PartitionEncoder
+from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex
+from ..encoding.partitioned import CellSpace, PartitionedEnv, PartitionEncoder
 from ..runners.base import EpisodeRunner
+from ..runners.raw_vector_runner import RawVectorRunner
 from ..runners.single import SingleRunner
 from ..runners.vector import VectorRunner, is_vector
 from ..types import Engine
 from .journal import collection_folder
 from .recording import recorded
 from .session import CollectionSession, Progress
+from .setting import Setting
 from .strategies.coverage import plans_for
+from .unlabelled import UnlabelledStates
 
 
 @renamed(
@@ -42,11 +53,13 @@ def collect(
     total_timesteps: int | None = None,
     *,
     until: Coverage | None = None,
-    seed: int = 0,
+    seed: int | None = 0,
     learn: bool = False,
+    states: Agent | None = None,
     dataset_id: str | None = None,
     out: str | Path | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     initial_data: Any = None,
     engine: Engine | None = "local",
     workers: int | None = None,
@@ -65,12 +78,15 @@ def collect(
     ----------
     env : gymnasium.Env, gymnasium.vector.VectorEnv or callable
         An environment, many at once (``gymnasium.make_vec``), or a function that makes one.
-    policy : Agent or array_like
-        An agent, or probabilities of shape (S, A); of shape (T, S, A) for a policy that depends on
-        the step, which begins anew after each reset and whose episodes are truncated after T steps.
-        In a continuous environment an agent that was fitted there: states are its cells, named by
-        their centres, and a step is one of its decisions, held for ``agent.repeat`` steps of the
-        environment whose rewards are summed.
+    policy : Agent, array_like, callable or str
+        An agent; probabilities of shape (S, A), or of shape (T, S, A) for a policy that depends on
+        the step, which begins anew after each reset and whose episodes are truncated after T steps;
+        a function from an observation to an action, or a model of Stable-Baselines3; ``"random"``.
+        In a continuous environment the states of the data are cells: those of an agent that was
+        fitted there, named by their centres, where a step is one of its decisions, held for
+        ``agent.repeat`` steps of the environment whose rewards are summed; for any other policy
+        they are laid where it went, and every step is a decision. What the environment gave and was
+        given is kept beside, in ``data.raw``.
     total_timesteps : int, optional
         Number of steps to take; with ``until`` the largest number. The last episode is truncated
         there.
@@ -82,12 +98,16 @@ def collect(
     learn : bool, default False
         Whether the agent is fitted meanwhile. The data are then the steps that it learns from, and
         its own seed counts.
+    states : Agent, optional
+        An agent whose states the data are to have, and the rows of a table are for.
     dataset_id : str, optional
         Name of a Minari data set to write, such as ``"frozen-lake/ide3al-v0"``.
     out : path-like, optional
         Folder to write ``data.npz``, ``card.json`` and ``card.html`` to.
     resume : bool, default False
         Whether to go on with a collection that was interrupted.
+    overwrite : bool, default False
+        Whether to replace a data set that exists.
     initial_data : Data, str or path-like, optional
         Data to begin with: anything that :func:`audit` reads.
     engine : {"local", "ray"}, default "local"
@@ -130,13 +150,23 @@ def collect(
         raise Error(
             "total_timesteps: say how many, or give a promise with until=ide3al.Coverage(...)"
         )
-    for name, number in (("total_timesteps", steps), ("episode_steps", episode_steps)):
-        if number is not None and number < 1:
-            raise Error(f"{name} = {number}: at least 1 is needed")
-    if time_limit is not None and not time_limit > 0:
+    if steps is not None:
+        steps = whole_number("total_timesteps", steps)
+    if episode_steps is not None:
+        episode_steps = whole_number("episode_steps", episode_steps)
+    if workers is not None:
+        workers = whole_number("workers", workers)
+    if time_limit is not None and not real_number("step_time_limit", time_limit) > 0:
         raise Error(f"step_time_limit = {time_limit}: seconds above 0 are needed")
-    if seed < 0:
-        raise Error(f"seed = {seed}: must not be negative")
+    if until is not None and not isinstance(until, Coverage):
+        raise Error(
+            f"until = {until!r}: a promise is needed, such as ide3al.Coverage(each_pair=50)"
+        )
+    if states is not None and not isinstance(states, Agent):
+        raise Error(f"states = {states!r}: the agent is needed whose states the data are to have")
+    if resume and overwrite:
+        raise Error("resume, overwrite: one goes on, the other begins anew; give one of them")
+    seed = seed_of(seed)
     if learn and not isinstance(policy, Agent):
         raise Error("learn: only an agent can; give one, such as ide3al.IDE3AL()")
     if learn and (resume or until is not None or complete is not None):
@@ -151,19 +181,22 @@ def collect(
         raise Error(
             'workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)'
         )
-    journal_path = _journal_path(dataset_id, out)
+    journal_path = _journal_path(dataset_id, out, overwrite, resume)
     own = not remote and callable(env) and not hasattr(env, "observation_space")
     if own:
         env = env()
-    view = None if remote else _partition_encoder(None if learn else policy, env)
-    if view is not None:
-        if dataset_id is not None:
-            raise Error(
-                "dataset_id: these data are of cells, which Minari has no space for; keep them with out=..."
-            )
-        env = PartitionedEnv(env, view)
+    if not remote:
+        check_environment(env)
+    setting = None if remote else Setting.of(env, policy, states, learn, until)
+    if dataset_id is not None and setting is not None:
+        minari_can_hold(*setting.spaces, dataset_id)
+        rewards = getattr(getattr(env, "unwrapped", env), "reward_space", None)
+        minari_can_hold_rewards(math.prod(getattr(rewards, "shape", ())), dataset_id)
+    if setting is not None:
+        env = setting.env
+    view = None if setting is None else setting.view
     initial = None if complete is None else _initial(complete, env, view, until, policy)
-    runner, spec = _runner(env, remote, workers, time_limit, initial, policy, own)
+    runner, spec = _runner(env, remote, workers, time_limit, initial, policy, own, setting)
     try:
         if learn and not remote and episode_steps is None and time_limit is None:
             data = recorded(spec, policy, steps or 0)
@@ -180,28 +213,39 @@ def collect(
                 initial,
                 workers or 1,
             )
-            data = collection.run(journal_path, resume, _shown(progress_bar, until))
-        if view is not None:
+            data = collection.run(journal_path, resume, _shown(progress_bar, until, steps))
+        if setting is not None and not learn:
+            data, view = setting.labelled(data)
+        if view is not None and "abstraction" not in data.about:
             data = data.replace(about={**data.about, "abstraction": view.to_dict()})
-            cell = view.grid_position if cell is None and view.flat else cell
+        if view is not None and cell is None and view.flat:
+            cell = view.grid_position
         data = data.replace(about={**data.about, "cells": grid_cells(spec, data, cell)})
-        return _kept(data, spec, dataset_id, out, journal_path)
+        return _kept(data, spec, dataset_id, out, journal_path, overwrite)
     finally:
         runner.close()
 
 
-def _journal_path(dataset_id: str | None, out: str | Path | None) -> Path | None:
+def _journal_path(
+    dataset_id: str | None, out: str | Path | None, overwrite: bool, resume: bool
+) -> Path | None:
     """Where episodes are saved as they end; an error if something is there already."""
     if dataset_id is not None:
-        minari_folder(dataset_id)
+        minari_folder(dataset_id, overwrite)
+    path = None
     if out is not None:
         folder = collection_folder(out)
-        if (folder / "data.npz").exists():
+        if (folder / "data.npz").exists() and not overwrite:
             raise Error(
-                f"out = {str(folder)!r}: a data set is there already; choose another folder"
+                f"out = {str(folder)!r}: a data set is there already; choose another folder, or "
+                "replace it with overwrite=True"
             )
-        return folder / "episodes.log"
-    return None if dataset_id is None else unfinished(dataset_id) / "episodes.log"
+        path = folder / "episodes.log"
+    elif dataset_id is not None:
+        path = unfinished(dataset_id) / "episodes.log"
+    if path is not None and overwrite:
+        path.unlink(missing_ok=True)
+    return path
 
 
 def _initial(
@@ -231,6 +275,7 @@ def _runner(
     initial: Data | None,
     policy: Any,
     own: bool,
+    setting: Setting | None,
 ) -> tuple[EpisodeRunner, Any]:
     """Who gives the episodes, and an environment that says what is observed and done."""
     if on_ray:
@@ -239,11 +284,21 @@ def _runner(
         remote = RayRunner(env, None, workers or 2, time_limit)
         _known(remote.states, policy, initial, remote.env)
         return remote, remote.env
+    assert setting is not None
+    if is_vector(env) and setting.looks_at_observations:
+        assert setting.actions is not None
+        if time_limit is not None:
+            raise Error("time_limit: not for many environments that are looked at one by one")
+        many = RawVectorRunner(
+            env, setting.states, setting.actions, setting.policy, setting.view, setting.raw
+        )
+        _known(many.states, policy, initial, env)
+        return many, env
     if is_vector(env):
-        vector = VectorRunner(env, state_encoder(env.single_observation_space), time_limit)
+        vector = VectorRunner(env, setting.states, time_limit)
         _known(vector.states, policy, initial, env)
         return vector, env
-    single = SingleRunner(env, None, time_limit, own)
+    single = SingleRunner(env, setting.states, time_limit, own, setting.policy, setting.actions)
     _known(single.states, policy, initial, env)
     return single, env
 
@@ -252,22 +307,28 @@ def _known(
     states: SpaceIndex | DiscoveredStates, policy: Any, initial: Data | None, env: Any
 ) -> None:
     """States that were met before have numbers already."""
+    if isinstance(states, GrowingIndex) and isinstance(policy, Agent):
+        if isinstance(policy.encoder, GrowingIndex):
+            states.admit(policy.encoder.beyond)
     if initial is not None:
         spaces = (
             getattr(env, "single_observation_space", env.observation_space),
             getattr(env, "single_action_space", env.action_space),
         )
-        if not states_match(spaces, initial.n_states, initial.n_actions, initial.states):
+        if not states_match(spaces, initial.n_states, initial.n_actions, initial.keys):
             raise Error(
                 f"initial_data: {initial.n_states} states and {initial.n_actions} actions; the environment has {spaces[0]} and {spaces[1]}: "
                 "these data are of another environment"
             )
         if isinstance(states, DiscoveredStates):
-            states.restart(initial.states or ())
-    if isinstance(states, DiscoveredStates) and isinstance(env, PartitionedEnv):
-        if initial is None:
-            states.restart(env.view.known())
-    elif (
+            states.restart(initial.keys or ())
+    if isinstance(states, UnlabelledStates) or isinstance(states.space, CellSpace):
+        # without cells there is nothing to number yet; cells are numbered as the agent's
+        known = env.view.known() if isinstance(env, PartitionedEnv) else None
+        if initial is None and known is not None and isinstance(states, DiscoveredStates):
+            states.restart(known)
+        return
+    if (
         isinstance(states, DiscoveredStates)
         and isinstance(policy, Agent)
         and isinstance(policy.encoder, DiscoveredStates)
@@ -280,28 +341,13 @@ def _known(
             states.restart(policy.encoder.keys)
 
 
-def _partition_encoder(policy: Any, env: Any) -> PartitionEncoder | None:
-    """The agent's cells, if it has any; an error where they would be needed and are not there."""
-    if is_vector(env):
-        return None
-    if isinstance(policy, Agent) and policy.is_fitted and policy.is_partitioned(env):
-        assert policy.partition is not None
-        known = policy.partition.actions.space
-        if known != env.action_space:
-            raise Error(
-                f"this agent was fitted with actions {known}; the environment has {env.action_space}"
-            )
-        return PartitionEncoder(policy.partition)
-    if hasattr(env, "observation_space") and needs_cells(env):
-        raise Error(
-            f"{env.observation_space} and {env.action_space} are not finite: give an agent that was fitted here, whose cells and "
-            "actions are then those of the data, or sort observations into bins with ide3al.wrappers.Discretize"
-        )
-    return None
-
-
 def _kept(
-    data: Data, env: Any, dataset_id: str | None, out: str | Path | None, journal_path: Path | None
+    data: Data,
+    env: Any,
+    dataset_id: str | None,
+    out: str | Path | None,
+    journal_path: Path | None,
+    overwrite: bool,
 ) -> Data:
     """Written where it was asked for; what was saved on the way is not needed any more."""
     if out is not None:
@@ -310,7 +356,7 @@ def _kept(
         data.save_card(folder)
         data.save(folder / "data.npz")
     if dataset_id is not None:
-        data = data.replace(dataset=data.to_minari(dataset_id, env))
+        data = data.replace(dataset=data.to_minari(dataset_id, env, overwrite=overwrite))
     if journal_path is not None:
         journal_path.unlink(missing_ok=True)
         if out is None and journal_path.parent.is_dir() and not any(journal_path.parent.iterdir()):
@@ -318,14 +364,23 @@ def _kept(
     return data
 
 
-def _shown(progress: bool | Progress, until: Coverage | None) -> Progress:
+def _shown(progress: bool | Progress, until: Coverage | None, steps: int | None) -> Progress:
     if callable(progress):
         return progress
     if not progress:
         return lambda _: None
 
+    begun, drawn = time.monotonic(), -math.inf
+
     def show(now: dict[str, Any]) -> None:
+        nonlocal drawn
+        seconds = time.monotonic() - begun
+        if seconds - drawn < 0.1 and not now.get("done"):
+            return
+        drawn = seconds
         parts = [f"{now['episodes']} episodes, {now['steps']} steps"]
+        if until is None and steps is not None:
+            parts = [bar(now["steps"], steps, seconds).lstrip("\r\x1b[K"), parts[0]]
         if "short" in now:
             parts.append(f"{now['short']} {now['unit']} short")
         if now.get("least") is not None:

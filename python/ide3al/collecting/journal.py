@@ -7,6 +7,7 @@ off when the file is opened again."""
 from __future__ import annotations
 
 import ast
+import io
 import json
 import math
 import os
@@ -17,12 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from .._archives import Archive
 from .._ide3al import Error
 from ..datasets.episode import Episode
 from ..encoding.discrete import literal
+from ..encoding.raw import RawSteps
 from ..runners.plan import Plan
 
-_MAGIC = b"ide3al-episodes-2\n"
+_MAGIC = b"ide3al-episodes-3\n"
 _FRAME = struct.Struct("<II")
 
 
@@ -68,9 +71,16 @@ class EpisodeJournal:
         }
         if episode.found:
             head["found"] = literal(episode.found)
-        self._append(
-            head, episode.states.tobytes() + episode.actions.tobytes() + episode.rewards.tobytes()
-        )
+        body = episode.states.tobytes() + episode.actions.tobytes() + episode.rewards.tobytes()
+        if episode.rewards.ndim > 1:
+            head["rewards"] = episode.rewards.shape[1]
+        if episode.allowed is not None:
+            head["allowed"] = episode.allowed.shape[1]
+            body += episode.allowed.tobytes()
+        if episode.raw is not None:
+            arrays, head["raw"] = RawSteps.of([episode.raw], None).to_arrays()
+            body += _packed(arrays)
+        self._append(head, body)
         self.episodes.append(episode)
 
     def record_plan(self, plan: Plan, info: dict[str, Any]) -> None:
@@ -160,17 +170,37 @@ class EpisodeJournal:
         elif kind == "episode":
             n = int(head["steps"])
             whole = np.frombuffer(body, dtype=np.int64, count=2 * n + 1)
+            at = 8 * (2 * n + 1)
+            numbers = n * int(head.get("rewards", 1))
+            rewards = np.frombuffer(body, dtype=np.float64, offset=at, count=numbers)
+            at += 8 * numbers
+            allowed = raw = None
+            if "allowed" in head:
+                wide = int(head["allowed"])
+                flags = np.frombuffer(body, dtype=np.bool_, offset=at, count=(n + 1) * wide)
+                allowed, at = flags.reshape(n + 1, wide), at + (n + 1) * wide
+            if "raw" in head:
+                arrays = Archive(body[at:]).arrays()
+                raw = next(RawSteps.from_arrays(arrays, head["raw"], str(self.path)).episodes())
             self.episodes.append(
                 Episode(
                     states=whole[: n + 1],
                     actions=whole[n + 1 :],
-                    rewards=np.frombuffer(body, dtype=np.float64, offset=8 * (2 * n + 1)),
+                    rewards=rewards.reshape(n, -1) if "rewards" in head else rewards,
                     terminated=bool(head["terminated"]),
                     truncated=bool(head["truncated"]),
                     plan=int(head["plan"]),
                     found=tuple(ast.literal_eval(head["found"])) if "found" in head else (),
+                    raw=raw,
+                    allowed=allowed,
                 )
             )
+
+
+def _packed(arrays: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
 
 
 def _alone(file: Any, path: Path) -> None:

@@ -11,13 +11,26 @@ from ..agents.vectorized import fit_vector
 from ..datasets.dataset import Data, joined
 from ..datasets.episode import Episode
 from ..datasets.grid_layout import environment_name
-from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
+from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex, state_encoder
+from ..encoding.raw import kept
 from ..runners.vector import VectorStep, is_vector
 from ..types import Integers
+from .raw_recording import recorded_raw
 
 
 def recorded(env: Any, agent: Agent, steps: int) -> Data:
     """Fits the agent for ``steps`` steps of the environment and returns them."""
+    about = {
+        "environment": environment_name(env),
+        "policy": {
+            "name": type(agent).__name__,
+            "parameters": {k: v for k, v in agent.parameters.items() if v is not None},
+        },
+        "seed": agent.seed,
+        "learned": True,
+    }
+    if agent.is_partitioned(env):
+        return recorded_raw(env, agent, steps, about)
     recorder: Any = _VectorRecorder(env) if is_vector(env) else _Recorder(env)
     # the step that leaves a terminal state is one of the model, not of the environment
     while recorder.taken < steps:
@@ -33,16 +46,9 @@ def recorded(env: Any, agent: Agent, steps: int) -> Data:
             left -= len(kept[-1])
     # as the agent numbers them, many environments are seen through its eyes
     states = agent.encoder if is_vector(env) and agent.encoder is not None else recorder.states
+    if isinstance(states, GrowingIndex) and states.beyond:
+        states = states.as_discovered()
     keys = tuple(states.keys) if isinstance(states, DiscoveredStates) else None
-    about = {
-        "environment": environment_name(env),
-        "policy": {
-            "name": type(agent).__name__,
-            "parameters": {k: v for k, v in agent.parameters.items() if v is not None},
-        },
-        "seed": agent.seed,
-        "learned": True,
-    }
     spaces = recorder.spaces
     return joined(kept, states.size, recorder.actions.size, keys, about, spaces)
 
@@ -54,26 +60,32 @@ class _EpisodeRecorder:
         self.done: list[Episode] = []
         self._visited: list[int] = []
         self._tried: list[int] = []
-        self._rewards: list[float] = []
+        self._rewards: list[Any] = []
 
     def begin(self, state: int) -> None:
         self.end(False)
         self._visited = [state]
 
-    def step(self, action: int, reward: float, state: int) -> None:
+    def step(self, action: int, reward: Any, state: int) -> None:
         self._visited.append(state)
         self._tried.append(action)
         self._rewards.append(reward)
 
     def end(self, terminated: bool) -> None:
-        """AdaptivePartition here unless it ended by itself."""
+        """Cut here unless it ended by itself."""
         if self._tried:
             states, tried = (
                 np.array(self._visited, dtype=np.int64),
                 np.array(self._tried, dtype=np.int64),
             )
             self.done.append(
-                Episode(states, tried, np.array(self._rewards), terminated, not terminated)
+                Episode(
+                    states,
+                    tried,
+                    np.array(self._rewards, dtype=np.float64),
+                    terminated,
+                    not terminated,
+                )
             )
         self._visited, self._tried, self._rewards = [], [], []
 
@@ -99,6 +111,9 @@ class _Recorder:
         self.taken = 0
         self._steps = _EpisodeRecorder()
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
     def reset(self, **options: Any) -> Any:
         observation, info = self.env.reset(**options)
         self._steps.begin(self.states.number(observation))
@@ -107,9 +122,7 @@ class _Recorder:
     def step(self, action: Any) -> Any:
         outcome = self.env.step(action)
         observation, reward, terminated, truncated, _ = outcome
-        self._steps.step(
-            self.actions.number(action), float(reward), self.states.number(observation)
-        )
+        self._steps.step(self.actions.number(action), kept(reward), self.states.number(observation))
         self.taken += 1
         if terminated or truncated:
             self._steps.end(bool(terminated))
@@ -137,7 +150,7 @@ class _VectorRecorder:
     def step(self, actions: Integers, moved: VectorStep) -> None:
         for k, stream in enumerate(self._streams):
             if moved.stepped[k]:
-                stream.step(int(actions[k]), float(moved.rewards[k]), int(moved.reached[k]))
+                stream.step(int(actions[k]), kept(moved.rewards[k]), int(moved.reached[k]))
                 self.taken += 1
                 if moved.terminated[k] or moved.truncated[k]:
                     stream.end(bool(moved.terminated[k]))

@@ -14,11 +14,12 @@ from ..datasets.coverage import Coverage
 from ..datasets.dataset import Data, joined
 from ..datasets.episode import Episode
 from ..datasets.grid_layout import environment_name
-from ..encoding.discrete import DiscoveredStates
+from ..encoding.discrete import DiscoveredStates, GrowingIndex
 from ..runners.base import CollectionError, EpisodeRunner
 from ..runners.plan import Plan
 from ..runners.sampler import DEFAULT_MAX_STEPS
 from .journal import EpisodeJournal
+from .policies import policy_name
 from .strategies.base import CollectionStrategy
 from .strategies.coverage import CoverageStrategy, plans_for
 from .strategies.entropy import EntropyStrategy
@@ -62,7 +63,6 @@ class CollectionSession:
             self._strategy = CoverageStrategy(until, policy, runner, steps)
         else:
             self._strategy = FixedStrategy(policy, runner, until)
-        named = type(policy).__name__ if isinstance(policy, Agent) else "policy"
         parameters = (
             {k: v for k, v in policy.parameters.items() if v is not None}
             if isinstance(policy, Agent)
@@ -70,7 +70,7 @@ class CollectionSession:
         )
         self._about: dict[str, Any] = {
             "environment": environment_name(env),
-            "policy": {"name": named, "parameters": parameters},
+            "policy": {"name": policy_name(policy), "parameters": parameters},
             "seed": seed,
             "episode_steps": self._longest,
         }
@@ -207,6 +207,11 @@ class CollectionSession:
 
     def _data(self) -> Data:
         states = self._runner.states
+        if isinstance(states, GrowingIndex) and states.beyond:
+            self._about["notes"] = [
+                f"{len(states.beyond)} states lie beyond the declared space {states.space}"
+            ]
+            states = states.as_discovered()
         keys = tuple(states.keys) if isinstance(states, DiscoveredStates) else None
         everything = [*self._initial, *self._episodes]
         about = {**self._about, "plans": self._strategy.plan_info()}

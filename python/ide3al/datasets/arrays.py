@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import ast
+import json
 from typing import Any
 
 import numpy as np
 
 from .._ide3al import Error
-from ..encoding.discrete import DiscoveredStates, SpaceIndex
+from ..encoding.discrete import DiscoveredStates, SpaceIndex, read_literal
 from ..encoding.partitioned import TERMINAL_KEY, PartitionEncoder
+from ..encoding.raw import RAW, RawSteps
 from .card import about_of, read_card
 from .dataset import Data
 from .numbering import StateFunction, index_of, numbers_in, spaces_of, states_match
@@ -54,10 +55,12 @@ def data_from_arrays(
             raise Error(f"{source}: {name}: expected one truth value per step")
         ends[name] = values.astype(np.bool_)
     try:
-        rewards = given["rewards"].reshape(n).astype(np.float64)
+        rewards = given["rewards"].reshape(n, -1).astype(np.float64)
+        rewards = rewards[:, 0] if rewards.shape[1] == 1 else rewards
     except ValueError as problem:
         raise Error(f"{source}: rewards: expected one number per step: {problem}") from None
     ours = "n_states" in arrays and "card" in arrays
+    raw = allowed = None
     spaces = spaces_of(env)
     if given["actions"].ndim == 2 and given["actions"].shape[1] == 1:
         given["actions"] = given["actions"][:, 0]
@@ -119,6 +122,11 @@ def data_from_arrays(
                 f"{source}: states: {len(keys)} listed, {n_states} counted: the file is damaged"
             )
         about = about_of(read_card(str(arrays["card"]), source))
+        raw, allowed = _raw_steps(arrays, source, n, spaces), arrays.get("allowed")
+        if allowed is not None and (
+            allowed.shape != (n_states, n_actions) or allowed.dtype != np.bool_
+        ):
+            raise Error(f"{source}: allowed: shape {allowed.shape}: the file is damaged")
         known = (
             spaces
             if None not in spaces and states_match(spaces, n_states, n_actions, keys)
@@ -168,16 +176,34 @@ def data_from_arrays(
         truncations=ends["truncations"],
         n_states=n_states,
         n_actions=n_actions,
-        states=keys,
+        keys=keys,
         about=about,
         spaces=known,
+        raw=raw,
+        allowed=allowed,
     )
+
+
+def _raw_steps(
+    arrays: dict[str, Any], source: str, steps: int, spaces: tuple[Any, Any]
+) -> RawSteps | None:
+    """The steps as the environment took and gave them, where they were kept."""
+    if RAW not in arrays:
+        return None
+    try:
+        shape = json.loads(str(arrays[RAW]))
+    except ValueError as problem:
+        raise Error(f"{source}: raw steps: damaged: {problem}") from None
+    raw = RawSteps.from_arrays(arrays, shape, source)
+    if len(raw.durations) != steps:
+        raise Error(f"{source}: raw steps: {len(raw.durations)} decisions, {steps} steps: damaged")
+    return raw if None in spaces else raw.replace(spaces=(spaces[0], spaces[1]))
 
 
 def read_keys(text: str, source: str) -> tuple[Any, ...]:
     """What was met, as :func:`literal` wrote it."""
     try:
-        return tuple(ast.literal_eval(text))
+        return tuple(read_literal(text))
     except (ValueError, SyntaxError) as problem:
         raise Error(f"{source}: states: damaged: {problem}") from None
 

@@ -12,6 +12,7 @@ import numpy as np
 from .._display import nats
 from .._entropy import entropy
 from .._ide3al import Error
+from ..encoding.discrete import from_key
 from .card_figures import curve_svg, heat_svg
 from .transitions import Transitions
 
@@ -35,8 +36,9 @@ def card_of(data: Transitions) -> Card:
     """Everything that can be told from the data, and what is known about them."""
     counts, actionable = data.counts, data.actionable
     visits = counts.sum(axis=1)
-    of_wanting = counts[actionable]
-    untried = np.argwhere((counts == 0) & actionable[:, None])
+    possible = data.possible & actionable[:, None]
+    of_wanting = counts[possible]
+    untried = np.argwhere((counts == 0) & possible)
     unmet = np.flatnonzero(~data.met)
     bounds = data.bounds
     returns = np.add.reduceat(data.rewards, bounds[:-1]) if len(data) else np.zeros(0)
@@ -49,17 +51,15 @@ def card_of(data: Transitions) -> Card:
             "number": len(bounds) - 1 if len(data) else 0,
             "terminated": int(data.terminations.sum()),
             "truncated": int(data.truncations.sum()),
-            "mean_return": float(returns.mean())
-            if returns.size and np.isfinite(returns.mean())
-            else None,
+            "mean_return": _mean_return(returns),
         },
         "states": {
-            "declared": data.n_states if data.states is None else None,
+            "declared": data.n_states if data.keys is None else None,
             "met": int(data.met.sum()),
             "terminal": int(data.terminal.sum()),
-            "unmet": int(unmet.size) if data.states is None else None,
+            "unmet": int(unmet.size) if data.keys is None else None,
             "unmet_named": [_name(data, s) for s in unmet[:NAMED].tolist()]
-            if data.states is None
+            if data.keys is None
             else [],
         },
         "actions": data.n_actions,
@@ -85,13 +85,33 @@ def card_of(data: Transitions) -> Card:
     return card
 
 
+def _mean_return(returns: Any) -> float | list[float] | None:
+    """One number, or one for each objective; nothing where it is not finite."""
+    if not returns.size or not np.isfinite(returns).all():
+        return None
+    mean = returns.mean(axis=0)
+    return float(mean) if mean.ndim == 0 else [float(x) for x in mean]
+
+
 def _name(data: Transitions, state: int) -> Any:
     """A state as people know it: its number, or what was observed."""
-    if data.states is None:
+    if data.keys is None:
         return state
-    key = data.states[state]
-    text = repr(key)
+    # without the space, so that a card read from a file says the same
+    text = _short(from_key(None, data.keys[state]))
     return f"{state}: {text if len(text) <= 80 else text[:77] + '...'}"
+
+
+def _short(observation: Any) -> str:
+    """An observation on one line."""
+    if isinstance(observation, np.ndarray):
+        return repr(observation.tolist())
+    if isinstance(observation, dict):
+        parts = ", ".join(f"{name!r}: {_short(part)}" for name, part in observation.items())
+        return f"{{{parts}}}"
+    if isinstance(observation, np.generic):
+        return repr(observation.item())
+    return repr(observation)
 
 
 def _rarest(counts: Any, actionable: Any, count: int) -> list[tuple[int, int]]:

@@ -67,6 +67,8 @@ class Coverage:
         if len(given) != 1:
             raise Error(f"Coverage: give one of {', '.join(kinds)}")
         for name, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+                raise Error(f"Coverage: {name} = {value!r}: a number from 1 is needed")
             if not (math.isfinite(value) and value >= 1) or (
                 name != "effective_states" and value != int(value)
             ):
@@ -111,6 +113,8 @@ class CoverageTracker:
         size = self.states.size if isinstance(self.states, SpaceIndex) else max(self.states.size, 1)
         self.counts: Integers = np.zeros((size, self.n_actions), dtype=np.int64)
         self._met = np.zeros(size, dtype=np.bool_)
+        #: Actions that were allowed in each state at some time, where any are masked.
+        self._allowed: npt.NDArray[np.bool_] | None = None
         self._ended = np.zeros(size, dtype=np.bool_)
         self.steps = 0
         self.experience = _ide3al.Experience(size, self.n_actions)
@@ -127,6 +131,11 @@ class CoverageTracker:
             self._met = np.concatenate([self._met, np.zeros(more, dtype=np.bool_)])
             self._ended = np.concatenate([self._ended, np.zeros(more, dtype=np.bool_)])
         np.add.at(self.counts, (episode.states[:-1], episode.actions), 1)
+        if episode.allowed is not None:
+            before, self._allowed = self._allowed, np.zeros(self.counts.shape, dtype=np.bool_)
+            if before is not None:
+                self._allowed[: len(before)] = before
+            np.logical_or.at(self._allowed, episode.states, episode.allowed)
         self._met[episode.states] = True
         if episode.terminated:
             self._ended[episode.states[-1]] = True
@@ -143,12 +152,20 @@ class CoverageTracker:
         """Samples still missing, per pair or per state; none of what was never met."""
         actionable = self.actionable
         if self.until.each_pair is not None:
-            missing = np.maximum(self.until.each_pair - self.counts, 0) * actionable[:, None]
+            wanted = actionable[:, None] & self.possible()
+            missing = np.maximum(self.until.each_pair - self.counts, 0) * wanted
         else:
             missing = (
                 np.maximum((self.until.each_state or 0) - self.counts.sum(axis=1), 0) * actionable
             )
         return missing.astype(np.float64)
+
+    def possible(self) -> npt.NDArray[np.bool_]:
+        """Pairs that can be tried at all, (S, A)."""
+        possible = np.ones(self.counts.shape, dtype=np.bool_)
+        if self._allowed is not None:
+            possible[: len(self._allowed)] = self._allowed
+        return possible
 
     def effective(self) -> float:
         return float(np.exp(entropy(self.counts.sum(axis=1)))) if self.steps else 0.0
@@ -184,11 +201,7 @@ class CoverageTracker:
             return None
         actionable = self.actionable
         n = float(self.until.each_pair or self.until.each_state or 0)
-        whole = (
-            np.repeat(actionable[:, None], self.n_actions, axis=1)
-            if self.until.each_pair
-            else actionable
-        )
+        whole = actionable[:, None] & self.possible() if self.until.each_pair else actionable
         return self.plan(whole.astype(np.float64) * n)[1]
 
     def plan(self, wanted: Floats) -> tuple[Floats, dict[str, Any]]:
@@ -228,13 +241,14 @@ class CoverageTracker:
             return []
         if isinstance(self.states, DiscoveredStates):
             return [self.states.find(state) for state in self.until.states]
-        return [self.states.number(state) for state in self.until.states]
+        # a promise names declared states only
+        return [SpaceIndex.number(self.states, state) for state in self.until.states]
 
 
 def coverage_report(data: Transitions, until: Coverage) -> dict[str, Any]:
     """How a promise stands in a data set."""
     states = DiscoveredStates()
-    states.restart(range(data.n_states) if data.states is None else data.states)
+    states.restart(range(data.n_states) if data.keys is None else data.keys)
     tracker = CoverageTracker(until, states, data.n_actions)
     for episode in data.episodes():
         tracker.observe(episode)

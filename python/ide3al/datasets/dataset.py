@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _ide3al
 from .._display import html_table, text_table
 from .._ide3al import Error
+from ..encoding.raw import RawSteps
 from ..types import Integers
 from .card import Card, card_of, card_page, card_rows, card_text
 from .episode import Episode
@@ -44,12 +46,17 @@ class Data(Transitions):
         How many there are.
     dataset : minari.MinariDataset, optional
         The Minari data set that was written or read.
-    states : tuple, optional
-        The states by number, where they were numbered as they were met.
+    keys : tuple, optional
+        What tells the states, by number, where they were numbered as they were met;
+        :attr:`states` are the observations themselves.
     about : dict, optional
         Where the data come from; part of the card.
     spaces : tuple, optional
         The spaces of observations and actions.
+    raw : RawSteps, optional
+        Steps as a continuous environment took and gave them.
+    allowed : numpy.ndarray of bool, optional
+        Which actions were allowed, (S, A), where the environment masks any.
     """
 
     @cached_property
@@ -80,8 +87,10 @@ class Data(Transitions):
         else:
             raise Error(f"{name}: the ending says the format: {', '.join([*FORMATS, *_CARDS])}")
 
-    def to_minari(self, dataset_id: str, env: Any = None) -> Any:
+    def to_minari(self, dataset_id: str, env: Any = None, *, overwrite: bool = False) -> Any:
         """Write a Minari data set with the card in its metadata, whole or not at all.
+
+        Data of a continuous environment are written as it gave them, one row per step of it.
 
         Parameters
         ----------
@@ -89,6 +98,8 @@ class Data(Transitions):
             Name of the data set.
         env : gymnasium.Env, optional
             The environment, whose specification is stored.
+        overwrite : bool, default False
+            Whether to replace a data set of that name.
 
         Returns
         -------
@@ -100,7 +111,7 @@ class Data(Transitions):
         Error
             If there is one of that name, or the spaces are not known.
         """
-        return write_minari(self, self.card, dataset_id, env)
+        return write_minari(self, self.card, dataset_id, env, overwrite)
 
     def to_d3rlpy(self) -> Any:
         """Convert to the data set of d3rlpy.
@@ -108,7 +119,8 @@ class Data(Transitions):
         Returns
         -------
         d3rlpy.dataset.MDPDataset
-            The data; observations are numbers as 32-bit floats.
+            The data; those of a continuous environment as it gave them, else observations are
+            numbers as 32-bit floats.
         """
         return d3rlpy_dataset(self)
 
@@ -153,7 +165,7 @@ def joined(
     episodes: Sequence[Episode],
     n_states: int,
     n_actions: int,
-    states: tuple[Hashable, ...] | None,
+    keys: tuple[Hashable, ...] | None,
     about: dict[str, Any],
     spaces: tuple[Any, Any] | None,
 ) -> Data:
@@ -168,13 +180,36 @@ def joined(
     return Data(
         observations=np.concatenate(empty_states + [episode.states[:-1] for episode in whole]),
         actions=np.concatenate(empty_states + [episode.actions for episode in whole]),
-        rewards=np.concatenate([np.zeros(0)] + [episode.rewards for episode in whole]),
+        rewards=np.concatenate([episode.rewards for episode in whole]) if whole else np.zeros(0),
         next_observations=np.concatenate(empty_states + [episode.states[1:] for episode in whole]),
         terminations=terminations,
         truncations=truncations,
         n_states=n_states,
         n_actions=n_actions,
-        states=states,
+        keys=keys,
         about=about,
         spaces=spaces,
+        raw=_raw(whole),
+        allowed=_allowed(whole, n_states, n_actions),
     )
+
+
+def _raw(episodes: Sequence[Episode]) -> RawSteps | None:
+    raw = [episode.raw for episode in episodes if episode.raw is not None]
+    return RawSteps.of(raw, None) if raw and len(raw) == len(episodes) else None
+
+
+def _allowed(
+    episodes: Sequence[Episode], n_states: int, n_actions: int
+) -> npt.NDArray[np.bool_] | None:
+    """Actions allowed in each state at some time."""
+    if all(episode.allowed is None for episode in episodes):
+        return None
+    allowed = np.zeros((n_states, n_actions), dtype=np.bool_)
+    for episode in episodes:
+        if episode.allowed is None:
+            allowed[episode.states] = True
+        else:
+            np.logical_or.at(allowed, episode.states, episode.allowed)
+    # of what was never met nothing is known
+    return allowed | ~allowed.any(axis=1, keepdims=True)

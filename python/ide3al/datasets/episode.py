@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._equality import fields_equal
+from ..encoding.masks import Mask
+from ..encoding.raw import RawEpisode
 from ..types import Floats, Integers
 
 
@@ -26,6 +28,10 @@ class Episode:
     #: What was met for the first time in this episode, where states are numbered as they are met,
     # in order.
     found: tuple[Hashable, ...] = ()
+    #: What the environment really gave and was given, where states are cells.
+    raw: RawEpisode | None = None
+    #: Which actions were allowed in each of the states, where the environment masks any.
+    allowed: Mask | None = None
 
     def __eq__(self, other: object) -> bool:
         return fields_equal(self, other)
@@ -47,6 +53,8 @@ class Episode:
             True,
             self.plan,
             self.found,
+            None if self.raw is None else self.raw.truncate(steps),
+            None if self.allowed is None else self.allowed[: steps + 1],
         )
 
 

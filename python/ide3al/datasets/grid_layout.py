@@ -25,7 +25,7 @@ def environment_name(env: Any) -> str:
 def grid_cells(env: Any, data: Transitions, cell: Cell | None) -> tuple[int, int, list[int]] | None:
     """Rows, columns and the cell of each state; -1 for one that is nowhere."""
     if cell is not None:
-        elements = list(data.states) if data.states is not None else observed(data)
+        elements = data.states if data.keys is not None else observed(data)
         if elements is None:
             return None
         positions = [cell(element) for element in elements]
@@ -44,7 +44,7 @@ def grid_cells(env: Any, data: Transitions, cell: Cell | None) -> tuple[int, int
     layout = getattr(getattr(getattr(base, "mdp", None), "native", None), "layout", None)
     if layout is not None:
         return int(layout[0]), int(layout[1]), [int(c) for c in layout[2]]
-    if data.states is not None:
+    if data.keys is not None:
         return None
     shape: Any = getattr(getattr(base, "desc", None), "shape", None) or getattr(base, "shape", None)
     if isinstance(shape, tuple) and len(shape) == 2 and int(np.prod(shape)) == data.n_states:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from .._entropy import entropy
 from .._equality import fields_equal
 from .._ide3al import Error
 from ..encoding.discrete import SpaceIndex, from_key
+from ..encoding.raw import RawSteps
 from ..types import Floats, Integers
 from .episode import Episode
 
@@ -33,12 +35,16 @@ class Transitions:
     n_actions: int
     #: The Minari data set, where one was asked for.
     dataset: Any = None
-    #: What was met, by number, where states are numbered as they are met.
-    states: tuple[Hashable, ...] | None = None
+    #: Keys of what was met, by number, where states are numbered as they are met.
+    keys: tuple[Hashable, ...] | None = None
     #: Where the data come from: environment, policy, parameters, promise; part of the card.
     about: dict[str, Any] = field(default_factory=dict)
     #: The spaces that the numbers stand for, where they are known.
     spaces: tuple[Any, Any] | None = None
+    #: Steps as the environment took and gave them, where states are cells.
+    raw: RawSteps | None = None
+    #: Which actions were allowed, (S, A), where the environment masks any.
+    allowed: npt.NDArray[np.bool_] | None = None
 
     def __eq__(self, other: object) -> bool:
         """Whether everything is equal but the Minari data set that holds it."""
@@ -56,10 +62,26 @@ class Transitions:
         counts = np.bincount(pairs, minlength=self.n_states * self.n_actions)
         return counts.reshape(self.n_states, self.n_actions).astype(np.int64)
 
+    @cached_property
+    def states(self) -> list[Any] | None:
+        """The observations met, by number, as the environment gave them (the middles of cells
+        where states are cells); None where the space is finite and numbered by place."""
+        if self.keys is None:
+            return None
+        space = None if self.spaces is None else self.spaces[0]
+        return [from_key(space, key) for key in self.keys]
+
+    @property
+    def possible(self) -> npt.NDArray[np.bool_]:
+        """Pairs that can be tried, (S, A): all but those that the environment masks."""
+        if self.allowed is None:
+            return np.ones((self.n_states, self.n_actions), dtype=np.bool_)
+        return self.allowed
+
     @property
     def coverage(self) -> float:
-        """Share of state-action pairs seen at least once."""
-        return float((self.counts > 0).mean())
+        """Share of state-action pairs seen at least once, of those that can be tried."""
+        return float((self.counts > 0)[self.possible].mean())
 
     @property
     def state_entropy(self) -> float:
@@ -124,8 +146,9 @@ class Transitions:
             If an observation is not the next one of the step before.
         """
         bounds = self.bounds.tolist()
-        found = [()] * (len(bounds) - 1) if self.states is None else self._found(bounds)
+        found = [()] * (len(bounds) - 1) if self.keys is None else self._found(bounds)
         episodes = []
+        raw = None if self.raw is None else list(self.raw.episodes())
         for k in range(len(bounds) - 1):
             first, after = bounds[k], bounds[k + 1]
             terminated = bool(self.terminations[after - 1])
@@ -145,13 +168,15 @@ class Transitions:
                     not terminated,
                     0,
                     found[k],
+                    None if raw is None else raw[k],
+                    None if self.allowed is None else self.allowed[visited],
                 )
             )
         return episodes
 
     def _found(self, bounds: Sequence[int]) -> list[tuple[Hashable, ...]]:
         """The states that each episode met first."""
-        assert self.states is not None
+        assert self.keys is not None
         met = np.concatenate([self.observations, self.next_observations])
         when = np.tile(np.arange(len(self)), 2)
         first = np.full(self.n_states, len(self), dtype=np.int64)
@@ -159,7 +184,7 @@ class Transitions:
         episode = np.searchsorted(np.asarray(bounds), first, side="right") - 1
         found: list[list[Hashable]] = [[] for _ in range(len(bounds) - 1)]
         for state, k in enumerate(np.minimum(episode, len(found) - 1).tolist()):
-            found[k].append(self.states[state])
+            found[k].append(self.keys[state])
         return [tuple(keys) for keys in found]
 
     def replace(self, **changes: Any) -> Self:
@@ -183,7 +208,7 @@ def observed(data: Transitions) -> list[Any] | None:
     if data.spaces is None:
         return None
     space = data.spaces[0]
-    if data.states is not None:
-        return [from_key(space, key) for key in data.states]
+    if data.keys is not None:
+        return [from_key(space, key) for key in data.keys]
     index = SpaceIndex(space)
     return [index.element(s) for s in range(index.size)]

@@ -175,6 +175,8 @@ class ActionGrid:
 
     def __init__(self, space: Any, given: int | list[Any] | None) -> None:
         self.space = space
+        #: What the actions leave out, in words.
+        self.notes: list[str] = []
         shape, dtype = tuple(space.shape), space.dtype
         if isinstance(given, list):
             self.elements = [np.asarray(a, dtype=dtype) for a in given]
@@ -188,10 +190,12 @@ class ActionGrid:
                     f"{space}: actions without bounds; give a few: Abstraction(actions=[...]), or bound them with "
                     "gymnasium.wrappers.RescaleAction"
                 )
-            self.elements = [
-                row.reshape(shape).astype(dtype)
-                for row in _choose(low, high, given or 3, given is not None)
-            ]
+            rows = _values(space, low, high) if given is None else None
+            if rows is None:
+                rows = _choose(low, high, given or 3, given is not None)
+                if given is None:
+                    self.notes = [_left_out(len(low), len(rows))]
+            self.elements = [row.reshape(shape).astype(dtype) for row in rows]
         self.size = len(self.elements)
 
     def element(self, number: int) -> Any:
@@ -201,6 +205,23 @@ class ActionGrid:
         """The action nearest to one."""
         flat = np.asarray(element, dtype=np.float64).ravel()
         return int(np.argmin([np.abs(flat - action.ravel()).sum() for action in self.elements]))
+
+
+def _values(space: Any, low: Floats, high: Floats) -> list[Floats] | None:
+    """All actions of a box of whole numbers, where they are few."""
+    if np.dtype(space.dtype).kind not in "iub" or np.prod(high - low + 1) > COMBINED:
+        return None
+    axes = [np.arange(a, b + 1) for a, b in zip(low, high, strict=True)]
+    return [np.array(row) for row in itertools.product(*axes)]
+
+
+def _left_out(numbers: int, actions: int) -> str:
+    how = "all combined" if actions == 3**numbers else "one number at a time"
+    return (
+        f"of the actions, {numbers} real number{'s' if numbers > 1 else ''} each, {actions} are "
+        f"tried: lowest, middle and highest value, {how}; give others with "
+        "Abstraction(actions=...)"
+    )
 
 
 def _choose(low: Floats, high: Floats, values: int, chosen_by_caller: bool) -> list[Floats]:

@@ -13,26 +13,24 @@ from .. import _ide3al
 from .._ide3al import Error
 from ..types import Floats, Integers
 from .abstraction import PER_NUMBER, Abstraction, choices, in_all, per_number
-from .features import Features
+from .bounds import BoundsMonitor
+from .features import MAX_FEATURES, Features
 from .grid import Cells, Centres, Grid
-from .history import ONGOING, TERMINAL, TRUNCATED, TransitionHistory
+from .history import ONGOING, TERMINAL, TRUNCATED, JointHistory, TransitionHistory
+from .holding import measured_repeat
 from .tree import Moves, Tree, refined
+from .values import Values, are_values
 
 #: The one cell of all observations that ended an episode: nothing can be done there, wherever it
 # is, and nothing is gained by : ending episodes in many places.
 TERMINAL_CELL = -1
-#: Steps that an action may be held for.
-REPEATS = (1, 2, 3, 4, 6, 8, 12, 16)
-#: Actions are held until they lead this many cells apart.
-APART = 1.0
-#: Episodes have at least this many decisions on average.
-DECISIONS = 8
-#: Cells without which a repeat is measured on all of them together.
-CELLS = 8
 #: Cells are cut anew at the earliest when there are this many times the steps.
 GROWTH = 1.5
 #: Share of a range by which what is seen must exceed it before cells are cut anew.
 BEYOND = 0.05
+
+
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class AdaptivePartition:
@@ -48,18 +46,23 @@ class AdaptivePartition:
         #: Places of the numbers that cells are cut from.
         self.used: Integers = np.zeros(0, dtype=np.int64)
         self.steps = 0
-        self.history: TransitionHistory | None = None
+        self.history: TransitionHistory | JointHistory | None = None
         self._numbers: dict[int, int] = {}
         self._cut_at = self._laid_at = 0
         self._bounds = np.zeros(0), np.zeros(0)
+        self.monitor = BoundsMonitor()
         # of the cells met, for what lies in none of them
         self._centres: Floats | None = None
 
     def check(self, env: Any) -> None:
         """Refuses an environment unlike the one that cells were cut in."""
-        other = Features(env.observation_space, self.abstraction.features, self.abstraction.angles)
+        observations, action_space = (
+            getattr(env, f"single_{kind}_space", getattr(env, f"{kind}_space"))
+            for kind in ("observation", "action")
+        )
+        other = Features(observations, self.abstraction.features, self.abstraction.angles)
         size = self.features.size if self.abstraction.features is not None else other.size
-        actions = choices(env.action_space, self.abstraction)
+        actions = choices(action_space, self.abstraction)
         if (size, actions.size) != (self.features.size, self.actions.size):
             raise Error(
                 f"this agent knows observations of {self.features.size} numbers and {self.actions.size} actions; the "
@@ -72,16 +75,9 @@ class AdaptivePartition:
         """The numbers of an observation as they are recorded."""
         vector = self.features.vector(observation)
         if self.abstraction.low is None and self.abstraction.high is None:
-            slack = 1e-3 * (1.0 + np.minimum(np.abs(vector), 1e300))
-            beyond = (vector < self.features.low - slack) | (vector > self.features.high + slack)
-            if beyond.any():
-                k = int(np.argmax(beyond))
-                raise Error(
-                    f"{self.features.names[k]} = {vector[k]:g} lies beyond its declared bounds "
-                    f"[{self.features.low[k]:g}, {self.features.high[k]:g}]; mend the environment's observation_space, or "
-                    "give bounds with Abstraction(low=..., high=...)"
-                )
-        return vector.astype(np.float32).astype(np.float64)
+            self.monitor.watch(vector, self.features.low, self.features.high)
+        # what lies beyond all numbers of 32 bits is beyond any cell
+        return np.clip(vector, -_LARGEST, _LARGEST).astype(np.float32).astype(np.float64)
 
     def _keys(self, vectors: Floats, ended: Any) -> Integers:
         return np.where(ended, TERMINAL_CELL, self._laid().keys(vectors[:, self.used]))
@@ -110,9 +106,54 @@ class AdaptivePartition:
         return cell_centres(self._laid(), list(self._numbers))
 
     @property
+    def keys(self) -> list[int]:
+        """Keys of the cells met, by number."""
+        return list(self._numbers)
+
+    def lay(self, episodes: Sequence[Floats]) -> None:
+        """Cells for episodes that were recorded elsewhere, with an action chosen in every step."""
+        self.repeat = 1
+        vectors = np.concatenate(episodes)
+        # within an episode every moment but the last has an action, whichever
+        actions = np.zeros(len(vectors), dtype=np.int64)
+        actions[np.cumsum([len(episode) for episode in episodes]) - 1] = TRUNCATED
+        try:
+            self.used = self._matter(vectors, actions)
+        except Error:
+            # nothing changed: one cell holds it all
+            self.used = np.arange(self.features.size)
+        self.cells = self._lay(vectors[:, self.used], None, self.used)
+
+    @property
     def names(self) -> list[str]:
         """Of the numbers that cells are cut from."""
         return [self.features.names[k] for k in self.used]
+
+    @property
+    def notes(self) -> list[str]:
+        """What the cells, actions and repeats leave out, and what lies beyond declared bounds."""
+        low, high = self.features.low, self.features.high
+        notes = self.monitor.notes(self.features.names, low, high) + list(self.actions.notes)
+        whole = self.features.whole[self.used]
+        if whole.any() and isinstance(self.cells, Centres):
+            merged = [name for name, is_whole in zip(self.names, whole, strict=True) if is_whole]
+            notes.append(
+                f"{', '.join(merged[:4])}: whole numbers that share {len(self.cells.points)} cells "
+                "with the others, so that not every value has its own; give "
+                "Abstraction(features=...) with the few numbers that matter"
+            )
+        left_out = self.features.size - len(self.used)
+        if left_out and self.history is not None:
+            notes.append(
+                f"{left_out} of {self.features.size} numbers never changed within an episode, or "
+                "copy others, and are left out of the cells"
+            )
+        if self.repeat > 1:
+            notes.append(
+                f"actions are held for {self.repeat} steps, fewer of which lead nowhere else; "
+                "Abstraction(repeat=1) chooses anew in every step"
+            )
+        return notes
 
     @property
     def box(self) -> tuple[Floats, Floats]:
@@ -134,11 +175,12 @@ class AdaptivePartition:
     def begin(self, vector: Floats) -> None:
         if self.history is None:
             self.history = TransitionHistory(len(vector), self.abstraction.memory)
-        self.history.begin(vector)
+        if isinstance(self.history, TransitionHistory):
+            self.history.begin(vector)
 
     def step(self, action: int, vector: Floats, end: int) -> None:
         self.steps += 1
-        if self.history is not None:
+        if isinstance(self.history, TransitionHistory):
             self.history.step(action, vector, end)
 
     # cutting
@@ -160,7 +202,9 @@ class AdaptivePartition:
         self.used = self._matter(vectors, actions)
         self.cells = self._lay(vectors[:, self.used], before, used_before)
         if self.abstraction.repeat is None:
-            self.repeat = self._measure(vectors, actions)
+            keys = self._keys(vectors, actions == TERMINAL)
+            unit = vectors[:, self.used] / self._laid().width
+            self.repeat = measured_repeat(keys, unit, actions, self.actions.size)
         if self.cells is before and self.repeat == repeat_before:
             return False
         ended = actions == TERMINAL
@@ -186,7 +230,8 @@ class AdaptivePartition:
         them."""
         assert self.history is not None
         first, last = self.history.decisions(self.repeat)
-        over = np.flatnonzero((actions == TERMINAL) | (actions == TRUNCATED))
+        # what goes on elsewhere than at the end is that of another environment, at once
+        over = np.flatnonzero(actions < 0)
         begun = np.concatenate([[0], over + 1])
         begun = begun[begun < len(actions)]
         left = np.flatnonzero(actions == TERMINAL)
@@ -223,10 +268,9 @@ class AdaptivePartition:
             return np.arange(self.features.size)
         inside = np.flatnonzero(actions[:-1] >= 0)
         changes = (vectors[inside + 1] != vectors[inside]).any(axis=0)
-        used: list[int] = []
-        for k in np.flatnonzero(changes).tolist():
-            if not any(np.array_equal(vectors[:, k], vectors[:, j]) for j in used):
-                used.append(k)
+        # equal columns have equal bytes: one pass, however many numbers there are
+        first = {vectors[:, k].tobytes(): k for k in np.flatnonzero(changes).tolist()[::-1]}
+        used = sorted(first.values())
         if not used:
             raise Error(
                 f"nothing in the observations changed within {len(actions)} steps: there is nothing to explore; give "
@@ -237,8 +281,14 @@ class AdaptivePartition:
     def _lay(self, vectors: Floats, before: Cells | None, used_before: Integers) -> Cells:
         """Cells for what was seen; those from before if they still do."""
         chosen, whole = self.abstraction, self.features.whole[self.used]
+        if self._by_value and are_values(vectors):
+            if isinstance(before, Values) and before.dimension == len(self.used):
+                return before
+            self._bounds = vectors.min(axis=0), vectors.max(axis=0)
+            return Values(vectors, len(self.used))
         low, high = self._range(vectors)
         grown = before is None or not np.array_equal(self.used, used_before)
+        grown = grown or isinstance(before, Values)
         if not grown:
             low_before, high_before = self._bounds
             beyond = np.maximum(low_before - low, high - high_before)
@@ -269,6 +319,17 @@ class AdaptivePartition:
             low, high = np.where(whole, low - 0.5, low), np.where(whole, high + 0.5, high)
         return Grid(low, high, counts)
 
+    @property
+    def _by_value(self) -> bool:
+        """Whether cells are left to be chosen, and may be the values themselves."""
+        chosen = self.abstraction
+        return (
+            chosen.cells is None
+            and chosen.kind is None
+            and not chosen.refine
+            and len(self.used) <= MAX_FEATURES
+        )
+
     def _refine(self, vectors: Floats, low: Floats, high: Floats, whole: Any) -> Tree:
         """Cells that are finer where one of them would hide what happens."""
         assert self.history is not None
@@ -282,12 +343,11 @@ class AdaptivePartition:
         what has few, and whole turns of angles."""
         seen = vectors.min(axis=0), vectors.max(axis=0)
         declared = self.abstraction.bounds == "declared"
+        often = self.monitor.often(self.features.size)[self.used]
         found = []
         for given, box, extreme in zip(self._given_bounds(), self._declared(), seen, strict=True):
-            kept = np.isfinite(box) & (
-                np.isfinite(given) | declared | self.features.fixed[self.used]
-            )
-            found.append(np.where(kept, box, extreme))
+            believed = np.isfinite(box) & ~often & (declared | self.features.fixed[self.used])
+            found.append(np.where(np.isfinite(given) | believed, box, extreme))
         low, high = found
         if (high < low).any():
             k = int(np.argmax(high < low))
@@ -320,32 +380,6 @@ class AdaptivePartition:
             for t, d in zip(self._given_bounds(), of_space, strict=True)
         ]
 
-    def _measure(self, vectors: Floats, actions: Integers) -> int:
-        """Fewest steps that an action must be held for to matter: those after which the actions
-        taken in a cell have led a cell's width apart, averaged over the cells. One step that
-        moves everything by a tenth of a cell says next to nothing of where an action leads."""
-        keys = self._keys(vectors, actions == TERMINAL)
-        unit = vectors[:, self.used] / self._laid().width
-        changes = np.flatnonzero(np.append(actions[1:] != actions[:-1], True))
-        at = np.flatnonzero(actions >= 0)
-        left = changes[np.searchsorted(changes, at)] - at + 1
-        episodes = 1 + int(((actions == TERMINAL) | (actions == TRUNCATED)).sum())
-        max_repeat = max(1.0, len(at) / episodes / DECISIONS)
-        best = 1
-        for repeat in REPEATS:
-            windows = at[left >= repeat]
-            moves = unit[windows + repeat] - unit[windows]
-            apart = _apart(keys[windows], actions[windows], moves, self.actions.size)
-            if len(apart) < CELLS:
-                # too little is known of single cells: all together
-                apart = _apart(np.zeros_like(windows), actions[windows], moves, self.actions.size)
-            if repeat > max_repeat or len(apart) == 0:
-                break
-            best = repeat
-            if apart.mean() >= APART:
-                break
-        return best
-
     # files
 
     def save(self) -> dict[str, Any]:
@@ -362,6 +396,7 @@ class AdaptivePartition:
             "bounds": [bound.tolist() for bound in self._bounds],
             "keys": list(self._numbers),
             "full": self.history is not None and self.history.full,
+            "bounds_seen": self.monitor.save(),
         }
 
     def restore(self, document: dict[str, Any], cells: Cells) -> None:
@@ -373,6 +408,7 @@ class AdaptivePartition:
         low, high = document["bounds"]
         self._bounds = np.array(low), np.array(high)
         self._numbers = {int(key): k for k, key in enumerate(document["keys"])}
+        self.monitor = BoundsMonitor.load(document.get("bounds_seen", {"seen": 0, "beyond": []}))
 
     def save_history(self) -> bytes:
         assert self.history is not None
@@ -383,25 +419,6 @@ class AdaptivePartition:
             actions=self.history.actions.astype(np.int32),
         )
         return buffer.getvalue()
-
-
-def _apart(keys: Integers, actions: Integers, moves: Floats, n_actions: int) -> Floats:
-    """How far apart the actions lead from each cell: the greatest difference, along any number,
-    between their mean moves. Actions taken fewer than three times in a cell, and cells with
-    fewer than two others, say nothing."""
-    distinct, cell = np.unique(keys, return_inverse=True)
-    pair = cell * n_actions + actions
-    times = np.bincount(pair, minlength=len(distinct) * n_actions).reshape(-1, n_actions)
-    known = times >= 3
-    compared = known.sum(axis=1) >= 2
-    widest = np.zeros(int(compared.sum()))
-    for column in moves.T:
-        sums = np.bincount(pair, weights=column, minlength=times.size).reshape(times.shape)
-        mean = (sums / np.maximum(times, 1))[compared]
-        highest = np.where(known[compared], mean, -np.inf).max(axis=1)
-        lowest = np.where(known[compared], mean, np.inf).min(axis=1)
-        widest = np.maximum(widest, highest - lowest)
-    return widest
 
 
 def cell_centres(cells: Cells, keys: Sequence[int]) -> list[tuple[float, ...]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._extras import need
 from .._ide3al import Error
 
 #: Most elements of a space that is explored as a table.
@@ -24,6 +25,9 @@ class SpaceIndex:
     any depth. Composite spaces count like digits, the last one fastest.
     """
 
+    #: What the numbers leave out: nothing.
+    notes: tuple[str, ...] = ()
+
     def __init__(self, space: Any) -> None:
         self.space = space
         self.size, self._number, self._element = _index(space)
@@ -31,6 +35,15 @@ class SpaceIndex:
             raise Error(
                 f"{space} has {self.size} elements; a table of more than {MAX_SIZE} is not sensible"
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the functions, which no copy can hold and the space gives again."""
+        functions = ("_number", "_element", "on_beyond")
+        return {name: value for name, value in self.__dict__.items() if name not in functions}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _, self._number, self._element = _index(self.space)
 
     def number(self, element: Any) -> int:
         """The number of an element; an error if the space does not contain it."""
@@ -45,6 +58,74 @@ class SpaceIndex:
         if not 0 <= number < self.size:
             raise Error(f"{number} is out of range: {self.space} has {self.size} elements")
         return self._element(number)
+
+
+class GrowingIndex(SpaceIndex):
+    """Numbers observations of a finite space by place, and any that lie beyond it as they are met:
+    an environment that leaves its declared space is explored all the same."""
+
+    #: Called with the first observation beyond the space, before it is numbered.
+    on_beyond: Callable[[Any], None] | None = None
+
+    def __init__(self, space: Any) -> None:
+        super().__init__(space)
+        self.declared = self.size
+        self.beyond: dict[Hashable, int] = {}
+
+    def number(self, element: Any) -> int:
+        try:
+            return self._number(element)
+        except (TypeError, ValueError, KeyError, IndexError) as problem:
+            if not _resembles(self.space, element):
+                raise Error(f"{element!r} is no element of {self.space}: {problem}") from None
+        key = to_key(element)
+        if key not in self.beyond:
+            if not self.beyond and self.on_beyond is not None:
+                self.on_beyond(element)
+            self.beyond[key] = self.size
+            self.size += 1
+        return self.beyond[key]
+
+    def find(self, element: Any) -> int | None:
+        """The number of an observation, if it is declared or was met."""
+        try:
+            return self._number(element)
+        except (TypeError, ValueError, KeyError, IndexError) as problem:
+            if not _resembles(self.space, element):
+                raise Error(f"{element!r} is no element of {self.space}: {problem}") from None
+        return self.beyond.get(to_key(element))
+
+    def element(self, number: int) -> Any:
+        if number >= self.declared:
+            return from_key(self.space, list(self.beyond)[number - self.declared])
+        return super().element(number)
+
+    def admit(self, keys: Iterable[Hashable]) -> None:
+        """Has met these beyond the space."""
+        self.beyond = {key: self.declared + k for k, key in enumerate(keys)}
+        self.size = self.declared + len(self.beyond)
+
+    def as_discovered(self) -> DiscoveredStates:
+        """The same numbers, each with its key."""
+        states = DiscoveredStates(self.space)
+        states.restart(to_key(self.element(k)) for k in range(self.size))
+        return states
+
+
+def _resembles(space: Any, element: Any) -> bool:
+    """Whether this is of the same kind as the elements of a space, wherever its values lie."""
+    kind = type(space).__name__
+    if kind == "Discrete":
+        return isinstance(element, int | np.integer) or (
+            isinstance(element, np.ndarray) and element.ndim == 0 and element.dtype.kind in "iu"
+        )
+    if kind in ("MultiDiscrete", "MultiBinary"):
+        array = np.asarray(element)
+        return array.shape == tuple(space.shape) and array.dtype.kind in "iub"
+    parts = getattr(space, "spaces", None)
+    if isinstance(parts, Mapping):
+        return isinstance(element, Mapping) and set(element) == set(parts)
+    return parts is not None and isinstance(element, tuple | list) and len(element) == len(parts)
 
 
 class DiscoveredStates:
@@ -98,10 +179,18 @@ class DiscoveredStates:
     @classmethod
     def load(cls, text: str) -> DiscoveredStates:
         found = cls()
-        for k, key in enumerate(ast.literal_eval(text)):
+        for k, key in enumerate(read_literal(text)):
             if found._numbers.setdefault(key, k) != k:
                 raise ValueError("an observation is listed twice")
         return found
+
+
+def read_literal(text: str) -> Any:
+    """What :func:`literal` wrote; plain values only, no code."""
+    try:
+        return ast.literal_eval(text)
+    except (RecursionError, MemoryError) as problem:
+        raise ValueError(f"nested too deeply: {problem}") from None
 
 
 def literal(keys: Sequence[Hashable]) -> str:
@@ -125,13 +214,26 @@ def from_key(space: Any, key: Any) -> Any:
     parts = getattr(space, "spaces", None)
     if isinstance(parts, Mapping):
         return {name: from_key(parts[name], part) for name, part in key}
+    kind = type(space).__name__
+    if kind == "OneOf" and parts is not None:
+        return np.int64(key[0]), from_key(parts[key[0]], key[1])
+    if kind == "Sequence" and not getattr(space, "stack", False):
+        return tuple(from_key(space.feature_space, part) for part in key)
+    if kind == "Graph":
+        graph = need("gymnasium.spaces", "gymnasium").GraphInstance
+        return graph(*(from_key(None, part) for part in key))
     if parts is not None:
         return tuple(from_key(inner, part) for inner, part in zip(parts, key, strict=True))
     if isinstance(key, tuple) and len(key) == 3 and isinstance(key[2], bytes):
         shape, dtype, content = key
-        return np.frombuffer(content, dtype=dtype).reshape(shape)
-    if type(space).__name__ == "Discrete":
+        return np.frombuffer(content, dtype=dtype).reshape(shape).copy()
+    if kind == "Discrete":
         return np.int64(key)
+    if space is None and isinstance(key, tuple) and key:
+        # what the space would say is told from the key: parts with names are a dictionary
+        if all(isinstance(k, tuple) and len(k) == 2 and isinstance(k[0], str) for k in key):
+            return {name: from_key(None, part) for name, part in key}
+        return tuple(from_key(None, part) for part in key)
     return key
 
 
@@ -144,13 +246,20 @@ def to_key(observation: Any) -> Hashable:
             )
         if observation.dtype.kind not in "biufSU":
             return tuple(to_key(part) for part in observation.tolist())
+        if observation.dtype.kind == "f":
+            # zero has two signs, and is one number
+            observation = observation + observation.dtype.type(0)
         return observation.shape, observation.dtype.str, observation.tobytes()
     if isinstance(observation, np.generic):
         observation = observation.item()
     if isinstance(observation, float) and math.isnan(observation):
         raise Error("an observation is not a number (NaN): no two of them are equal")
     if isinstance(observation, Mapping):
-        return tuple((name, to_key(part)) for name, part in observation.items())
+        names = list(observation)
+        if any(not isinstance(name, str) for name in names) or names != sorted(names):
+            # whoever builds the dictionary in another order means the same
+            names = sorted(names, key=lambda name: (type(name).__name__, repr(name)))
+        return tuple((name, to_key(observation[name])) for name in names)
     if isinstance(observation, tuple | list):
         return tuple(to_key(part) for part in observation)
     try:
@@ -173,7 +282,7 @@ def state_encoder(space: Any) -> SpaceIndex | DiscoveredStates:
             "ide3al.wrappers.Discretize(env, {name: edges, ...})"
         )
     try:
-        return SpaceIndex(space)
+        return GrowingIndex(space)
     except Error:
         return DiscoveredStates(space)
 

@@ -14,8 +14,10 @@ from ..types import Floats
 
 #: Any function from an observation to a vector.
 Extractor = Callable[[Any], npt.ArrayLike]
+#: Most values of a whole number that are told apart.
+MAX_VALUES = 1024
 #: Most numbers per observation that cells can sensibly be cut from.
-MAX_FEATURES = 64
+MAX_FEATURES = 1024
 
 
 class Features:
@@ -197,7 +199,8 @@ def _parts(space: Any, name: str, path: tuple[Any, ...] = ()) -> list[_Part]:
                 f"{space} holds images; cells of pixels say nothing: give the few numbers that matter with "
                 "Abstraction(features=lambda observation: ...)"
             )
-        whole = np.dtype(space.dtype).kind in "iub" and bool((space.high - space.low < 32).all())
+        values = space.high.astype(np.float64) - space.low.astype(np.float64)
+        whole = np.dtype(space.dtype).kind in "iub" and bool((values < MAX_VALUES).all())
         return [_Part(path, tuple(space.shape), name, space.low, space.high, whole)]
     if kind == "Discrete":
         return [_Part(path, (), name, space.start, space.start + space.n - 1, True)]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .._ide3al import Error
 from ..types import Floats, Integers
 from .tree import Tree
+from .values import MIXERS, Values
 
 
 class Grid:
@@ -134,12 +135,6 @@ def _nearest(unit: Floats, centres: Floats, half: Floats) -> Integers:
     return found
 
 
-#: Powers of an odd number, as whole numbers that wrap around.
-_MIXERS = np.cumprod(np.full(64, 0x9E3779B97F4A7C15, dtype=np.uint64), dtype=np.uint64).view(
-    np.int64
-)
-
-
 def thinned(unit: Floats, max_vectors: int) -> Floats:
     """At most about ``max_vectors`` of the vectors, one per small cube: the finest cubes that are
     few enough."""
@@ -149,7 +144,7 @@ def thinned(unit: Floats, max_vectors: int) -> Floats:
         places = np.floor((unit - low) / spread * parts).astype(np.int64)
         # odd multipliers tell cubes apart by one number; two that meet are one cube, which does no
         # harm here
-        mixed = places @ _MIXERS[: unit.shape[1]]
+        mixed = places @ MIXERS[: unit.shape[1]]
         _, first = np.unique(mixed, return_index=True)
         if len(first) > max_vectors and len(kept) > 1:
             break
@@ -173,12 +168,12 @@ def _farthest(unit: Floats, count: int) -> Integers:
     return np.array(chosen, dtype=np.int64)
 
 
-Cells = Grid | Centres | Tree
+Cells = Grid | Centres | Tree | Values
 
 
 def load_cells(document: dict[str, Any]) -> Cells:
     """What ``save`` wrote."""
-    kinds: dict[str, type[Grid] | type[Centres] | type[Tree]] = {
-        kind.kind: kind for kind in (Grid, Centres, Tree)
+    kinds: dict[str, type[Grid] | type[Centres] | type[Tree] | type[Values]] = {
+        kind.kind: kind for kind in (Grid, Centres, Tree, Values)
     }
     return kinds[document["kind"]].load(document)

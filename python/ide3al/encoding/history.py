@@ -90,22 +90,70 @@ class TransitionHistory:
         self._actions[self._length] = ONGOING
         self._length += 1
 
+    def truncate(self) -> None:
+        """Whatever goes on now is cut here."""
+        if self._length and self._actions[self._length - 1] == ONGOING:
+            self._actions[self._length - 1] = TRUNCATED
+
     def decisions(self, repeat: int) -> tuple[Integers, Integers]:
-        """First and last moment of each stretch of ``repeat`` steps with one action, one after the
-        other in each run of equal actions; a shorter rest counts where the episode was over
-        there."""
-        actions = self.actions
-        moves = actions >= 0
-        # a run goes on while the action is the same
-        new = np.ones(len(actions), dtype=np.bool_)
-        new[1:] = actions[1:] != actions[:-1]
-        at = np.arange(len(actions))
-        run = np.maximum.accumulate(np.where(new, at, 0))
-        first = at[moves & ((at - run) % repeat == 0)]
-        ends = np.flatnonzero(new)
-        after = np.append(ends[1:], len(actions))[np.searchsorted(ends, run[first])]
-        last = np.minimum(first + repeat, after)
-        whole = (
-            (last - first == repeat) | (actions[last] == TERMINAL) | (actions[last] == TRUNCATED)
+        """First and last moment of each decision; see :func:`decisions`."""
+        return decisions(self.actions, repeat)
+
+
+class JointHistory:
+    """What was lived through in many environments at once: one history each, read one behind the
+    other."""
+
+    def __init__(self, histories: list[TransitionHistory], limit: int) -> None:
+        self._histories, self._limit = histories, limit
+
+    def __len__(self) -> int:
+        return sum(len(history) for history in self._histories)
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for more somewhere."""
+        return any(history.full for history in self._histories)
+
+    @property
+    def vectors(self) -> Floats:
+        """All moments; what goes on in one environment is followed by what began in the next."""
+        return np.concatenate([history.vectors for history in self._histories])
+
+    @property
+    def actions(self) -> Integers:
+        """The action of each moment, or why there was none."""
+        return np.concatenate([history.actions for history in self._histories])
+
+    def decisions(self, repeat: int) -> tuple[Integers, Integers]:
+        """First and last moment of each decision; see :func:`decisions`."""
+        return decisions(self.actions, repeat)
+
+    def merged(self) -> TransitionHistory:
+        """One history of all; what went on is cut."""
+        for history in self._histories:
+            history.truncate()
+        whole = slice(max(0, len(self) - self._limit), None)
+        return TransitionHistory.restored(
+            self.vectors[whole].astype(np.float32),
+            self.actions[whole].astype(np.int32),
+            self._limit,
+            self.full,
         )
-        return first[whole], last[whole]
+
+
+def decisions(actions: Integers, repeat: int) -> tuple[Integers, Integers]:
+    """First and last moment of each stretch of ``repeat`` steps with one action, one after the other in each run of equal
+    actions; a shorter rest counts where the episode was over there."""
+    moves = actions >= 0
+    # a run goes on while the action is the same
+    new = np.ones(len(actions), dtype=np.bool_)
+    new[1:] = actions[1:] != actions[:-1]
+    at = np.arange(len(actions))
+    run = np.maximum.accumulate(np.where(new, at, 0))
+    first = at[moves & ((at - run) % repeat == 0)]
+    ends = np.flatnonzero(new)
+    after = np.append(ends[1:], len(actions))[np.searchsorted(ends, run[first])]
+    last = np.minimum(first + repeat, after)
+    whole = (last - first == repeat) | (actions[last] == TERMINAL) | (actions[last] == TRUNCATED)
+    return first[whole], last[whole]

@@ -10,8 +10,12 @@ import numpy as np
 
 from .._extras import need
 from .._ide3al import Error
+from ..types import Floats
+from .abstraction import ActionGrid
 from .adaptive import TERMINAL_CELL, AdaptivePartition
 from .grid import Grid
+from .masks import MaskReader
+from .raw import RawRecorder
 
 #: The key of the one state of all observations that ended an episode.
 TERMINAL_KEY: Hashable = ("over",)
@@ -31,9 +35,14 @@ class PartitionEncoder:
         vector = self.adaptive.vector(observation)
         return self._middle(int(self.cells.keys(vector[None, self.adaptive.used])[0]))
 
+    def keys(self, vectors: Floats) -> list[Hashable]:
+        """What tells the cells of vectors, one after the other."""
+        cells = self.cells.keys(vectors[:, self.adaptive.used])
+        return [self._middle(key) for key in cells.tolist()]
+
     def known(self) -> list[Hashable]:
         """The cells that the agent met, by its numbers."""
-        return [self._middle(int(key)) for key in self.adaptive.save()["keys"]]
+        return [self._middle(key) for key in self.adaptive.keys]
 
     def grid_position(self, key: Hashable) -> tuple[int, int] | None:
         """Row and column of a cell, where cells are a grid of two numbers."""
@@ -62,7 +71,7 @@ class PartitionEncoder:
         return self._middles[key]
 
 
-class _Middles:
+class CellSpace:
     """The space of cells: not finite beforehand, met one by one."""
 
     def __init__(self, view: PartitionEncoder) -> None:
@@ -79,19 +88,24 @@ class PartitionedEnv:
     def __init__(self, env: Any, view: PartitionEncoder) -> None:
         self.env, self.view = env, view
         self.spec, self.unwrapped = getattr(env, "spec", None), getattr(env, "unwrapped", env)
-        self.observation_space = _Middles(view)
+        self.observation_space = CellSpace(view)
+        #: Every step as it was taken and given.
+        self.recorder = RawRecorder()
+        self._reader = MaskReader(env, env.action_space, view.actions.size)
         self.action_space = need("gymnasium.spaces", "gymnasium").Discrete(view.actions.size)
 
     def reset(self, **given: Any) -> tuple[Hashable, dict[str, Any]]:
         observation, info = self.env.reset(**given)
+        self.recorder.begin(observation)
         return self.view(observation), info
 
-    def step(self, action: Any) -> tuple[Hashable, float, bool, bool, dict[str, Any]]:
-        element, total = self.view.actions.element(int(action)), 0.0
-        for _ in range(self.view.repeat):
+    def step(self, action: Any) -> tuple[Hashable, Any, bool, bool, dict[str, Any]]:
+        element, total = self.view.actions.element(int(action)), np.zeros(())
+        for k in range(self.view.repeat):
             observation, reward, terminated, truncated, info = self.env.step(element)
-            total += float(reward)
-            if terminated or truncated:
+            self.recorder.step(element, reward, observation, decided=k == 0)
+            total = total + np.asarray(reward, dtype=np.float64)
+            if terminated or truncated or not self._allowed(int(action), observation, info):
                 break
         return (
             TERMINAL_KEY if terminated else self.view(observation),
@@ -100,6 +114,13 @@ class PartitionedEnv:
             bool(truncated),
             info,
         )
+
+    def _allowed(self, action: int, observation: Any, info: Any) -> bool:
+        """Whether an action may be held for another step."""
+        if isinstance(self.view.actions, ActionGrid):
+            return True
+        mask = self._reader.read(observation, info)
+        return mask is None or bool(mask[action])
 
     def close(self) -> None:
         self.env.close()

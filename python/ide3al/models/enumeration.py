@@ -11,6 +11,8 @@ import numpy as np
 from .. import _ide3al
 from .._ide3al import Error
 from ..encoding.discrete import SpaceIndex, to_key
+from ..encoding.masks import Mask, MaskReader
+from ..types import Floats
 
 Key = Callable[[Any, Any], Hashable]
 
@@ -36,7 +38,9 @@ def enumerate_states(
     # one copy of the environment per state whose steps are still to be made
     waiting: list[Any] = []
 
-    def visit(at: Any, observation: Any) -> int:
+    masks: list[Mask | None] = []
+
+    def visit(at: Any, observation: Any, info: Any) -> int:
         name = same(at, observation)
         if name not in number:
             if len(number) >= max_states:
@@ -45,27 +49,34 @@ def enumerate_states(
                 )
             number[name] = len(number)
             waiting.append(at)
+            # the copy's own: what it allows depends on where it stands
+            reader = MaskReader(at, env.action_space, actions.size)
+            masks.append(reader.read(observation, info))
         return number[name]
 
     starts = []
     for seed in seeds:
-        observation, _ = base.reset(seed=int(seed))
-        starts.append(visit(_copy(base), observation))
+        observation, info = base.reset(seed=int(seed))
+        starts.append(visit(_copy(base), observation, info))
     # next states of each pair with the number of tries that led there
     following: list[dict[int, int]] = []
     terminal: set[int] = set()
     state = 0
     while state < len(waiting):
         at, waiting[state] = waiting[state], None
+        mask = masks[state]
         for a in range(actions.size):
             counts: dict[int, int] = {}
+            if mask is not None and (not mask[a] or state in terminal):
+                following.append(counts)
+                continue
             # two tries show randomness somewhere in a large environment; a small one needs more
             tries = samples or (8 if len(following) < 100 else 2)
             for k in range(tries):
                 reached = _step(at, actions.element(a), (state, a, k))
-                t = visit(*reached[:2])
+                t = visit(*reached[:3])
                 counts[t] = counts.get(t, 0) + 1
-                if reached[2]:
+                if reached[3]:
                     terminal.add(t)
             if samples is None and len(counts) > 1:
                 raise Error(
@@ -77,6 +88,8 @@ def enumerate_states(
         state += 1
     n = len(number)
     start = np.bincount(starts, minlength=n) / len(starts)
+    if any(mask is not None for mask in masks):
+        return _masked(following, terminal, masks, start, on_terminal, actions.size), list(number)
     # a terminal state is marked on the way in, as in Gymnasium's tables
     table = [
         [
@@ -93,6 +106,36 @@ def enumerate_states(
     return model, list(number)
 
 
+def _masked(
+    following: list[dict[int, int]],
+    terminal: set[int],
+    masks: list[Mask | None],
+    start: Floats,
+    on_terminal: str,
+    n_actions: int,
+) -> _ide3al.Model:
+    """The model without the pairs that are masked."""
+    states, actions, rows = [], [], []
+    begin = {int(s): float(start[s]) for s in np.flatnonzero(start)}
+    for state, mask in enumerate(masks):
+        for a in range(n_actions):
+            counts = following[state * n_actions + a]
+            if state in terminal:
+                row = begin if on_terminal == "reset" else {state: 1.0}
+            elif mask is not None and not mask[a]:
+                continue
+            else:
+                row = {t: count / sum(counts.values()) for t, count in counts.items()}
+            states.append(state)
+            actions.append(a)
+            rows.append(dict(sorted(row.items())))
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    indices = np.array([t for row in rows for t in row], dtype=np.int64)
+    values = np.array([p for row in rows for p in row.values()])
+    pairs = np.array(states, dtype=np.int64), np.array(actions, dtype=np.int64)
+    return _ide3al.Model.from_pairs(len(masks), *pairs, (offsets, indices, values), start)
+
+
 def _copy(env: Any) -> Any:
     try:
         return copy.deepcopy(env)
@@ -100,12 +143,12 @@ def _copy(env: Any) -> Any:
         raise Error(f"{type(env).__name__} cannot be copied: {problem}") from problem
 
 
-def _step(env: Any, action: Any, stream: tuple[int, int, int]) -> tuple[Any, Any, bool]:
+def _step(env: Any, action: Any, stream: tuple[int, int, int]) -> tuple[Any, Any, Any, bool]:
     after = _copy(env)
     # a stream of its own for each try, so that randomness shows; the same in every call
     after.np_random = np.random.default_rng(stream)
-    observation, _, terminated, _, _ = after.step(action)
-    return after, observation, bool(terminated)
+    observation, _, terminated, _, info = after.step(action)
+    return after, observation, info, bool(terminated)
 
 
 def _default_key(env: Any, observation: Any) -> Hashable:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from .._ide3al import Error
 from ..datasets.episode import Episode
+from ..encoding.abstraction import ActionGrid
 from ..encoding.discrete import DiscoveredStates, SpaceIndex
 from .plan import Plan
 
@@ -37,8 +38,13 @@ class EpisodeRunner(Protocol):
     """Gives episodes by number, in order. What it gives beyond what is taken is lost, and will be
     given again."""
 
-    states: SpaceIndex | DiscoveredStates
-    actions: SpaceIndex
+    @property
+    def states(self) -> SpaceIndex | DiscoveredStates:
+        """How observations are numbered."""
+
+    @property
+    def actions(self) -> SpaceIndex | ActionGrid:
+        """How actions are numbered."""
 
     def episodes(
         self,

@@ -50,7 +50,13 @@ class ScheduledPlan(NamedTuple):
 
 def checked_table(policy: npt.ArrayLike, n_states: int | None, n_actions: int) -> Floats:
     """A policy (S, A), or (T, S, A), whose rows are distributions."""
-    table = np.asarray(policy, dtype=np.float64)
+    try:
+        table = np.asarray(policy, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Error(
+            f'policy = {policy!r}: give an agent, a table (S, A), "random", or a function from an '
+            "observation to an action"
+        ) from None
     size = n_states if n_states is not None or table.ndim not in (2, 3) else table.shape[-2]
     if table.shape[-2:] != (size, n_actions) or table.ndim > 3 or 0 in table.shape[:-2]:
         raise Error(

@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import _ide3al
+from .._check import check_actions, check_environment
 from .._ide3al import Error
 from ..datasets.episode import Episode
+from ..encoding.abstraction import ActionGrid
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
+from ..encoding.masks import Mask, MaskReader
+from ..encoding.raw import RawRecorder, kept
+from .drawing import drawing, element_of
 from .plan import Plan
 
-#: Actions are drawn from numbers made this many at a time.
-_CHUNK = 256
 #: Where neither the environment nor the caller ends an episode, and something waits for its end.
 DEFAULT_MAX_STEPS = 1000
 
@@ -32,63 +34,63 @@ def seeds(seed: int, number: int) -> tuple[int, np.random.Generator]:
 class EpisodeSampler:
     """Lives episodes in one environment."""
 
-    def __init__(self, env: Any, states: SpaceIndex | DiscoveredStates | None = None) -> None:
-        for kind in ("observation_space", "action_space"):
-            if not hasattr(env, kind):
-                raise Error(f"{env!r} is no Gymnasium environment: it has no {kind}")
+    def __init__(
+        self,
+        env: Any,
+        states: SpaceIndex | DiscoveredStates | None = None,
+        policy: Any = None,
+        actions: SpaceIndex | ActionGrid | None = None,
+    ) -> None:
+        check_environment(env)
+        check_actions(env.action_space)
         self.env = env
         self.states = state_encoder(env.observation_space) if states is None else states
-        self.actions = SpaceIndex(env.action_space)
+        self.actions = SpaceIndex(env.action_space) if actions is None else actions
+        #: A policy that looks at observations, in place of the plan's table.
+        self.policy = policy
+        self._reader = MaskReader(env, env.action_space, self.actions.size)
         #: Steps taken, for whoever watches over a step that never ends.
         self.taken = 0
 
     def sample(self, plan: Plan, seed: int, number: int, max_steps: int | None) -> Episode:
         """Episode ``number``, cut after ``max_steps`` steps."""
-        states, actions, env = self.states, self.actions, self.env
+        states, env = self.states, self.env
         before = states.size
         first, rng = seeds(seed, number)
-        timed, n_actions = plan.length is not None, actions.size
-        sums, max_steps = plan.sums, plan.max_steps(max_steps)
+        max_steps = plan.max_steps(max_steps)
+        draw = drawing(plan, self.actions.size, rng)
+        if self.policy is not None:
+            self.policy.begin(rng)
         visited: list[int] = []
         tried: list[int] = []
-        rewards: list[float] = []
+        rewards: list[Any] = []
+        allowed: list[Mask] = []
         terminated = truncated = False
-        observation, _ = env.reset(seed=first)
+        observation, info = env.reset(seed=first)
         self.taken += 1
         state = states.number(observation)
         visited.append(state)
-        draws: list[float] = []
-        explorer = None
-        if plan.explorer is not None:
-            explorer = _ide3al.Explorer(n_actions, plan.explorer)
-            explorer.seed(int(rng.integers(2**63)), 0)
-            explorer.start(0, state)
+        mask = self._mask(observation, info, allowed)
+        draw.begin(state)
         while not (terminated or truncated):
-            if explorer is not None:
-                action = explorer.act(0, state)
+            if self.policy is None:
+                action = draw.action(state, len(tried), mask)
+                element = self.actions.element(action)
             else:
-                if not draws:
-                    draws = rng.random(_CHUNK).tolist()
-                x = draws.pop()
-                here = sums[len(tried)] if timed else sums
-                if state < len(here):
-                    row = here[state]
-                    action = min(int(row.searchsorted(x * row[-1], "right")), n_actions - 1)
-                else:
-                    action = int(x * n_actions)
-            left = state
-            observation, reward, terminated, truncated, _ = env.step(actions.element(action))
+                element = self._chosen(observation, mask)
+                action = self.actions.number(element)
+            observation, reward, terminated, truncated, info = env.step(element)
             self.taken += 1
-            state = states.number(observation)
-            if explorer is not None:
-                explorer.step(0, left, action, state, 1 if terminated else 0)
-                if plan.until_sampled and explorer.wanting() == 0 and not terminated:
-                    truncated = True
+            state, left = states.number(observation), state
+            if draw.is_done_after(left, action, state, bool(terminated)) and not terminated:
+                truncated = True
             visited.append(state)
             tried.append(action)
-            rewards.append(float(reward))
+            rewards.append(kept(reward))
+            mask = self._mask(observation, info, allowed)
             if max_steps is not None and len(tried) >= max_steps and not terminated:
                 truncated = True
+        recorder = getattr(env, "recorder", None)
         return Episode(
             states=np.array(visited, dtype=np.int64),
             actions=np.array(tried, dtype=np.int64),
@@ -99,4 +101,26 @@ class EpisodeSampler:
             found=tuple(states.keys[before:])
             if isinstance(states, DiscoveredStates) and states.size > before
             else (),
+            raw=recorder.episode() if isinstance(recorder, RawRecorder) else None,
+            allowed=np.array(allowed) if allowed else None,
         )
+
+    def _mask(self, observation: Any, info: Any, allowed: list[Mask]) -> Mask | None:
+        if isinstance(self.actions, ActionGrid):
+            return None
+        mask = self._reader.read(observation, info)
+        if mask is not None or allowed:
+            allowed.append(np.ones(self.actions.size, dtype=np.bool_) if mask is None else mask)
+        return mask
+
+    def _chosen(self, observation: Any, mask: Mask | None) -> Any:
+        """What the policy chose, as the environment takes it."""
+        element = element_of(
+            self.policy.choose(observation, mask), self.env.action_space, self.actions
+        )
+        if mask is not None and not mask[self.actions.number(element)]:
+            raise Error(
+                f"policy: chose {element!r}, which is not allowed here; give a function that takes "
+                "action_masks, too"
+            )
+        return element

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._ide3al import Error
 from ..datasets.episode import Episode
+from ..encoding.abstraction import ActionGrid
 from ..encoding.discrete import DiscoveredStates, SpaceIndex
 from .base import Budget, CollectionError, smallest
 from .plan import Plan
@@ -25,8 +26,10 @@ class SingleRunner:
         states: SpaceIndex | DiscoveredStates | None,
         time_limit: float | None,
         own: bool = False,
+        policy: Any = None,
+        actions: SpaceIndex | ActionGrid | None = None,
     ) -> None:
-        self._sampler = EpisodeSampler(env, states)
+        self._sampler = EpisodeSampler(env, states, policy, actions)
         self.states, self.actions = self._sampler.states, self._sampler.actions
         self._time_limit, self._own = time_limit, own
 

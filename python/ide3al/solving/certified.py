@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from .._display import html_table, text_table
+from .stored import StoredSolved
 
 if TYPE_CHECKING:
     from .. import _ide3al
@@ -77,6 +78,10 @@ class Certified:
             If the file cannot be written.
         """
         self.native.save_policy(path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything as plain values: what the compiled module holds cannot leave the process."""
+        return {**self.__dict__, "native": StoredSolved.of(self.native, self._details())}
 
     def _details(self) -> dict[str, Any]:
         """Everything that ``ide3al solve --json`` prints, less the policy."""

@@ -17,6 +17,7 @@ from ..models.policies import shaped
 from ..types import Compare, Floats, Formulation, Solver, TieBreak
 from .analysis import Analysis
 from .certified import Certified
+from .stored import compiled
 from .time_dependent import EpisodeSolution
 
 
@@ -348,7 +349,7 @@ def solve(
         return _episode(mdp, steps, xi, how, **others)
     if steps is not None:
         raise Error(f"steps = {steps}: {formulation} takes none; choose 'episode', or give horizon")
-    before = None if warm is None else warm.native
+    before = None if warm is None else compiled(warm.native)
     visit_spec = {
         "target": None if target is None else _numbers(target),
         "wanted": None if wanted is None else _numbers(wanted),

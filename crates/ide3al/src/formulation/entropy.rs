@@ -102,13 +102,27 @@ pub fn bound_towards(
     xi: f64,
     v: &[f64],
 ) -> f64 {
-    let tau = target.temperature(formulation);
-    let mut q = vec![0.0; mdp.n_pairs()];
-    occupancy::expected_gains(mdp, v, &mut q);
+    let mut advantage = vec![0.0; mdp.n_pairs()];
+    occupancy::expected_gains(mdp, v, &mut advantage);
+    for s in (0..mdp.n_states()).filter(|_| !target.log_weights.is_empty()) {
+        for x in &mut advantage[mdp.pairs(s)] {
+            *x += target.log_weights[s];
+        }
+    }
+    bound(mdp, &advantage, xi, target.temperature(formulation))
+}
+
+/// $\ln \sum_s \exp \max_{p \in \Delta_\xi} p \cdot x_s + \tau H(p)$ for numbers $x$ per pair:
+/// advantages $PV - V$ with the logarithms of weights added, and the prices of limits taken off.
+pub(super) fn bound(mdp: &Mdp, x: &[f64], xi: f64, tau: f64) -> f64 {
+    if x.iter().any(|x| x.is_nan()) {
+        // no number proves nothing
+        return f64::INFINITY;
+    }
     let mut p = vec![0.0; mdp.max_actions()];
     let theta = (0..mdp.n_states()).map(|s| {
-        let row = &q[mdp.pairs(s)];
-        simplex::soft_maximum(row, xi, tau, &mut p[..row.len()]) + target.log_weight(s)
+        let row = &x[mdp.pairs(s)];
+        simplex::soft_maximum(row, xi, tau, &mut p[..row.len()])
     });
     let theta: Vec<f64> = theta.collect();
     log_sum_exp(theta.iter().copied())

@@ -194,9 +194,10 @@ impl Occupancies {
         }
     }
 
-    /// $L$ of the [module](self): no occupancy has a larger $\langle r, \omega \rangle$.
-    /// `advantage` is that of $V$ and $y$.
-    pub fn level(&self, limits: &[Limit], prices: &[f64], advantage: &[f64], r: &[f64]) -> f64 {
+    /// $L$ of the [module](self) without the budgets: no occupancy has a larger
+    /// $\langle r, \omega \rangle - \sum_j y_j \langle c_j, \omega \rangle$. `advantage` is that of $V$
+    /// and $y$.
+    pub fn level(&self, advantage: &[f64], r: &[f64]) -> f64 {
         let of = |s: usize| {
             let row = self.part.mdp.pairs(s).map(|pair| advantage[pair] + r[pair]);
             simplex::support(row, self.xi)
@@ -204,28 +205,24 @@ impl Occupancies {
         // a state whose value is no number proves nothing
         let proven = |x: f64| if x.is_nan() { f64::INFINITY } else { x };
         let states = (0..self.part.mdp.n_states()).map(|s| proven(of(s)));
-        let best = states.fold(f64::NEG_INFINITY, f64::max);
-        let budgets: f64 = limits.iter().zip(prices).map(|(l, y)| l.budget * y).sum();
-        best + budgets
+        states.fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// What `(r, V, y)` proves of a utility of the part: no policy that keeps to the limits has
-    /// more. Negative prices count as zero, and the utility may put a better reward in the place of
-    /// `r`.
+    /// more. Negative prices count as zero.
     pub fn bound(
         &self,
         utility: &dyn Conjugate,
         limits: &[Limit],
-        r: &mut [f64],
+        r: &[f64],
         v: &[f64],
         prices: &[f64],
     ) -> f64 {
         let prices: Vec<f64> = prices.iter().map(|y| y.max(0.0)).collect();
         let mut advantage = vec![0.0; self.part.mdp.n_pairs()];
         self.advantage(limits, v, &prices, &mut advantage);
-        utility.reward(self.xi, &advantage, r);
-        let level = self.level(limits, &prices, &advantage, r);
-        utility.at_most(r, level)
+        let budgets = limits.iter().zip(&prices).map(|(l, y)| l.budget * y).sum();
+        utility.bound(self, &advantage, budgets, r)
     }
 }
 
@@ -271,4 +268,13 @@ fn reached(mdp: &Mdp, xi: f64, restart: f64, allowed: Vec<bool>) -> Option<Vec<b
         allowed[mdp.pairs(s)].fill(false);
     }
     Some(allowed)
+}
+
+/// A dual point, up to a common factor where the utility's bound does not depend on one.
+pub(crate) struct Dual {
+    pub(crate) r: Vec<f64>,
+    pub(crate) v: Vec<f64>,
+    pub(crate) prices: Vec<f64>,
+    /// What the prices are to be multiplied by to be in the units of the objective.
+    pub(crate) price_scale: f64,
 }

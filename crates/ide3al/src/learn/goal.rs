@@ -198,7 +198,7 @@ impl<'a> GoalJudge<'a> {
                 };
                 // the steps of a fixed policy
                 let follower = Box::new(Random::new(policy.clone()));
-                let mut session = Session::new(follower, &actions, None, rng.clone());
+                let mut session = Session::new(follower, &actions, false, rng.clone());
                 session.begin_batch()?;
                 let mut trajectory = session.begin(environment)?;
                 session.collect(environment, &mut trajectory, horizon as usize)?;

@@ -67,7 +67,7 @@ impl<'a, E: Environment> Run<'a, E> {
         rng: ChaCha8Rng,
     ) -> Result<Self> {
         let actions = actions_per_state(&environment)?;
-        let mut session = Session::new(learner, &actions, None, rng);
+        let mut session = Session::new(learner, &actions, false, rng);
         let trajectory = session.begin(&mut environment)?;
         session.record_start(0, trajectory.state);
         let unvisited = session.learner().unvisited();

@@ -10,7 +10,7 @@ use super::environment::{End, Environment, check_state};
 use super::explorer::OnlinePlanner;
 use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Saver};
 use super::sampling::PolicySampler;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{Counts, Policy};
 
 /// Where a continuing trajectory stands.
@@ -44,19 +44,19 @@ pub struct Session {
     rng: ChaCha8Rng,
     /// Where the first episode began: all that the agent knows of the start.
     first: Option<usize>,
-    /// Number of actions of states that are found; `None` where all states were declared.
-    open: Option<usize>,
+    /// Whether states are found one by one.
+    is_open: bool,
     /// Whether the learner chooses each action itself.
     is_online: bool,
 }
 
 impl Session {
-    /// Nothing seen yet. `open`: number of actions of states that are found one by one, where the
-    /// environment does not declare them.
+    /// Nothing seen yet. `is_open`: whether states are found one by one, as the environment does not
+    /// declare them.
     pub fn new(
         learner: Box<dyn Learner>,
         actions_per_state: &[usize],
-        open: Option<usize>,
+        is_open: bool,
         rng: ChaCha8Rng,
     ) -> Self {
         Session {
@@ -65,7 +65,7 @@ impl Session {
             sampler: PolicySampler::new(actions_per_state),
             rng,
             first: None,
-            open,
+            is_open,
             is_online: false,
         }
     }
@@ -97,7 +97,12 @@ impl Session {
 
     /// Whether states are found one by one.
     pub fn is_open(&self) -> bool {
-        self.open.is_some()
+        self.is_open
+    }
+
+    /// Says from now on whether states are found one by one.
+    pub fn set_open(&mut self, is_open: bool) {
+        self.is_open = is_open;
     }
 
     /// Where the first episode began.
@@ -150,27 +155,8 @@ impl Session {
         }
     }
 
-    /// Makes room for a state that was only just found, or refuses it.
-    pub fn discover(&mut self, state: usize) -> Result<usize> {
-        let limit = self.counts.n_states();
-        if state < limit {
-            return Ok(state);
-        }
-        match self.open.filter(|_| state < u32::MAX as usize) {
-            Some(n_actions) => {
-                self.make_room(state, |_| n_actions);
-                Ok(state)
-            }
-            None => Err(Error::OutOfRange {
-                what: "state",
-                index: state,
-                limit,
-                place: String::new(),
-            }),
-        }
-    }
-
-    fn make_room(&mut self, state: usize, n_actions: impl Fn(usize) -> usize) {
+    /// Makes room for a state that was only just found, and for those before it.
+    pub fn make_room(&mut self, state: usize, n_actions: impl Fn(usize) -> usize) {
         while self.counts.n_states() <= state {
             let n_actions = n_actions(self.counts.n_states());
             self.counts.add_state(n_actions);
@@ -280,7 +266,7 @@ impl Session {
             counts: &self.counts,
             start: &start,
             last,
-            open: self.open.is_some(),
+            open: self.is_open,
             stop,
         };
         learn(self.learner.as_mut(), &lesson)
@@ -353,7 +339,7 @@ mod tests {
     fn walk(environment: &mut dyn Environment, mdp: &Mdp, steps: usize) -> (Counts, Result<()>) {
         let actions: Vec<usize> = (0..mdp.n_states()).map(|s| mdp.n_actions(s)).collect();
         let learner = Box::new(Random::new(Policy::uniform(mdp)));
-        let mut session = Session::new(learner, &actions, None, ChaCha8Rng::seed_from_u64(1));
+        let mut session = Session::new(learner, &actions, false, ChaCha8Rng::seed_from_u64(1));
         let mut trajectory = session.begin(environment).unwrap();
         session.record_start(0, trajectory.state);
         session.begin_batch().unwrap();

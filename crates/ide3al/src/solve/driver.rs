@@ -91,6 +91,10 @@ impl<'a> Driver<'a> {
     /// whether the best answer is close enough.
     pub(super) fn run(&mut self, method: &mut dyn Method) -> bool {
         while !self.done() && self.alive() {
+            if self.iterations >= self.max_iterations {
+                self.stopped.get_or_insert(Status::IterationLimit);
+                break;
+            }
             self.iterations += 1;
             match method.step(self) {
                 Step::Going => {}
@@ -98,9 +102,6 @@ impl<'a> Driver<'a> {
                     self.offer(candidate, method.name());
                 }
                 Step::End => break,
-            }
-            if self.iterations >= self.max_iterations && !self.done() {
-                self.stopped.get_or_insert(Status::IterationLimit);
             }
         }
         self.done()

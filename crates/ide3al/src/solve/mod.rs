@@ -1,22 +1,28 @@
 //! Find it: solvers for all formulations, each with a certificate.
 //!
 //! `driver` is the one loop. `distance` and `occupancy` choose the method for each problem and
-//! certify its answers: the interior-point method (`methods`) on small programs (`programs`), or
-//! what `large` holds for models beyond it. `reference` is Clarabel, and [`value`] tells what a
-//! policy is worth where that takes a projection or a flow.
+//! certify its answers, with engines of `ide3al-numerics` on linear systems that know the model
+//! (`kkt`); `cost` holds the sizes up to which each is used. `reference` is Clarabel, and
+//! [`birkhoff`] tells what a policy is worth where that takes a projection or a flow. No module
+//! imports one further down, and those of one line do not know each other:
+//!
+//! ```text
+//! cost, options
+//! driver
+//! birkhoff, kkt
+//! reference
+//! distance, occupancy, episode
+//! ```
 
+pub mod birkhoff;
+mod cost;
 mod distance;
 mod driver;
 pub mod episode;
-mod large;
-mod methods;
+mod kkt;
 mod occupancy;
 mod options;
-mod programs;
 mod reference;
-mod size;
-mod strategy;
-pub mod value;
 
 use std::ops::ControlFlow;
 
@@ -26,21 +32,10 @@ use crate::formulation::utility::Utility;
 use crate::formulation::visits::Visits;
 use crate::formulation::{Formulation, Problem, parameter, simplex};
 use crate::model::{Mdp, Policy};
-use distance::Task;
+use distance::task::Task;
 use driver::{Candidate, Driver, Kind};
 use occupancy::Report;
 pub use options::{Options, SolverChoice, TieBreak};
-pub use strategy::{Stage, Strategy};
-
-/// The strategies of all problems, in the order of the documentation.
-pub fn strategies() -> Vec<Strategy> {
-    vec![
-        occupancy::entropy_strategy(),
-        occupancy::visits_strategy(),
-        occupancy::own_strategy(),
-        episode::strategy(),
-    ]
-}
 
 /// How a solve ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

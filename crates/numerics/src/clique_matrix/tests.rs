@@ -147,9 +147,9 @@ fn solves_what_was_assembled() {
 }
 
 /// Wide cliques in pieces have the same solution as the dense matrix of their squares: vectors that
-/// are combinations of two but on three members, and hubs.
+/// are combinations of two but on three members, and a $\lambda$.
 #[test]
-fn stretched_cliques_are_the_whole_ones() {
+fn split_cliques_are_the_whole_ones() {
     let n = 240;
     let (mut offsets, mut members) = (vec![0], Vec::new());
     for s in 0..n as u32 {
@@ -167,17 +167,17 @@ fn stretched_cliques_are_the_whole_ones() {
     let shape = |_| Shape {
         apart: apart(),
         rank: 2,
-        hub: true,
+        auxiliary: true,
     };
-    let mut stretched = CliqueMatrix::stretched(n, &offsets, &members, n, shape).unwrap();
+    let mut split = CliqueMatrix::with_split_rows(n, &offsets, &members, n, shape).unwrap();
     let mut whole = CliqueMatrix::new(n, offsets.clone(), members.clone(), true, n).unwrap();
-    stretched.clear();
+    split.clear();
     whole.clear();
     for s in 0..n {
         let width = offsets[s + 1] - offsets[s];
         if width == 2 {
             let local = [1.0 + s as f64, -1.0, 0.0, 2.0];
-            stretched.add_clique(s, &local);
+            split.add_clique(s, &local);
             whole.add_clique(s, &local);
             continue;
         }
@@ -208,14 +208,14 @@ fn stretched_cliques_are_the_whole_ones() {
             }
         }
         whole.add_clique(s, &local);
-        assert!(stretched.is_stretched(s));
-        stretched.add_stretched(s, &mut rows);
-        stretched.add_hub(s, &d);
+        assert!(split.is_split(s));
+        split.add_split(s, &mut rows);
+        split.add_auxiliary(s, &d);
     }
-    assert!(stretched.factor(1e-14) && whole.factor(1e-14));
+    assert!(split.factor(1e-14) && whole.factor(1e-14));
     let mut x: Vec<f64> = (0..n).map(|t| (t as f64).cos()).collect();
     let mut y = x.clone();
-    stretched.solve(&mut x);
+    split.solve(&mut x);
     whole.solve(&mut y);
     let largest = y.iter().fold(0.0, |most: f64, y| most.max(y.abs()));
     for (x, y) in x.iter().zip(&y) {

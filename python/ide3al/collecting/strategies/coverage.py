@@ -99,7 +99,7 @@ class CoverageStrategy:
         short = tracker.shortfall()
         unit = "pairs" if self._until.each_pair else "states"
         places = np.argwhere(short > 0)[:NAMED].tolist()
-        never = int((tracker.counts[tracker.actionable] == 0).sum())
+        never = int(((tracker.counts == 0) & tracker.possible())[tracker.actionable].sum())
         return (
             f"the promise was given up after {tracker.steps} steps, more than {BUDGET} times the {self._least:.0f} that the estimated "
             f"model calls the least: {int((short > 0).sum())} {unit} are short, for example {places}; {never} pairs of the states "

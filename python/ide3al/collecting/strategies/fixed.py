@@ -21,6 +21,10 @@ class FixedStrategy:
     def __init__(self, policy: Any, runner: EpisodeRunner, until: Coverage | None) -> None:
         states, n_actions = runner.states, runner.actions.size
         declared = states.size if isinstance(states, SpaceIndex) else None
+        looks = isinstance(policy, str) or callable(policy) or hasattr(policy, "predict")
+        if looks and not isinstance(policy, Agent):
+            # what looks at observations is asked in every step; "random" is uniform
+            policy, declared = np.zeros((0, n_actions)), None
         if isinstance(policy, Agent):
             untaught = policy.num_timesteps == 0
             policy = np.full((states.size, n_actions), 1 / n_actions) if untaught else policy.policy

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-import zipfile
-import zlib
+import json
 from typing import Any
 
 import numpy as np
 
-from ..._archives import check_expansion
+from ..._archives import DAMAGED, Archive
 from ..._ide3al import Error
 from ...encoding.discrete import literal
+from ...encoding.raw import RAW
 from ..card import Card, card_text
 from ..transitions import Transitions
 
@@ -44,8 +44,13 @@ def npz_bytes(data: Transitions, card: Card) -> bytes:
         "n_actions": np.int64(data.n_actions),
         "card": np.array(card_text(card)),
     }
-    if data.states is not None:
-        arrays["states"] = np.array(literal(data.states))
+    if data.keys is not None:
+        arrays["states"] = np.array(literal(data.keys))
+    if data.allowed is not None:
+        arrays["allowed"] = data.allowed
+    if data.raw is not None:
+        raw, shape = data.raw.to_arrays()
+        arrays |= raw | {RAW: np.array(json.dumps(shape))}
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()
 
@@ -53,21 +58,10 @@ def npz_bytes(data: Transitions, card: Card) -> bytes:
 def read_npz(name: str) -> dict[str, Any]:
     """All arrays of an archive by name."""
     try:
-        with zipfile.ZipFile(name) as archive:
-            check_expansion(archive)
-        with np.load(name, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
+        return Archive(name).arrays()
     except OSError as problem:
         raise Error(f"{name}: cannot read: {problem}") from None
-    except (
-        ValueError,
-        EOFError,
-        KeyError,
-        zipfile.BadZipFile,
-        zlib.error,
-        NotImplementedError,
-        MemoryError,
-    ) as problem:
+    except DAMAGED as problem:
         raise Error(
             f"{name}: this is no NPZ file of arrays, or it is cut or damaged: {problem}"
         ) from None

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 import warnings
 from typing import Any
 
 import numpy as np
 
+from ..._archives import FREE_BYTES, MAX_EXPANSION
 from ..._extras import need
 from ..._ide3al import Error
 from ...encoding.discrete import literal
+from ...encoding.raw import RAW
 from ..card import CARD, Card, card_text
 from ..transitions import Transitions
+from .raw_table import described, with_raw, without_table
 
 
 class ParquetFormat:
@@ -56,13 +61,20 @@ def parquet_bytes(data: Transitions, card: Card) -> bytes:
         "n_states": str(data.n_states),
         "n_actions": str(data.n_actions),
     }
-    if data.states is not None:
-        about["states"] = literal(data.states)
+    if data.keys is not None:
+        about["states"] = literal(data.keys)
+    if data.allowed is not None:
+        about["allowed"] = "".join("1" if x else "0" for x in data.allowed.ravel())
+    table = frame(data)
+    if data.raw is not None:
+        raw, shape = data.raw.to_arrays()
+        table = with_raw(table, raw)
+        about[RAW] = json.dumps({"shape": shape, "arrays": described(raw)})
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         # Polars calls the metadata experimental
         warnings.simplefilter("ignore")
-        frame(data).write_parquet(buffer, metadata=about)
+        table.write_parquet(buffer, metadata=about)
     return buffer.getvalue()
 
 
@@ -70,18 +82,40 @@ def read_parquet(name: str) -> dict[str, Any]:
     """Columns and metadata of a Parquet file under the names of the arrays in an NPZ."""
     polars = need("polars", "polars")
     try:
-        table = polars.read_parquet(name)
         about = dict(polars.read_parquet_metadata(name))
+        rows = int(polars.scan_parquet(name).select(polars.len()).collect().item())
+        columns = len(polars.read_parquet_schema(name))
+        size = os.stat(name).st_size
+        if 8 * rows * columns > max(FREE_BYTES, MAX_EXPANSION * size):
+            raise Error(
+                f"{name}: {size} bytes that unpack to {rows} rows of {columns} columns, more than "
+                f"{MAX_EXPANSION} times as much; if you trust it, store it again uncompressed"
+            )
+        table = polars.read_parquet(name)
     except OSError as problem:
         raise Error(f"{name}: cannot read: {problem}") from None
     except polars.exceptions.PolarsError as problem:
         raise Error(
             f"{name}: this is no Parquet file, or it is cut or damaged: {problem}"
         ) from None
-    arrays: dict[str, Any] = {column: table[column].to_numpy() for column in table.columns}
-    for key in ("n_states", "n_actions"):
-        if key in about:
-            arrays[key] = np.int64(about[key])
+    arrays: dict[str, Any] = {}
+    for column in table.columns:
+        if not column.startswith("raw/"):
+            values = table[column].to_numpy()
+            arrays[column] = np.stack(values) if values.dtype == object and len(values) else values
+    try:
+        for key in ("n_states", "n_actions"):
+            if key in about:
+                arrays[key] = np.int64(about[key])
+        if "allowed" in about:
+            flags = np.frombuffer(about["allowed"].encode(), dtype=np.uint8) == ord("1")
+            arrays["allowed"] = flags.reshape(-1, int(about["n_actions"]))
+        if RAW in about:
+            document = json.loads(about[RAW])
+            arrays |= without_table(table, document["arrays"])
+            arrays[RAW] = np.array(json.dumps(document["shape"]))
+    except (KeyError, TypeError, ValueError, OverflowError) as problem:
+        raise Error(f"{name}: damaged: {problem!r}") from None
     for key, inside in (("states", "states"), (CARD, "card")):
         if key in about:
             arrays[inside] = np.array(about[key])

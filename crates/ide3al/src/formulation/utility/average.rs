@@ -35,8 +35,8 @@ impl Conjugate for Average {
         differences.fold(f64::INFINITY, f64::min)
     }
 
-    fn reward(&self, _xi: f64, _advantage: &[f64], r: &mut [f64]) {
-        r.copy_from_slice(&self.reward);
+    fn bound(&self, part: &Occupancies, advantage: &[f64], budgets: f64, _r: &[f64]) -> f64 {
+        part.level(advantage, &self.reward) + budgets
     }
 
     fn preferred(&self, out: &mut [f64]) {

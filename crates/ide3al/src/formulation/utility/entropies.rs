@@ -7,16 +7,14 @@
 //! $\tau \ln \sum_a \exp ((\ln w - r)_a / \tau)$, the largest of the $\ln w - r$ at $\tau = 0$. So
 //! $f^*(r) = - \ln \sum_s \exp \psi_s$.
 //!
-//! *Best reward.* Beside potentials the best $r$ is the gradient at the $\omega$ that attains the
-//! same maximum over $\Delta_\xi$ with the advantages in place of $-r$. The bound is then that of
-//! [`entropy`](crate::formulation::entropy).
+//! *Bound.* Beside potentials the best reward needs not be known: the bound that it proves is that
+//! of [`entropy`](crate::formulation::entropy), with the prices of limits in the advantages.
 
 use std::ops::Range;
 
 use super::{Conjugate, Form, Linear, Utility, dot};
-use crate::formulation::entropy::log_sum_exp;
+use crate::formulation::entropy::{self, log_sum_exp};
 use crate::formulation::occupancy::Occupancies;
-use crate::formulation::simplex;
 use crate::model::Mdp;
 
 /// Entropies of states and actions, with weights.
@@ -100,20 +98,11 @@ impl Conjugate for Entropies {
         -log_sum_exp(self.states().map(psi))
     }
 
-    fn reward(&self, xi: f64, advantage: &[f64], r: &mut [f64]) {
-        let (mut row, mut p) = (Vec::new(), Vec::new());
-        for pairs in self.states() {
-            row.clear();
-            row.extend(pairs.clone().map(|i| advantage[i] + self.log_weights[i]));
-            p.resize(row.len(), 0.0);
-            let theta = simplex::soft_maximum(&row, xi, self.tau, &mut p);
-            // the gradient ln w - ln d - tau ln p - 1 at d proportional to exp(theta), but for a
-            // constant
-            for (pair, p) in pairs.zip(&p) {
-                let log = p.max(f64::MIN_POSITIVE).ln();
-                r[pair] = self.log_weights[pair] - theta - self.tau * log;
-            }
-        }
+    fn bound(&self, part: &Occupancies, advantage: &[f64], budgets: f64, _r: &[f64]) -> f64 {
+        let weighted: Vec<f64> = (advantage.iter().zip(&self.log_weights))
+            .map(|(x, w)| x + w)
+            .collect();
+        budgets + entropy::bound(part.mdp(), &weighted, part.xi(), self.tau)
     }
 
     fn preferred(&self, out: &mut [f64]) {

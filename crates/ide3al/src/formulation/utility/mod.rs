@@ -40,9 +40,12 @@ pub trait Conjugate: Utility {
         level - self.conjugate(r)
     }
 
-    /// The reward that proves most beside given potentials, where that is known: `advantage` is
-    /// $P_\rho V - V - \sum_j y_j c_j$ per pair. Otherwise `r` stays as it is.
-    fn reward(&self, _xi: f64, _advantage: &[f64], _r: &mut [f64]) {}
+    /// What a dual point proves of the utility on a part of the model: `advantage` is
+    /// $P_\rho V - V - \sum_j y_j c_j$ per pair, `budgets` is $\sum_j y_j b_j$. Where the reward that
+    /// proves most beside these is known it takes the place of `r`.
+    fn bound(&self, part: &Occupancies, advantage: &[f64], budgets: f64, r: &[f64]) -> f64 {
+        self.at_most(r, part.level(advantage, r) + budgets)
+    }
 
     /// The $\omega \ge 0$, $\sum \omega = 1$ with the greatest utility, stationary or not: where
     /// the interior-point method begins.
@@ -86,3 +89,6 @@ pub struct Linear {
     /// Minus its slope.
     pub state_slope: Vec<f64>,
 }
+
+#[cfg(test)]
+mod tests;

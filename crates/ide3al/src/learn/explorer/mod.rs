@@ -316,7 +316,7 @@ mod tests {
         let mut environment = crate::learn::Simulator::new(&tables);
         let actions: Vec<usize> = (0..mdp.n_states()).map(|s| mdp.n_actions(s)).collect();
         let rng = crate::learn::generator(seed, 0);
-        let mut session = crate::learn::Session::new(explorer(mdp), &actions, None, rng);
+        let mut session = crate::learn::Session::new(explorer(mdp), &actions, false, rng);
         session.begin_batch().unwrap();
         let mut trajectory = session.begin(&mut environment).unwrap();
         session.record_start(0, trajectory.state);

@@ -294,6 +294,16 @@ impl OnlinePlanner {
         0
     }
 
+    /// An action that a state turns out not to have: nothing of it is wanted from now on.
+    pub fn forbid(&mut self, state: usize, n_actions: usize, action: usize) {
+        let node = self.meet(state, n_actions);
+        if self.seen.forbid(node, action)
+            && let Quota::Pairs(_) = self.rule.quota
+        {
+            self.wanting = self.wanting.saturating_sub(1);
+        }
+    }
+
     /// Learns from a step of one of the followers. `actions`: numbers of actions of both states.
     pub fn record(
         &mut self,

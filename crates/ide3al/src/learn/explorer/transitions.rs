@@ -23,6 +23,8 @@ pub(super) const RESTART: usize = 0;
 pub(super) const NONE: u32 = u32::MAX;
 /// Pairs tried this often or more are one class of novelty.
 const CLASSES: usize = 64;
+/// In place of the logarithm of the tries of a pair that is not allowed.
+const FORBIDDEN: f64 = 1e9;
 /// What a try weighs after another one, in the frequency of novelty.
 const FORGETTING: f64 = 0.99;
 
@@ -177,6 +179,19 @@ impl Transitions {
     pub(super) fn node(&self, state: usize) -> Option<usize> {
         let nodes = self.node_of.get(state)?;
         (nodes[0] != NONE).then_some(nodes[0] as usize)
+    }
+
+    /// Takes a pair out of all plans: an action that is not allowed, as if it had been tried so
+    /// often that nobody wants it any more, and led nowhere. Whether it was in.
+    pub(super) fn forbid(&mut self, node: usize, action: usize) -> bool {
+        let pair = self.first_pair[node] as usize + action;
+        let was_allowed = self.log_tries[pair] < FORBIDDEN && self.tries[pair] == 0;
+        if was_allowed {
+            self.rows[pair].first = (node as u32, 0);
+            self.tries[pair] = u32::MAX;
+            self.log_tries[pair] = FORBIDDEN;
+        }
+        was_allowed
     }
 
     /// Counts visits of a node, for all nodes of the state.
@@ -359,6 +374,11 @@ impl Transitions {
         for start in &self.starts {
             writer.number(u64::from(self.begun[*start as usize]));
         }
+        let forbidden = (0..self.rows.len()).filter(|pair| self.log_tries[*pair] == FORBIDDEN);
+        numbers(
+            writer,
+            &forbidden.map(|pair| pair as u32).collect::<Vec<_>>(),
+        );
         writer.number(self.truncations);
         writer.reals(&self.tried);
         writer.reals(&self.news);
@@ -408,6 +428,13 @@ impl Transitions {
             let count = reader.index(u32::MAX as usize, "count")?;
             loaded.begun[loaded.starts[place] as usize] = count as u32;
             loaded.episodes += count as u64;
+        }
+        for pair in numbers(reader)? {
+            let node = loaded.first_pair.partition_point(|first| *first <= pair) - 1;
+            if pair as usize >= loaded.rows.len() || loaded.tries[pair as usize] > 0 {
+                return Err(wrong("actions that are not allowed"));
+            }
+            loaded.forbid(node, (pair - loaded.first_pair[node]) as usize);
         }
         loaded.truncations = reader.number()?;
         for class in [&mut loaded.tried, &mut loaded.news] {
@@ -514,6 +541,7 @@ mod tests {
         seen.record(b, 2, end, false, None, false);
         seen.record(a, 1, a, false, Some(b as u32), true);
         seen.start(b);
+        assert!(seen.forbid(b, 0) && !seen.forbid(b, 0) && !seen.forbid(b, 2));
         let mut writer = Writer::default();
         seen.save(&mut writer);
         let bytes = writer.into_bytes();

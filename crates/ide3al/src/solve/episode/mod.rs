@@ -4,23 +4,11 @@ mod multipliers;
 mod passes;
 
 use super::driver::{Candidate, Driver, Kind};
-use super::{Certificate, Observer, Options, SolverChoice, Stage, Status, Strategy, reference};
+use super::{Certificate, Observer, Options, SolverChoice, Status, reference};
 use crate::error::Result;
 use crate::formulation::episode::{Episode, bound, reached, value};
 use crate::model::{Mdp, Policy, TimedPolicy};
 use multipliers::Multipliers;
-
-/// The strategy of an episode.
-pub(super) fn strategy() -> Strategy {
-    Strategy {
-        problems: vec![Episode::NAME],
-        stages: vec![Stage::new(
-            "multipliers",
-            "always",
-            "the best answer so far",
-        )],
-    }
-}
 
 /// The answer: a time-dependent policy, its proof, and what it visits.
 #[derive(Debug, Clone)]

@@ -180,3 +180,71 @@ impl<'a> Passes<'a> {
         policy
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domains;
+
+    /// $\langle d_1, V_1 \rangle / T$ of the soft backward induction, written out.
+    fn soft_value(mdp: &Mdp, episode: &Episode, u: &[f64], prior: &[f64], tau: f64) -> f64 {
+        let mut v = u.to_vec();
+        for prior in prior.chunks_exact(mdp.n_pairs()).rev() {
+            let mut next = u.to_vec();
+            for (s, next) in next.iter_mut().enumerate() {
+                let expected =
+                    |pair: usize| -> f64 { mdp.row(pair).entries().map(|(t, p)| p * v[t]).sum() };
+                let sum: f64 = mdp.pairs(s).map(expected).sum();
+                let weight = |pair: usize| prior[pair].exp() * (expected(pair) / tau).exp();
+                let soft = tau * mdp.pairs(s).map(weight).sum::<f64>().ln();
+                *next += episode.xi * sum + free_mass(mdp.n_actions(s), episode.xi) * soft;
+            }
+            v = next;
+        }
+        let start = mdp.start().iter().zip(&v).map(|(p, v)| p * v);
+        start.sum::<f64>() / episode.steps as f64
+    }
+
+    /// The average distribution is the derivative of the soft value, and what it changes by along
+    /// a direction the second derivative, both by differences.
+    #[test]
+    fn derivatives_are_those_of_the_soft_value() {
+        let mdp = domains::load("double-chain:states=7").unwrap();
+        let n = mdp.n_states();
+        for (xi, tau) in [(0.0, 1.0), (0.1, 0.4), (0.05, 0.1)] {
+            let episode = Episode { steps: 6, xi };
+            let mut passes = Passes::new(&mdp, &episode);
+            let mut visits = passes.even();
+            let prior: Vec<f64> = (visits.sigma.iter().enumerate())
+                .map(|(i, p)| (p * (1.0 + 0.5 * (i as f64).sin())).ln())
+                .collect();
+            let u: Vec<f64> = (0..n).map(|s| (2.1 * s as f64).cos()).collect();
+            let x: Vec<f64> = (0..n).map(|s| (0.9 * s as f64).sin()).collect();
+            let moved = |x: &[f64], size: f64| -> Vec<f64> {
+                u.iter().zip(x).map(|(u, x)| u + size * x).collect()
+            };
+            passes.soft(&u, &prior, tau, &mut visits);
+            assert!((visits.average.iter().sum::<f64>() - 1.0).abs() < 1e-13);
+            let h = 1e-5;
+            for s in 0..n {
+                let mut unit = vec![0.0; n];
+                unit[s] = 1.0;
+                let value =
+                    |size: f64| soft_value(&mdp, &episode, &moved(&unit, size), &prior, tau);
+                let slope = (value(h) - value(-h)) / (2.0 * h);
+                assert!((slope - visits.average[s]).abs() < 1e-8, "{s}: {slope}");
+            }
+            let (mut change, mut out) = (visits.sigma.clone(), vec![0.0; n]);
+            passes.response(&visits, tau, &x, &mut change, &mut out);
+            let mut average = |size: f64| {
+                passes.soft(&moved(&x, size), &prior, tau, &mut visits);
+                visits.average.clone()
+            };
+            let (up, down) = (average(h), average(-h));
+            for s in 0..n {
+                let slope = (up[s] - down[s]) / (2.0 * h);
+                assert!((slope - out[s]).abs() < 1e-7, "{s}: {slope} {}", out[s]);
+            }
+        }
+    }
+}

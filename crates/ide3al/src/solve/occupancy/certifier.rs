@@ -1,7 +1,7 @@
 //! Occupancies and dual points, turned into certified candidates: the policy's value is that of its
 //! exact occupancy, the bound is computed from the dual point alone.
 
-use crate::formulation::occupancy::Occupancies;
+use crate::formulation::occupancy::{Dual, Occupancies};
 use crate::formulation::simplex;
 use crate::formulation::utility::Conjugate;
 use crate::formulation::visits::Limit;
@@ -19,15 +19,6 @@ pub(super) fn limit_size(limit: &Limit) -> f64 {
         size if size > 0.0 => size,
         _ => 1.0,
     }
-}
-
-/// A dual point, up to a common factor where the utility's bound does not depend on one.
-pub(in crate::solve) struct Dual {
-    pub(in crate::solve) r: Vec<f64>,
-    pub(in crate::solve) v: Vec<f64>,
-    pub(in crate::solve) prices: Vec<f64>,
-    /// What the prices are to be multiplied by to be in the units of the objective.
-    pub(in crate::solve) price_scale: f64,
 }
 
 /// A policy and what it visits in the long run, exactly.
@@ -118,14 +109,10 @@ impl<'a> Certifier<'a> {
     }
 
     /// The value of what a policy visits, and what a dual point proves.
-    pub(super) fn certify(&mut self, visited: Visited, mut dual: Dual) -> Candidate {
-        let bound = self.part.bound(
-            self.utility,
-            self.limits,
-            &mut dual.r,
-            &dual.v,
-            &dual.prices,
-        );
+    pub(super) fn certify(&mut self, visited: Visited, dual: Dual) -> Candidate {
+        let bound = self
+            .part
+            .bound(self.utility, self.limits, &dual.r, &dual.v, &dual.prices);
         let policy = match self.whole {
             Some(mdp) => self.part.reduced().whole_policy(mdp, &visited.policy),
             None => visited.policy.clone(),

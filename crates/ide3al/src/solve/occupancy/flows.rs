@@ -11,12 +11,12 @@
 //! products with $P$. An interior-point method would need hundreds of times as many: near a vertex
 //! its equations are too uneven for conjugate gradients.
 
-use super::certifier::{Certifier, Dual, Visited};
-use crate::formulation::occupancy::Occupancies;
+use super::certifier::{Certifier, Visited};
+use crate::formulation::occupancy::{Dual, Occupancies};
 use crate::model::Kernel;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
-use crate::solve::methods::halpern_primal_dual::{Iteration, Saddle, Side};
 use ide3al_numerics::parallel;
+use ide3al_numerics::primal_dual::{Iteration, SaddlePoint, Side};
 
 /// Steps before the first answer is certified, and the factor from one certificate to the next: a
 /// certificate costs as much as many steps, and with this factor at most a fifth of all steps is
@@ -37,7 +37,7 @@ impl FewestSteps<'_> {
     }
 }
 
-impl Saddle for FewestSteps<'_> {
+impl SaddlePoint for FewestSteps<'_> {
     fn primal_gradient(&self, y: &[f64], out: &mut [f64]) {
         let (v, z) = y.split_at(self.part.mdp().n_states());
         // P V - V is minus the transposed flow constraints
@@ -125,7 +125,7 @@ impl<'a> Flows<'a> {
         let sigma = sigma.chain(std::iter::repeat_n(0.5, floor)).collect();
         let primal = Side::new(program.wanted.clone(), vec![tau; pairs]);
         let dual = Side::new(vec![0.0; n + floor], sigma);
-        let iteration = Iteration::new(&program, primal, dual, 1.0);
+        let iteration = Iteration::new(primal, dual, 1.0);
         Flows {
             certifier,
             program,

@@ -44,6 +44,8 @@ const LOOKS: (usize, f64) = (60, 1e-14);
 const LINEAR: f64 = 0.1;
 /// Where there is no reward a gap this small is rounding.
 const FEASIBLE: f64 = 1e-9;
+/// Numbers in all atoms, 800 MB.
+const MOST_NUMBERS: usize = 100_000_000;
 /// Atoms lighter than this are dropped: their share of a value is rounding.
 const LIGHT: f64 = 1e-14;
 
@@ -83,6 +85,10 @@ pub(in crate::solve) fn solve(
         // stopped before the first certificate: what is at hand is better than nothing
         let candidate = method.certified(f64::INFINITY)?;
         driver.offer(candidate, method.name());
+        if driver.best().objective == f64::NEG_INFINITY {
+            // by rounding even that exceeds a limit
+            return Err(not_met(&part, &limits, driver));
+        }
     }
     let mut notes = partial(mdp, part.components(), part.states().len());
     if driver.status() == Status::Stalled {
@@ -267,6 +273,10 @@ impl FrankWolfe<'_> {
         self.atoms.iter_mut().for_each(|atom| atom.1 *= 1.0 - size);
         self.atoms.push((found.omega, size));
         self.atoms.retain(|(_, weight)| *weight > LIGHT);
+        let most = (MOST_NUMBERS / self.here.omega.len()).max(2);
+        if self.atoms.len() > most {
+            merge_lightest(&mut self.atoms);
+        }
         Ok(Step::Going)
     }
 
@@ -349,6 +359,18 @@ impl FrankWolfe<'_> {
     }
 }
 
+/// Puts the mean of the two lightest atoms in their place, which leaves the mixture as it is.
+fn merge_lightest(atoms: &mut Vec<(Vec<f64>, f64)>) {
+    atoms.sort_by(|a, b| b.1.total_cmp(&a.1));
+    if let (Some((one, light)), Some((other, heavy))) = (atoms.pop(), atoms.last_mut()) {
+        let share = light / (light + *heavy);
+        for (x, y) in other.iter_mut().zip(&one) {
+            *x += share * (y - *x);
+        }
+        *heavy += light;
+    }
+}
+
 fn not_concave(found: String) -> Error {
     wrong(
         "not concave".into(),
@@ -376,5 +398,79 @@ impl Method for FrankWolfe<'_> {
             self.failed = Some(error);
             Step::End
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formulation::{Formulation, simplex};
+    use crate::solve::{Options, solve_utility};
+
+    /// Minus the squared distance from a point.
+    struct Near(Vec<f64>);
+
+    impl Utility for Near {
+        fn value(&self, omega: &[f64]) -> f64 {
+            let squares = omega.iter().zip(&self.0).map(|(x, q)| (x - q).powi(2));
+            -squares.sum::<f64>()
+        }
+
+        fn gradient(&self, omega: &[f64], out: &mut [f64]) {
+            for (out, (x, q)) in out.iter_mut().zip(omega.iter().zip(&self.0)) {
+                *out = -2.0 * (x - q);
+            }
+        }
+    }
+
+    /// On a single state occupancies are all distributions over its actions, so that the linear
+    /// problem is to find the largest entry and the optimum is the projection onto the simplex.
+    #[test]
+    fn a_quadratic_has_its_projection_as_optimum() {
+        for (n, xi) in [(3, 0.0), (8, 0.0), (8, 0.05), (30, 0.01)] {
+            let mdp = Mdp::from_fn(1, n, |_, _, next| {
+                next.push((0, 1.0));
+                true
+            })
+            .unwrap();
+            for k in 0..5 {
+                let q: Vec<f64> = (0..n).map(|i| (1.3 * (i + 7 * k) as f64).sin()).collect();
+                let mut nearest = q.clone();
+                simplex::project(&mut nearest, xi);
+                let utility = Near(q);
+                let (plain, options) = (Visits::default(), Options::default());
+                let found = solve_utility(&mdp, &utility, xi, &plain, &options, &mut ()).unwrap();
+                assert_eq!(found.formulation, Formulation::Own);
+                let (certificate, best) = (found.certificate, utility.value(&nearest));
+                assert_eq!(certificate.status, Status::Optimal);
+                assert!(certificate.objective <= best + 1e-12);
+                assert!(certificate.objective >= best - options.tolerance);
+                assert!(certificate.bound >= best - 1e-12);
+            }
+        }
+    }
+
+    /// The mixture is the same with fewer atoms.
+    #[test]
+    fn merged_atoms_have_the_same_mixture() {
+        let mixture = |atoms: &[(Vec<f64>, f64)]| -> Vec<f64> {
+            let of = |i: usize| atoms.iter().map(|(x, w)| x[i] * w).sum();
+            (0..3).map(of).collect()
+        };
+        let mut atoms = vec![
+            (vec![1.0, 0.0, 0.0], 0.1),
+            (vec![0.0, 1.0, 0.0], 0.6),
+            (vec![0.0, 0.5, 0.5], 0.3),
+        ];
+        let before = mixture(&atoms);
+        merge_lightest(&mut atoms);
+        assert_eq!(atoms.len(), 2);
+        let after = mixture(&atoms);
+        assert!(
+            before
+                .iter()
+                .zip(&after)
+                .all(|(a, b)| (a - b).abs() < 1e-15)
+        );
     }
 }

@@ -13,8 +13,8 @@ use crate::formulation::occupancy::Occupancies;
 use crate::formulation::simplex;
 use crate::formulation::utility::Average;
 use crate::formulation::visits::Limit;
+use crate::solve::cost::LINEAR_BY_INTERIOR_POINT;
 use crate::solve::driver::{Candidate, Driver, Kind};
-use crate::solve::size::LINEAR_BY_INTERIOR_POINT;
 
 /// Sweeps between two looks at the clock.
 const SWEEPS: usize = 25;
@@ -163,4 +163,75 @@ pub(super) fn within_limits(
             prices: interior.certifier.prices,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domains;
+    use crate::solve::Options;
+    use ide3al_numerics::parallel::dot;
+
+    /// The best average over all policies that play one action as often as they may, from the state
+    /// from which it is best.
+    fn by_enumeration(part: &Occupancies, r: &[f64]) -> f64 {
+        let (mdp, xi) = (part.mdp(), part.xi());
+        let n = mdp.n_states();
+        let count: usize = (0..n).map(|s| mdp.n_actions(s)).product();
+        let mut best = f64::NEG_INFINITY;
+        for k in 0..count {
+            let (mut policy, mut rest) = (vec![xi; mdp.n_pairs()], k);
+            for s in 0..n {
+                let actions = mdp.n_actions(s);
+                policy[mdp.pairs(s).start + rest % actions] += simplex::free_mass(actions, xi);
+                rest /= actions;
+            }
+            for s in 0..n {
+                let near: Vec<f64> = (0..n).map(|t| f64::from(u8::from(s == t))).collect();
+                best = best.max(dot(&part.of_policy(&policy, &near), r));
+            }
+        }
+        best
+    }
+
+    #[test]
+    fn the_best_average_is_that_of_a_deterministic_policy() {
+        for seed in 0..40 {
+            let spec = format!(
+                "garnet:states={},actions=3,branching=2,seed={seed}",
+                2 + seed % 4
+            );
+            let mdp = domains::load(&spec).unwrap();
+            let reward = |pair: usize| ((pair * 37 + seed) as f64).sin();
+            let whole: Vec<f64> = (0..mdp.n_pairs()).map(reward).collect();
+            for (xi, restart) in [(0.0, 0.0), (0.05, 0.0), (0.0, 0.2)] {
+                let all = vec![true; mdp.n_pairs()];
+                let part = Occupancies::new(&mdp, xi, restart, all).unwrap();
+                let r = part.reduced().means(&whole);
+                let best = by_enumeration(&part, &r);
+                let kind = Kind {
+                    maximises: true,
+                    dual_follows_policy: true,
+                };
+                let nothing = Candidate {
+                    policy: Vec::new(),
+                    objective: f64::NEG_INFINITY,
+                    bound: f64::INFINITY,
+                    dual: Vec::new(),
+                };
+                let (options, mut nobody) = (Options::default(), ());
+                let mut driver = Driver::new(kind, &options, nothing, &mut nobody);
+                let found = Linear::new(&part, &[]).solve(&r, 1e-9, &mut driver);
+                let value = dot(&found.omega, &r);
+                assert!(
+                    (value - best).abs() < 2e-9,
+                    "{spec} {xi} {restart}: {value} {best}"
+                );
+                assert!(
+                    found.bound >= best - 1e-12 && found.bound <= best + 2e-9,
+                    "{spec}"
+                );
+            }
+        }
+    }
 }

@@ -1,26 +1,24 @@
 //! Functions of what is visited: which method solves them, and on which parts of the model.
 
 mod certifier;
-mod cliques;
+mod flow_blocks;
+mod flow_system;
 mod flows;
 mod frank_wolfe;
-mod hessian;
 mod interior;
 mod limits;
 mod linear;
 mod newton;
 mod potentials;
+mod strategy;
 mod visits;
 
-pub(super) use certifier::Dual;
 pub(super) use frank_wolfe::solve as own;
 pub(super) use visits::solve as visits;
 
 use super::driver::{Candidate, Driver};
-use super::methods::elimination::AT_ONCE;
-use super::size::FACTOR_FIRST;
-use super::{LimitReport, Options, Solution, SolverChoice, Stage, Strategy, reference};
-use crate::error::Result;
+use super::{LimitReport, Options, Solution, SolverChoice, reference};
+use crate::error::{Error, Result};
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::reduction::components;
 use crate::formulation::reduction::copies::WithoutCopies;
@@ -28,67 +26,7 @@ use crate::formulation::visits::Visits;
 use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
 use potentials::Potentials;
-
-/// The strategy of the entropies, without restarts and limits.
-pub(super) fn entropy_strategy() -> Strategy {
-    let stages = vec![
-        Stage::new(
-            "newton",
-            format!(
-                "always; its system is factored below {FACTOR_FIRST} states, elsewhere it is solved \
-                 by conjugate gradients as long as they cost less than a factor"
-            ),
-            "the interior-point method, if its steps have come to next to nothing",
-        ),
-        Stage::new(
-            "interior-point",
-            "after it, if its normal equations can be factored",
-            "Newton's method goes on from where it was; the better answer is returned",
-        ),
-    ];
-    Strategy {
-        problems: vec!["dual", "state-entropy"],
-        stages,
-    }
-}
-
-/// The strategy of functions of what is visited, with restarts and limits.
-pub(super) fn visits_strategy() -> Strategy {
-    let stages = vec![
-        Stage::new(
-            "primal-dual",
-            "coverage without limits, if the normal equations cannot be factored",
-            "it runs to the limit of time or iterations",
-        ),
-        Stage::new(
-            "newton",
-            "a target without limits and restarts, if the normal equations cannot be factored",
-            "the best answer so far",
-        ),
-        Stage::new(
-            "interior-point",
-            format!(
-                "everything else; its normal equations can be factored up to {} states or where \
-                 the factor stays sparse, and are solved by conjugate gradients elsewhere",
-                AT_ONCE.order
-            ),
-            "the best answer so far",
-        ),
-    ];
-    Strategy {
-        problems: vec!["target", "coverage", "model-error", "dual", "state-entropy"],
-        stages,
-    }
-}
-
-/// The strategy of a utility of the user's own.
-pub(super) fn own_strategy() -> Strategy {
-    let otherwise = "the best answer so far, with a note if the function has corners";
-    Strategy {
-        problems: vec!["own"],
-        stages: vec![Stage::new("frank-wolfe", "always", otherwise)],
-    }
-}
+use strategy::Engine;
 
 /// What a solve tells beside the best candidate.
 pub(super) struct Report {
@@ -114,14 +52,23 @@ pub(super) fn solve(
     let mut policy = Policy::uniform(mdp).probabilities().to_vec();
     let mut dual = vec![0.0; mdp.n_states()];
     let (mut values, mut bounds) = (Vec::new(), Vec::new());
+    let warm = warm.filter(|warm| warm.dual.len() == mdp.n_states());
+    // the solver of the largest part that has one
+    let (mut largest, mut solver) = (0, "newton");
     for part in &parts {
+        let start: Option<Vec<f64>> =
+            warm.map(|warm| part.states.iter().map(|s| warm.dual[*s]).collect());
         let of_part = Target {
             log_weights: target.of_states(&part.states),
             ..*target
         };
         let found = helping(&part.mdp, problem, &of_part, driver, |inner| {
-            solve_component(&part.mdp, problem, &of_part, options, None, inner)
-                .map(|()| inner.best().clone())
+            let start = start.as_deref();
+            solve_component(&part.mdp, problem, &of_part, options, start, inner)?;
+            if part.states.len() > largest {
+                (largest, solver) = (part.states.len(), inner.solver());
+            }
+            Ok::<_, Error>(inner.best().clone())
         })?;
         values.push(found.objective);
         bounds.push(found.bound);
@@ -136,11 +83,7 @@ pub(super) fn solve(
         bound: entropy::log_sum_exp(bounds.iter().copied()),
         dual,
     };
-    let name = match options.solver {
-        SolverChoice::Conic => "conic",
-        SolverChoice::Auto => "newton",
-    };
-    driver.offer(whole, name);
+    driver.offer(whole, solver);
     let covered = parts.iter().map(|part| part.states.len()).sum();
     Ok(partial(mdp, parts.len(), covered))
 }
@@ -170,15 +113,20 @@ fn solve_component(
     let without_copies = WithoutCopies::new(mdp);
     let smaller = without_copies.as_ref();
     let mut potentials = Potentials::new(mdp, smaller, problem, target, start, driver);
-    potentials.run(driver);
-    let stalled = !driver.done() && driver.alive();
-    if stalled && target.is_plain() {
-        // an optimal policy may hardly hold the model together, which the interior-point method
-        // minds less (with weights it would be asked another question); the driver keeps the better
-        // of both answers
-        visits::solve(mdp, problem, &Visits::default(), options, driver).ok();
-        if !driver.done() && driver.alive() {
-            potentials.go_on(driver);
+    for engine in strategy::ENTROPIES {
+        match engine {
+            Engine::Newton => potentials.run(driver),
+            // an optimal policy may hardly hold the model together, which the interior-point method
+            // minds less (with weights it would be asked another question); the driver keeps the
+            // better of both answers
+            Engine::InteriorPointAfterNewton if target.is_plain() => {
+                visits::solve(mdp, problem, &Visits::default(), options, driver)?;
+            }
+            Engine::NewtonToTheEnd => potentials.go_on(driver),
+            _ => {}
+        }
+        if driver.done() || !driver.alive() {
+            break;
         }
     }
     Ok(())

@@ -1,22 +1,24 @@
 //! Newton's method on the entropies' dual function (see [`potentials`](super::potentials)): value,
 //! gradient and steps.
 //!
-//! The Hessian is applied without being formed (two products with $P$) inside conjugate gradients,
-//! as long as a few of these do; where they do not it is factored as soon as that costs less, if
-//! its factor can be held.
+//! The Hessian without $- \nabla F \nabla F^\top$, which only makes the step shorter along the same
+//! direction, is a [flow system](super::flow_system). It is solved by conjugate gradients as long as
+//! a few of these do; where they do not it is factored as soon as that costs less, if its factor
+//! can be held.
 
-use super::cliques::rounds_worth;
-use super::hessian::{Hessian, Point};
+use super::flow_system::FlowSystem;
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::simplex;
-use crate::model::{Kernel, Mdp};
-use crate::solve::size::{CHEAP_STEP, FACTOR_FIRST};
-use ide3al_numerics::conjugate_gradients::ConjugateGradients;
+use crate::model::Mdp;
+use crate::solve::cost::{CHEAP_STEP, DENSE_HESSIAN, FACTOR_FIRST};
 
 /// Conjugate gradient steps after which a factor is thought of, and by whose rate they are judged.
 const TRIAL: usize = 20;
 /// Conjugate gradient steps where there is no factor: it limits the time of one direction.
-const MOST_ROUNDS: usize = 500;
+const MOST_STEPS: usize = 500;
+/// Parts of a chain may hang together by probabilities of any size, so that small pivots are no
+/// rounding: only what is no positive number is left out.
+const PIVOT: f64 = 1e-300;
 /// Where the Hessian by itself gives no way down, so much of $d (1 + 1/\tau)$, which its diagonal
 /// is at most, is added: a part of the model that an optimal policy never leaves has a curvature
 /// below the rounding of its gradient, and without this takes a step of any size.
@@ -27,23 +29,21 @@ const SHIFT: f64 = 1e-12;
 /// the end: some models get there after more of them.
 const STUCK: usize = 10;
 const SHORT: f64 = 0.1;
-/// Conjugate gradient steps between two questions whether to stop.
-const ASK_EVERY: usize = 16;
 
 /// Says whether to stop; asked between steps and now and then within one.
 pub(super) type Expired<'e> = &'e mut dyn FnMut() -> bool;
 
 /// How directions are found; the next way where one will not do.
-enum Way {
-    /// By conjugate gradients, as long as a few of them do: the Hessian's pattern is not even
-    /// looked at.
-    Rounds,
-    /// By conjugate gradients, as long as they take less than a factorisation.
-    Either(Hessian),
+#[derive(Clone, Copy)]
+enum LinearSolver {
+    /// By conjugate gradients, as long as a few of them do: the pattern is not even looked at.
+    FewSteps,
+    /// By so many conjugate gradients at most, which take less than a factorisation.
+    CgThenCholesky(usize),
     /// By the Hessian's factor.
-    Factor(Hessian),
+    Cholesky,
     /// By conjugate gradients: there is no factor to be had.
-    RoundsOnly,
+    Cg,
 }
 
 pub(super) struct Newton<'a> {
@@ -51,7 +51,7 @@ pub(super) struct Newton<'a> {
     /// Copies of each action; empty where there are none but itself.
     copies: &'a [f64],
     target: &'a Target,
-    transposed: Kernel,
+    system: FlowSystem<'a>,
     xi: f64,
     /// Whether the entropy of actions only smooths a maximum, so that what $\xi$ leaves free has
     /// it, or is part of the formulation.
@@ -68,7 +68,7 @@ pub(super) struct Newton<'a> {
     pub(super) d: Vec<f64>,
     gradient: Vec<f64>,
     pub(super) value: f64,
-    way: Way,
+    solver: LinearSolver,
     /// Short steps in a row.
     pub(super) short: usize,
     direction: Vec<f64>,
@@ -86,16 +86,19 @@ impl<'a> Newton<'a> {
         target: &'a Target,
     ) -> Self {
         let n = mdp.n_states();
-        let way = if n < FACTOR_FIRST {
-            Hessian::new(mdp).map_or(Way::RoundsOnly, Way::Factor)
+        let mut system = FlowSystem::new(mdp, 0.0);
+        let solver = if n >= FACTOR_FIRST {
+            LinearSolver::FewSteps
+        } else if system.analyse(DENSE_HESSIAN).is_some() {
+            LinearSolver::Cholesky
         } else {
-            Way::Rounds
+            LinearSolver::Cg
         };
         Newton {
             mdp,
             copies,
             target,
-            transposed: mdp.kernel().transpose(),
+            system,
             xi,
             smoothing,
             tau: 1.0,
@@ -106,7 +109,7 @@ impl<'a> Newton<'a> {
             d: vec![0.0; n],
             gradient: vec![0.0; n],
             value: 0.0,
-            way,
+            solver,
             short: 0,
             direction: vec![0.0; n],
             saved: vec![0.0; n],
@@ -117,12 +120,12 @@ impl<'a> Newton<'a> {
 
     /// Whether a step more is no matter.
     pub(super) fn is_cheap(&self) -> bool {
-        matches!(self.way, Way::Factor(_)) || self.v.len() <= CHEAP_STEP
+        matches!(self.solver, LinearSolver::Cholesky) || self.v.len() <= CHEAP_STEP
     }
 
     /// Whether steps by the Hessian's factor have come to next to nothing.
     pub(super) fn is_stuck(&self) -> bool {
-        matches!(self.way, Way::Factor(_)) && self.short >= STUCK
+        matches!(self.solver, LinearSolver::Cholesky) && self.short >= STUCK
     }
 
     /// $F$, $d$, $p$ and the gradient at $V$.
@@ -152,8 +155,7 @@ impl<'a> Newton<'a> {
                 self.weights[pair] = self.d[s] * self.p[pair];
             }
         }
-        mdp.kernel()
-            .arrivals(&self.transposed, &self.weights, &mut self.gradient);
+        self.system.arrivals(&self.weights, &mut self.gradient);
         for (g, d) in self.gradient.iter_mut().zip(&self.d) {
             *g -= d;
         }
@@ -166,53 +168,44 @@ impl<'a> Newton<'a> {
 
     /// One damped Newton step. Returns whether it made progress.
     pub(super) fn step(&mut self, expired: Expired<'_>) -> bool {
+        let (p, d) = (&self.p, &self.d);
+        self.system.blocks.set_soft(&self.free, p, d, self.tau);
         loop {
-            self.way = match std::mem::replace(&mut self.way, Way::Rounds) {
-                Way::Rounds => {
-                    if self.rounds(TRIAL, expired) && self.descend() {
+            match self.solver {
+                LinearSolver::FewSteps => {
+                    if self.iterate(TRIAL, expired) && self.descend() {
                         return true;
                     }
                     if expired() {
                         return false;
                     }
-                    Hessian::new(self.mdp).map_or(Way::RoundsOnly, Way::Either)
+                    let most = self.system.analyse(DENSE_HESSIAN);
+                    self.solver = most.map_or(LinearSolver::Cg, |most| {
+                        LinearSolver::CgThenCholesky(most as usize)
+                    });
                 }
-                Way::Either(hessian) => {
-                    let most = rounds_worth(self.mdp, hessian.work()) as usize;
-                    let close = most >= TRIAL && self.rounds(most.min(MOST_ROUNDS), expired);
+                LinearSolver::CgThenCholesky(most) => {
+                    let close = most >= TRIAL && self.iterate(most.min(MOST_STEPS), expired);
                     let improved = close && self.descend();
                     if improved || expired() {
-                        self.way = Way::Either(hessian);
                         return improved;
                     }
                     self.short = 0;
-                    Way::Factor(hessian)
+                    self.solver = LinearSolver::Cholesky;
                 }
-                Way::Factor(mut hessian) => {
-                    let improved = self.exact_step(&mut hessian, expired);
-                    self.way = Way::Factor(hessian);
-                    return improved;
-                }
-                Way::RoundsOnly => {
-                    self.way = Way::RoundsOnly;
-                    self.rounds(MOST_ROUNDS, expired);
+                LinearSolver::Cholesky => return self.exact_step(expired),
+                LinearSolver::Cg => {
+                    self.iterate(MOST_STEPS, expired);
                     return self.descend();
                 }
-            };
+            }
         }
     }
 
     /// A step along the direction by the Hessian's factor.
-    fn exact_step(&mut self, hessian: &mut Hessian, expired: Expired<'_>) -> bool {
+    fn exact_step(&mut self, expired: Expired<'_>) -> bool {
         for shift in [0.0, SHIFT] {
-            let point = Point {
-                p: &self.p,
-                free: &self.free,
-                d: &self.d,
-                tau: self.tau,
-            };
-            let (gradient, direction) = (&self.gradient, &mut self.direction);
-            if hessian.direction(self.mdp, &point, gradient, shift, direction) && self.descend() {
+            if self.factorize(shift) && self.descend() {
                 return true;
             }
             if expired() {
@@ -220,6 +213,23 @@ impl<'a> Newton<'a> {
             }
         }
         false
+    }
+
+    /// The direction by the Hessian's factor, up to a constant: $F$ does not change along
+    /// constants, and the potential with the largest diagonal entry is fixed. The diagonal is
+    /// raised by `shift` times $d (1 + 1/\tau)$. Returns whether there is one.
+    fn factorize(&mut self, shift: f64) -> bool {
+        let (system, d) = (&mut self.system, &self.d);
+        system.assemble();
+        let shift = shift * (1.0 + 1.0 / self.tau);
+        let entry = |s: usize| system.diagonal[s] + shift * d[s];
+        let by_entry = |a: &usize, b: &usize| entry(*a).total_cmp(&entry(*b));
+        let largest = (0..d.len()).max_by(by_entry).unwrap_or(0);
+        system.fixed = vec![(largest, entry(largest))];
+        for (x, g) in self.direction.iter_mut().zip(&self.gradient) {
+            *x = -g;
+        }
+        system.factorize(|s, _| shift * d[s], PIVOT) && system.solve_factored(&mut self.direction)
     }
 
     /// Goes along the direction as far as $F$ falls. Returns whether it does.
@@ -255,32 +265,23 @@ impl<'a> Newton<'a> {
         false
     }
 
-    /// The direction by at most so many conjugate gradients, with the diagonal as preconditioner.
-    /// Returns whether they came as close as wanted; where there is another way, they end as soon
-    /// as their rate promises no more.
-    fn rounds(&mut self, most: usize, expired: Expired<'_>) -> bool {
-        let (n, violation) = (self.mdp.n_states(), self.violation());
-        let forcing = violation.sqrt().clamp(1e-3, 0.1);
-        let mut gradients = ConjugateGradients::new(n);
-        gradients.diagonal = self.diagonal();
-        if !matches!(self.way, Way::RoundsOnly) {
-            gradients.trial = TRIAL;
-        }
-        for (r, g) in gradients.residual.iter_mut().zip(&self.gradient) {
-            *r = -g;
-        }
-        let mut direction = std::mem::take(&mut self.direction);
-        let mut rounds = 0;
-        let close = gradients.solve(&mut direction, (forcing, most), |v, out| {
-            rounds += 1;
-            let go_on = rounds % ASK_EVERY != 0 || !expired();
-            if go_on {
-                self.apply(v, out);
-            }
-            go_on
-        });
-        self.direction = direction;
-        close
+    /// The direction by at most so many steps of conjugate gradients, with the diagonal as
+    /// preconditioner. Returns whether they came as close as wanted; where there is another way,
+    /// they end as soon as their rate promises no more.
+    fn iterate(&mut self, most: usize, expired: Expired<'_>) -> bool {
+        let forcing = self.violation().sqrt().clamp(1e-3, 0.1);
+        self.system.bound_diagonal();
+        let diagonal = &mut self.system.diagonal;
+        let least = 1e-12 * diagonal.iter().copied().fold(0.0, f64::max);
+        diagonal.iter_mut().for_each(|x| *x = x.max(least));
+        let trial = match self.solver {
+            LinearSolver::Cg => usize::MAX,
+            _ => TRIAL,
+        };
+        let right: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
+        let limits = (forcing, most, trial);
+        self.system
+            .conjugate_gradients(&right, &mut self.direction, limits, || !expired())
     }
 
     /// The stationary distribution of the policy at hand by lazy steps from $d$, which is nearly
@@ -295,8 +296,7 @@ impl<'a> Newton<'a> {
                     self.weights[pair] = d[s] * self.p[pair];
                 }
             }
-            mdp.kernel()
-                .arrivals(&self.transposed, &self.weights, &mut self.work);
+            self.system.arrivals(&self.weights, &mut self.work);
             let (mut change, mut sum) = (0.0, 0.0);
             for (d, next) in d.iter_mut().zip(&self.work) {
                 change += (*next - *d).abs();
@@ -310,58 +310,7 @@ impl<'a> Newton<'a> {
         }
         None
     }
-
-    /// Diagonal of $\nabla^2 F$ without its last term, kept away from zero.
-    fn diagonal(&self) -> Vec<f64> {
-        let mdp = self.mdp;
-        let n = mdp.n_states();
-        let mut diagonal = vec![0.0; n];
-        for s in 0..n {
-            let d = self.d[s];
-            diagonal[s] += d;
-            for pair in mdp.pairs(s) {
-                let (p, free) = (self.p[pair], self.free[pair]);
-                let weight = d * (p + free * (1.0 - p) / self.tau);
-                for (t, x) in mdp.row(pair).entries() {
-                    diagonal[t] += weight * x * x;
-                }
-            }
-        }
-        let largest = diagonal.iter().copied().fold(0.0, f64::max);
-        diagonal
-            .iter_mut()
-            .for_each(|x| *x = x.max(1e-12 * largest));
-        diagonal
-    }
-
-    /// $\text{out} = \nabla^2 F\, x$ by one product with $P$ and one with its transpose.
-    fn apply(&mut self, x: &[f64], out: &mut [f64]) {
-        let mdp = self.mdp;
-        let n = mdp.n_states();
-        // q is free between evaluations, which fill it anew
-        mdp.kernel().times(x, &mut self.q);
-        let along: f64 = self.gradient.iter().zip(x).map(|(g, x)| g * x).sum();
-        for s in 0..n {
-            let pairs = mdp.pairs(s);
-            let (mut mean, mut free_mass, mut free_mean) = (0.0, 0.0, 0.0);
-            for pair in pairs.clone() {
-                mean += self.p[pair] * self.q[pair];
-                free_mass += self.free[pair];
-                free_mean += self.free[pair] * self.q[pair];
-            }
-            if free_mass > 0.0 {
-                free_mean /= free_mass;
-            }
-            let change = mean - x[s];
-            for pair in pairs {
-                let moved = self.free[pair] * (self.q[pair] - free_mean) / self.tau;
-                self.weights[pair] = self.d[s] * (self.p[pair] * change + moved);
-            }
-            self.work[s] = self.d[s] * change;
-        }
-        mdp.kernel().arrivals(&self.transposed, &self.weights, out);
-        for t in 0..n {
-            out[t] -= self.work[t] + self.gradient[t] * along;
-        }
-    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use super::certifier::{Certifier, Visited};
 use super::flows::Flows;
 use super::interior::Interior;
 use super::limits::{not_met, part, reports, unmet};
+use super::strategy::{self, Engine};
 use super::{Report, apart, partial};
 use crate::error::Result;
 use crate::formulation::entropy::Target;
@@ -16,7 +17,7 @@ use crate::formulation::visits::Visits;
 use crate::formulation::{Formulation, Problem, parameter};
 use crate::model::{Mdp, Policy};
 use crate::solve::driver::{Candidate, Driver};
-use crate::solve::{Options, SolverChoice, reference};
+use crate::solve::{Options, SolverChoice, TieBreak, reference};
 
 /// A gap that counts as none where every policy has the same value: nothing but rounding is left of
 /// it.
@@ -67,35 +68,58 @@ pub(in crate::solve) fn solve(
     } else {
         let mut interior = Interior::new(certifier);
         let large = !interior.factors() && limits.is_empty();
-        if let (Form::Floor(wanted), true) = (utility.form(), large) {
-            let mut flows = Flows::new(interior.certifier, wanted);
-            flows.run(driver);
-            certifier = flows.certifier;
-        } else if formulation == Formulation::Target && large && visits.restart == 0.0 {
-            let (found, told) = by_potentials(&part, problem, visits, options, driver)?;
-            if part.components() == 1 {
-                notes.extend(told);
+        let wanted = match utility.form() {
+            Form::Floor(wanted) => Some(wanted),
+            _ => None,
+        };
+        let is_for_it = |engine: &Engine| match engine {
+            Engine::PrimalDual => large && wanted.is_some(),
+            Engine::NewtonOfTarget => {
+                large && formulation == Formulation::Target && visits.restart == 0.0
             }
-            let candidate = Candidate {
-                policy: part.reduced().whole_policy(mdp, &found.policy),
-                objective: -found.objective,
-                bound: -found.bound,
-                dual: found.dual,
-            };
-            driver.offer(candidate, "newton");
-            certifier = interior.certifier;
-        } else {
             // plain entropies come here where Newton's method stalled: without a factor there is
             // nothing to add to what it found
-            let hopeless = large && formulation.is_entropy() && visits.is_plain();
-            if !hopeless {
-                interior.run(driver);
+            _ => !(large && formulation.is_entropy() && visits.is_plain()),
+        };
+        match (strategy::VISITS.into_iter().find(is_for_it), wanted) {
+            (Some(Engine::PrimalDual), Some(wanted)) => {
+                let mut flows = Flows::new(interior.certifier, wanted);
+                flows.run(driver);
+                certifier = flows.certifier;
             }
-            certifier = interior.certifier;
+            (Some(Engine::NewtonOfTarget), _) => {
+                let (found, told) = by_potentials(&part, problem, visits, options, driver)?;
+                if part.components() == 1 {
+                    notes.extend(told);
+                }
+                let candidate = Candidate {
+                    policy: part.reduced().whole_policy(mdp, &found.policy),
+                    objective: -found.objective,
+                    bound: -found.bound,
+                    dual: found.dual,
+                };
+                driver.offer(candidate, "newton");
+                certifier = interior.certifier;
+            }
+            (engine, _) => {
+                if engine.is_some() {
+                    interior.run(driver);
+                }
+                certifier = interior.certifier;
+            }
         }
     }
     if certifier.kept.is_none() && !limits.is_empty() {
         return Err(not_met(&part, &limits, driver));
+    }
+    if options.tie_break == TieBreak::Uniform
+        && formulation == Formulation::StateEntropy
+        && !visits.is_plain()
+    {
+        notes.push(
+            "tie-break left out (restarts or limits): other optimal policies may play other actions"
+                .into(),
+        );
     }
     let mut spent = Vec::new();
     if let Some(kept) = certifier.kept {

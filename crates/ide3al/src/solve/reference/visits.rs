@@ -7,12 +7,11 @@ use super::{column_sums, least_shares};
 use crate::error::Result;
 use crate::formulation::Problem;
 use crate::formulation::entropy::Target;
-use crate::formulation::occupancy::Occupancies;
+use crate::formulation::occupancy::{Dual, Occupancies};
 use crate::formulation::utility::{Conjugate, Form};
 use crate::formulation::visits::Limit;
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
-use crate::solve::occupancy::Dual;
 
 /// Maximises $H(\omega)$ (the paper's (10)) or $H(d)$ (its (3)), for a [`Target`]: weights of
 /// states, and $\tau$ times the conditional entropy $H(\omega) - H(d)$ in the latter case. Returns

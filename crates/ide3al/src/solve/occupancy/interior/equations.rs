@@ -196,7 +196,7 @@ fn border(interior: &Interior<'_>, weight: &[f64]) -> Vec<Column> {
         weighted.iter_mut().zip(weight).for_each(|(x, w)| *x *= w);
         let weighted = interior.without_floor(&weighted);
         let mut flow = vec![0.0; states];
-        interior.normal.rows(floor, &mut flow);
+        interior.normal.system.rows(floor, &mut flow);
         push(weighted, flow);
     }
     columns

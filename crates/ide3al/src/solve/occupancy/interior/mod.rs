@@ -24,15 +24,13 @@
 //! Occupancies are scaled to a mean of one, the utility to a gradient of about one, costs to a
 //! largest of one.
 
-mod blocks;
 mod equations;
 mod normal;
 mod point;
-mod solution;
 mod steps;
 
-use super::certifier::{Certifier, Dual, Visited, WITHIN, limit_size};
-use crate::formulation::occupancy::Occupancies;
+use super::certifier::{Certifier, Visited, WITHIN, limit_size};
+use crate::formulation::occupancy::{Dual, Occupancies};
 use crate::formulation::simplex;
 use crate::formulation::utility::{Conjugate, Form, Linear};
 use crate::formulation::visits::Limit;
@@ -265,7 +263,7 @@ impl<'a> Interior<'a> {
     /// $\rho \mu - A \omega$.
     fn flow_residual(&self) -> Vec<f64> {
         let mut residual = vec![0.0; self.at.v.len()];
-        self.normal.rows(&self.at.omega, &mut residual);
+        self.normal.system.rows(&self.at.omega, &mut residual);
         let start = self.part.mdp().start();
         let inflow = self.part.restart() * self.units;
         for (x, p) in residual.iter_mut().zip(start) {
@@ -286,7 +284,7 @@ impl<'a> Interior<'a> {
     /// $A^\top V + \sum_j y_j c_j$, scaled.
     fn priced(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.at.omega.len()];
-        self.normal.columns(&self.at.v, &mut out);
+        self.normal.system.columns(&self.at.v, &mut out);
         for ((limit, y), unit) in self.limits.iter().zip(&self.at.y).zip(&self.cost_units) {
             for (x, c) in out.iter_mut().zip(&limit.cost) {
                 *x += y * c / unit;
@@ -405,8 +403,7 @@ impl<'a> Interior<'a> {
             positive(&mut implied);
             let bound = |r: &[f64]| {
                 let (utility, limits) = (self.utility, self.limits);
-                let mut r = r.to_vec();
-                self.part.bound(utility, limits, &mut r, &v, &prices)
+                self.part.bound(utility, limits, r, &v, &prices)
             };
             let value = self.utility.value(&self.occupancy());
             let (of_implied, own) = (bound(&implied), bound(&r));

@@ -1,34 +1,31 @@
-//! The normal equations $A K^{-1} A^\top v = b$ of the occupancies' Newton steps.
+//! The normal equations $A K^{-1} A^\top v = b$ of the occupancies' Newton steps: how well they are
+//! solved, and by what.
 //!
-//! $A$ holds the flow constraints, $(A \omega)(t) = d(t) - (1 - \rho) \sum \omega P(t)$, and $K$
-//! one block per state:
+//! $K$ holds one block per state,
 //!
 //! $$K_s = \mathrm{diag}(h) + g\, \mathbf 1 \mathbf 1^\top + N^\top \mathrm{diag}(w) N, \qquad N = I - \xi \mathbf 1 \mathbf 1^\top ,$$
 //!
 //! $h$ and $g$ the curvature of the utility by pairs and by state, $w$ the barrier's weights of
-//! $\omega - \xi d \ge 0$. The matrix has the pattern of the [cliques](super::super::cliques). It
-//! is solved by conjugate gradients, preconditioned by its diagonal as long as that takes less work
-//! than its Cholesky factor would, then by that factor, so that one or two rounds mend the rounding
-//! (see [`solution`](super::solution)): the nearer to the optimum, the more the weights differ, and
-//! the worse the diagonal does. Models whose factor is too large keep to the diagonal. Uniform
-//! shares of rows are in the products, but not in the factor.
+//! $\omega - \xi d \ge 0$: a [flow system](super::super::flow_system). It is solved by conjugate
+//! gradients, preconditioned by its diagonal as long as that takes less work than its Cholesky
+//! factor would, then by that factor, so that one or two steps mend the rounding: the nearer to the
+//! optimum, the more the weights differ, and the worse the diagonal does. Models whose factor is too
+//! large keep to the diagonal.
 
-use super::super::cliques::{Cliques, rounds_worth};
-use super::blocks::Blocks;
+use super::super::flow_system::{FlowSystem, steps_worth};
 use crate::formulation::occupancy::Occupancies;
-use crate::model::{Kernel, Mdp};
-use crate::solve::methods::elimination::AT_ONCE;
-use ide3al_numerics::clique_matrix::CliqueMatrix;
+use crate::solve::cost::DENSE;
+use crate::solve::driver::Driver;
 use ide3al_numerics::parallel::add;
 
 /// Pivots below this share of their diagonal entries are rounding.
 const PIVOT: f64 = 1e-18;
-/// The share that is added to the diagonal of the preconditioner where uniform rows are missing
-/// from it: without them it may be singular.
+/// The share that is added to the diagonal of the factor where there are uniform rows, which are
+/// added to it afterwards: without them it may be singular.
 const WITHOUT_SPREAD: f64 = 1e-9;
-/// Rounds of conjugate gradients with the diagonal where there is no factor: it limits the time of
+/// Steps of conjugate gradients with the diagonal where there is no factor: it limits the time of
 /// one solution.
-const MOST_ROUNDS: usize = 1_500;
+const MOST_STEPS: usize = 1_500;
 /// Right-hand sides in one step that a factor serves: predictor, corrector, the column of the sum,
 /// and now and then one more.
 const RIGHT_HAND_SIDES: f64 = 4.0;
@@ -44,129 +41,78 @@ const WITHOUT_A_FACTOR: (f64, f64) = (1e-7, 1e-2);
 const FLOW_LEFT: f64 = 1e-9;
 const FLOW_BETWEEN: (f64, f64) = (1e-16, 1e-10);
 
+/// Steps of conjugate gradients with a factor, which needs one or two.
+const STEPS_WITH_FACTOR: usize = 10;
+/// Solutions for one right-hand side, each for what those before lack of the flow.
+const MOST_REFINEMENTS: usize = 3;
+
 pub(super) struct Normal<'a> {
     part: &'a Occupancies,
-    transposed: Kernel,
-    pub(super) blocks: Blocks<'a>,
-    state_of: Vec<u32>,
-    cliques: Cliques,
-    pub(super) matrix: Option<CliqueMatrix>,
-    /// Whether the matrix is factored; before that, rounds with the diagonal that cost less than a
-    /// factor.
-    pub(super) factored: bool,
-    pub(super) patience: usize,
+    pub(super) system: FlowSystem<'a>,
+    /// Whether there is a factor to be had, and whether it is in use; before that, the steps of
+    /// conjugate gradients that cost less.
+    can_factor: bool,
+    uses_factor: bool,
+    cg_iterations: usize,
     /// How well equations are to be solved: relative to the right-hand side, and the share of the
     /// flow that may be left open.
-    pub(super) accuracy: f64,
-    pub(super) flow_left: f64,
-    /// The diagonal of the matrix.
-    pub(super) diagonal: Vec<f64>,
-    /// One state of each component, and what is added to its diagonal: without restarts the flow
-    /// constraints of a component sum to zero, so that the matrix is singular and potentials are
-    /// free up to a constant. With the addition it is not, and where the right-hand sides of each
-    /// component sum to zero, as they do but for rounding, the solution is the one that is zero
-    /// there.
-    held: Vec<(usize, f64)>,
+    accuracy: f64,
+    flow_left: f64,
     /// Whether a free unknown of the border takes the place of one pair, so that with restarts,
-    /// too, one potential has to be held; what it adds is then taken back in the border.
+    /// too, one potential has to be fixed; what it adds is then taken back in the border.
     scaled: bool,
-    pub(super) pairs: Vec<f64>,
-    /// Room for one state: three rows over its clique, and the square of the clique.
-    rows: [Vec<f64>; 3],
-    local: Vec<f64>,
 }
 
 impl<'a> Normal<'a> {
     pub(super) fn new(part: &'a Occupancies, scaled: bool) -> Self {
         let mdp = part.mdp();
+        let mut system = FlowSystem::new(mdp, part.restart());
         let n = mdp.n_states();
-        let mut state_of = vec![0u32; mdp.n_pairs()];
-        for s in 0..n {
-            state_of[mdp.pairs(s)].fill(s as u32);
-        }
-        let cliques = Cliques::new(mdp);
         // a small matrix can be factored whatever its pattern, which need not be analysed before
         // that time has come
-        let small = n <= AT_ONCE.order;
-        let matrix = if small {
-            None
+        let steps = if n <= DENSE.order {
+            Some(steps_worth(mdp, (n as f64).powi(3) / 3.0))
         } else {
-            cliques
-                .matrix(AT_ONCE.order)
-                .filter(|m| m.work() <= AT_ONCE.work)
+            system
+                .analyse(DENSE.order)
+                .filter(|_| system.work() <= DENSE.work)
         };
-        let work = match &matrix {
-            Some(matrix) => Some(matrix.work()),
-            None => small.then(|| (n as f64).powi(3) / 3.0),
-        };
-        let patience = work.map_or(MOST_ROUNDS, |w| {
-            (rounds_worth(mdp, w) / RIGHT_HAND_SIDES) as usize
-        });
+        if steps.is_none() {
+            system.forget_pattern();
+        }
         Normal {
-            factored: false,
-            patience,
+            part,
+            system,
+            can_factor: steps.is_some(),
+            uses_factor: false,
+            cg_iterations: steps.map_or(MOST_STEPS, |steps| (steps / RIGHT_HAND_SIDES) as usize),
             accuracy: BEFORE_A_FACTOR,
             flow_left: FLOW_BETWEEN.0,
-            transposed: mdp.kernel().transpose(),
-            blocks: Blocks::new(mdp, part.xi()),
-            state_of,
-            diagonal: vec![0.0; n],
-            held: Vec::new(),
             scaled,
-            pairs: vec![0.0; mdp.n_pairs()],
-            rows: std::array::from_fn(|_| vec![0.0; cliques.largest]),
-            local: vec![0.0; cliques.largest * cliques.largest],
-            matrix,
-            cliques,
-            part,
         }
     }
 
     /// Whether there is a factor to be had.
     pub(super) fn factors(&self) -> bool {
-        self.matrix.is_some() || self.diagonal.len() <= AT_ONCE.order
-    }
-
-    fn mdp(&self) -> &'a Mdp {
-        self.part.mdp()
-    }
-
-    /// $A^\top v$, per pair.
-    pub(super) fn columns(&self, v: &[f64], out: &mut [f64]) {
-        let here = |pair: usize| v[self.state_of[pair] as usize];
-        self.mdp().kernel().times_relative(v, &here, out);
-        let restart = self.part.restart();
-        for (pair, x) in out.iter_mut().enumerate() {
-            *x = restart * here(pair) - (1.0 - restart) * *x;
-        }
-    }
-
-    /// $A \omega$, per state.
-    pub(super) fn rows(&self, omega: &[f64], out: &mut [f64]) {
-        let mdp = self.mdp();
-        mdp.kernel().arrivals(&self.transposed, omega, out);
-        let stay = 1.0 - self.part.restart();
-        for (s, x) in out.iter_mut().enumerate() {
-            let d: f64 = omega[mdp.pairs(s)].iter().sum();
-            *x = d - stay * *x;
-        }
+        self.can_factor
     }
 
     /// Takes new curvatures and weights, and the mean of the products; false where a block is not
     /// positive.
     pub(super) fn factor(&mut self, pair: &[f64], state: &[f64], weight: &[f64], mu: f64) -> bool {
-        if !self.blocks.factor(pair, state, weight) {
+        let blocks = &mut self.system.blocks;
+        if !blocks.invert(self.part.xi(), pair, state, weight) {
             return false;
         }
-        let now = self.factors() && (self.factored || self.patience == 0);
-        self.sum_squares(now);
-        self.hold();
-        let sound = if now {
-            self.factor_sum()
+        self.uses_factor |= self.can_factor && self.cg_iterations == 0;
+        let sound = if self.uses_factor {
+            self.factorize()
         } else {
-            self.diagonal.iter().all(|x| x.is_finite())
+            self.system.bound_diagonal();
+            self.fix_potentials();
+            self.system.diagonal.iter().all(|x| x.is_finite())
         };
-        self.accuracy = match (self.factored, self.factors()) {
+        self.accuracy = match (self.uses_factor, self.can_factor) {
             (true, _) => ACCURATE,
             (_, true) => BEFORE_A_FACTOR,
             _ => mu.clamp(WITHOUT_A_FACTOR.0, WITHOUT_A_FACTOR.1),
@@ -175,128 +121,115 @@ impl<'a> Normal<'a> {
         sound
     }
 
-    /// Factors the matrix that was summed up.
-    pub(super) fn factor_sum(&mut self) -> bool {
-        self.factored = true;
-        let Some(matrix) = &mut self.matrix else {
+    /// Factors the matrix of the blocks at hand, from now on always.
+    fn factorize(&mut self) -> bool {
+        self.uses_factor = true;
+        if self.system.analyse(DENSE.order).is_none() {
             return false;
-        };
-        for &(s, _) in &self.held {
-            matrix.double_diagonal(s);
         }
-        if self.part.mdp().kernel().has_spread() {
-            matrix.add_diagonal(&self.diagonal, WITHOUT_SPREAD);
-        }
-        matrix.factor(PIVOT)
-    }
-
-    /// The matrix and its diagonal, or the diagonal alone.
-    pub(super) fn sum_squares(&mut self, whole: bool) {
-        if whole && self.matrix.is_none() {
-            self.matrix = self.cliques.matrix(AT_ONCE.order);
-        }
-        let mdp = self.part.mdp();
-        let kernel = mdp.kernel();
-        let stay = 1.0 - self.part.restart();
-        let mut matrix = self.matrix.as_mut().filter(|_| whole);
-        self.diagonal.fill(0.0);
-        if let Some(matrix) = &mut matrix {
-            matrix.clear();
-        }
-        for s in 0..mdp.n_states() {
-            let clique = self.cliques.offsets[s]..self.cliques.offsets[s + 1];
-            let width = clique.len();
-            let places = &self.cliques.entry_places;
-            let add_row = |pair: usize, scale: f64, row: &mut [f64]| {
-                for e in kernel.offsets()[pair]..kernel.offsets()[pair + 1] {
-                    row[places[e] as usize] += scale * kernel.values()[e];
-                }
-            };
-            // the square of the clique, or its diagonal
-            let stride = if matrix.is_some() { width } else { 0 };
-            let local = &mut self.local[..width * stride.max(1)];
-            local.fill(0.0);
-            let [row, mean, together] = &mut self.rows;
-            let [row, mean, together] = [row, mean, together].map(|room| &mut room[..width]);
-            mean.fill(0.0);
-            together.fill(0.0);
-            together[self.cliques.own_places[s] as usize] = 1.0;
-            let (parts, first) = (self.blocks.of(s), mdp.pairs(s).start);
-            for (i, (u, c)) in parts.free.iter().zip(parts.together).enumerate() {
-                add_row(first + i, -stay * c, together);
-                if i != parts.reference {
-                    row.fill(0.0);
-                    add_row(first + i, -stay, row);
-                    add_row(first + parts.reference, stay, row);
-                    add(mean, *u, row);
-                    add_square(local, stride, row, *u);
-                }
-            }
-            add_square(local, stride, mean, -parts.exchange_weight);
-            add_square(local, stride, together, parts.together_weight);
-            for (j, &t) in self.cliques.members[clique].iter().enumerate() {
-                self.diagonal[t as usize] += local[j * (stride + 1)];
-            }
-            if let Some(matrix) = &mut matrix {
-                matrix.add_clique(s, local);
-            }
-        }
+        self.system.assemble();
+        self.fix_potentials();
+        let uniform = self.part.mdp().kernel().has_spread();
+        let share = if uniform { WITHOUT_SPREAD } else { 0.0 };
+        self.system.factorize(|_, diagonal| share * diagonal, PIVOT)
     }
 
     /// Chooses the states with the largest diagonals: what rounding leaves of the sums is divided
     /// by them. With restarts it is the likeliest start: the free unknown is the scale of what
     /// starts there.
-    fn hold(&mut self) {
-        self.held.clear();
+    fn fix_potentials(&mut self) {
+        let FlowSystem {
+            fixed, diagonal, ..
+        } = &mut self.system;
+        fixed.clear();
         let start = self.part.mdp().start();
         if self.part.restart() > 0.0 {
             if self.scaled {
                 let likeliest = (0..start.len()).max_by(|a, b| start[*a].total_cmp(&start[*b]));
-                let held = likeliest.map(|s| (s, self.diagonal[s]));
-                self.held.extend(held);
+                let likeliest = likeliest.map(|s| (s, diagonal[s]));
+                fixed.extend(likeliest);
             }
-        } else if self.factors() {
+        } else if self.can_factor {
             let mut largest = std::collections::BTreeMap::new();
-            for (s, x) in self.diagonal.iter().enumerate() {
+            for (s, x) in diagonal.iter().enumerate() {
                 let best = largest.entry(self.part.component()[s]).or_insert((s, *x));
                 if *x > best.1 {
                     *best = (s, *x);
                 }
             }
-            self.held.extend(largest.into_values());
+            fixed.extend(largest.into_values());
         }
     }
 
     /// The potential that the border has to set free again, and what was added to its diagonal.
     pub(super) fn to_set_free(&self) -> Option<(usize, f64)> {
         let free = self.part.restart() > 0.0;
-        self.held.first().copied().filter(|_| free)
+        self.system.fixed.first().copied().filter(|_| free)
     }
 
-    /// Adds so many times what holding potentials adds to the product of the matrix with them.
-    pub(super) fn hold_potentials(&self, v: &[f64], times: f64, out: &mut [f64]) {
-        for &(s, extra) in &self.held {
-            out[s] += times * extra * v[s];
+    /// Potentials and the change of the occupancy for one right-hand side: $K x + A^\top v = G$,
+    /// $A x = f$. Returns $v$ and $x$.
+    pub(super) fn solve(
+        &mut self,
+        right: &[f64],
+        flow: &[f64],
+        driver: &mut Driver<'_>,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let mut v = vec![0.0; flow.len()];
+        let mut x = right.to_vec();
+        self.system.blocks.divide(&mut x);
+        let (mut lacks, mut columns) = (vec![0.0; flow.len()], vec![0.0; right.len()]);
+        // weights range widely: with a factor at hand further solutions take back what rounding has
+        // added to the flow, the first of them without asking how well it did
+        let mut asked = 0.0;
+        for refinement in 0..MOST_REFINEMENTS {
+            self.system.rows(&x, &mut lacks);
+            add(&mut lacks, -1.0, flow);
+            self.system.add_fixed(&v, -1.0, &mut lacks);
+            let left: f64 = lacks.iter().map(|x| x.abs()).sum();
+            if left <= self.flow_left * asked {
+                break;
+            }
+            if refinement == 0 {
+                asked = left;
+            }
+            let mut change = lacks.clone();
+            if refinement > 0 || !self.system.solve_factored(&mut change) {
+                self.potentials(&lacks, &mut change, driver);
+            }
+            self.system.columns(&change, &mut columns);
+            self.system.blocks.divide(&mut columns);
+            add(&mut x, -1.0, &columns);
+            add(&mut v, 1.0, &change);
+            if !self.uses_factor {
+                break;
+            }
+        }
+        (v, x)
+    }
+
+    /// Solves $A K^{-1} A^\top v = b$; by a factor where the diagonal does not do.
+    fn potentials(&mut self, right: &[f64], v: &mut [f64], driver: &mut Driver<'_>) {
+        if self.uses_factor {
+            self.iterate(right, v, STEPS_WITH_FACTOR, driver);
+            return;
+        }
+        let solved = self.iterate(right, v, self.cg_iterations, driver);
+        if !solved && self.can_factor && driver.alive() && self.factorize() {
+            self.iterate(right, v, STEPS_WITH_FACTOR, driver);
         }
     }
-}
 
-/// Adds a weighted square of a row to the upper half of a row-major matrix; without a stride to its
-/// diagonal alone.
-fn add_square(local: &mut [f64], stride: usize, row: &[f64], weight: f64) {
-    if stride == 0 {
-        local
-            .iter_mut()
-            .zip(row)
-            .for_each(|(o, x)| *o += weight * x * x);
-        return;
-    }
-    for (j, x) in row.iter().enumerate().filter(|x| *x.1 != 0.0) {
-        let scaled = weight * x;
-        let target = &mut local[j * stride + j..(j + 1) * stride];
-        target
-            .iter_mut()
-            .zip(&row[j..])
-            .for_each(|(o, y)| *o += scaled * y);
+    /// Returns whether it came as close as wanted.
+    fn iterate(
+        &mut self,
+        right: &[f64],
+        v: &mut [f64],
+        most: usize,
+        driver: &mut Driver<'_>,
+    ) -> bool {
+        let limits = (self.accuracy, most, usize::MAX);
+        self.system
+            .conjugate_gradients(right, v, limits, || driver.alive())
     }
 }

@@ -1,0 +1,483 @@
+//! Both engines against problems built backwards from their solution, and against enumeration.
+
+use super::*;
+use crate::oracle::{self, Numbers};
+use faer::Mat;
+
+/// A program with dense matrices, whose Newton systems are solved by dense LU.
+#[derive(Clone)]
+struct Dense {
+    hessian: Vec<f64>,
+    rows: Vec<f64>,
+    n: usize,
+    theta: Vec<f64>,
+}
+
+impl QuadraticProgram for Dense {
+    fn add_hessian_times(&self, x: &[f64], out: &mut [f64]) -> bool {
+        let product = oracle::times(&self.hessian, x);
+        out.iter_mut().zip(&product).for_each(|(o, q)| *o += q);
+        self.hessian.iter().any(|q| *q != 0.0)
+    }
+
+    fn times(&self, x: &[f64], out: &mut [f64]) {
+        out.copy_from_slice(&oracle::times(&self.rows, x));
+    }
+
+    fn transpose_times(&self, y: &[f64], out: &mut [f64]) {
+        out.copy_from_slice(&oracle::transpose_times(&self.rows, y, self.n));
+    }
+
+    fn factorize(&mut self, theta: &[f64]) -> bool {
+        self.theta = theta.to_vec();
+        true
+    }
+
+    fn solve(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]) {
+        let (n, m) = (rx.len(), ry.len());
+        let matrix = Mat::from_fn(n + m, n + m, |i, j| match (i < n, j < n) {
+            (true, true) => self.hessian[i * n + j] + if i == j { self.theta[i] } else { 0.0 },
+            (true, false) => -self.rows[(j - n) * n + i],
+            (false, true) => self.rows[(i - n) * n + j],
+            (false, false) => 0.0,
+        });
+        let step = oracle::solve(matrix.as_ref(), &[rx, ry].concat());
+        dx.copy_from_slice(&step[..n]);
+        dy.copy_from_slice(&step[n..]);
+    }
+}
+
+/// What a variable is at the optimum that a problem is built around.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Free,
+    Lower,
+    Upper,
+    /// At zero, and so is its multiplier.
+    Degenerate,
+}
+
+struct Instance {
+    program: Dense,
+    data: ProblemData,
+    places: Vec<Place>,
+    x: Vec<f64>,
+    optimum: f64,
+}
+
+fn objective(program: &Dense, cost: &[f64], x: &[f64]) -> f64 {
+    let mut gradient = vec![0.0; x.len()];
+    program.add_hessian_times(x, &mut gradient);
+    let terms = x.iter().zip(&gradient).zip(cost);
+    terms.map(|((x, g), c)| 0.5 * x * g + c * x).sum()
+}
+
+/// A random problem with `rank` directions of curvature whose optimum is known, since
+/// $c = A^\top y + z - v - Q x$ makes any $x$ one.
+fn backwards(numbers: &mut Numbers, rank: usize, degenerate: bool) -> Instance {
+    let (n, m, cap) = (9, 3, 0.8);
+    let bounded = 2..6;
+    let directions = numbers.signed(rank * n);
+    let mut hessian = vec![0.0; n * n];
+    for direction in directions.chunks_exact(n) {
+        for i in 0..n {
+            for j in 0..n {
+                hessian[i * n + j] += direction[i] * direction[j];
+            }
+        }
+    }
+    let program = Dense {
+        hessian,
+        rows: numbers.signed(m * n),
+        n,
+        theta: Vec::new(),
+    };
+    let place = |i: usize, numbers: &mut Numbers| match numbers.below(4) {
+        0 => Place::Lower,
+        1 if bounded.contains(&i) => Place::Upper,
+        2 if degenerate => Place::Degenerate,
+        _ => Place::Free,
+    };
+    let places: Vec<Place> = (0..n).map(|i| place(i, numbers)).collect();
+    let (mut x, mut cost) = (
+        Vec::new(),
+        oracle::transpose_times(&program.rows, &numbers.signed(m), n),
+    );
+    for (place, cost) in places.iter().zip(&mut cost) {
+        let (size, force) = (0.1 + 0.6 * numbers.next(), 0.2 + numbers.next());
+        x.push(match place {
+            Place::Free => size,
+            Place::Upper => cap,
+            Place::Lower | Place::Degenerate => 0.0,
+        });
+        *cost += match place {
+            Place::Lower => force,
+            Place::Upper => -force,
+            Place::Free | Place::Degenerate => 0.0,
+        };
+    }
+    let mut curved = vec![0.0; n];
+    program.add_hessian_times(&x, &mut curved);
+    cost.iter_mut().zip(&curved).for_each(|(c, q)| *c -= q);
+    let optimum = objective(&program, &cost, &x);
+    let data = ProblemData {
+        right: oracle::times(&program.rows, &x),
+        cost,
+        bounded,
+        cap,
+    };
+    Instance {
+        program,
+        data,
+        places,
+        x,
+        optimum,
+    }
+}
+
+impl Instance {
+    fn start(&self) -> InteriorPoint<Dense> {
+        self.start_at(vec![0.4; self.x.len()])
+    }
+
+    fn start_at(&self, x: Vec<f64>) -> InteriorPoint<Dense> {
+        let data = ProblemData {
+            cost: self.data.cost.clone(),
+            right: self.data.right.clone(),
+            bounded: self.data.bounded.clone(),
+            cap: self.data.cap,
+        };
+        let n = x.len();
+        let y = vec![0.0; data.right.len()];
+        InteriorPoint::new(self.program.clone(), data, x, vec![1.0; n], y)
+    }
+
+    /// Checks bounds, rows and objective of a point.
+    fn assert_optimal(&self, x: &[f64], tolerance: f64) {
+        for (i, x) in x.iter().enumerate() {
+            let cap = if self.data.bounded.contains(&i) {
+                self.data.cap
+            } else {
+                f64::INFINITY
+            };
+            assert!(*x >= -tolerance && *x <= cap + tolerance, "{i}: {x}");
+        }
+        let rows = oracle::times(&self.program.rows, x);
+        for (row, right) in rows.iter().zip(&self.data.right) {
+            assert!((row - right).abs() < tolerance, "{row} {right}");
+        }
+        let found = objective(&self.program, &self.data.cost, x);
+        assert!(
+            (found - self.optimum).abs() < tolerance,
+            "{found} {}",
+            self.optimum
+        );
+    }
+}
+
+/// Steps until the products have vanished, as far as that goes.
+fn run(point: &mut InteriorPoint<Dense>, mu: f64) -> usize {
+    let mut steps = 0;
+    while point.mu() > mu && steps < 60 && point.step() {
+        steps += 1;
+    }
+    steps
+}
+
+/// Linear, partly curved and strictly convex problems, with and without a variable that vanishes
+/// together with its multiplier: the objective is the one they were built with.
+#[test]
+fn finds_the_optimum_that_a_problem_was_built_around() {
+    let mut numbers = Numbers(1);
+    for case in 0..60 {
+        let (rank, degenerate) = ([0, 2, 9][case % 3], case % 2 == 1);
+        let instance = backwards(&mut numbers, rank, degenerate);
+        let mut point = instance.start();
+        let first = point.gap();
+        let steps = run(&mut point, 1e-13);
+        assert!(point.gap() < 1e-9 * first, "case {case}: {}", point.gap());
+        assert!(steps < 40, "case {case}: {steps}");
+        instance.assert_optimal(&point.x, 1e-7);
+        assert!(point.is_feasible() && point.primal_infeasibility() < 1e-9);
+        if rank == 9 {
+            let apart = point.x.iter().zip(&instance.x).map(|(a, b)| (a - b).abs());
+            assert!(apart.fold(0.0, f64::max) < 1e-5, "case {case}");
+        }
+    }
+}
+
+/// The multipliers that are left have the sign of their bound, and the gap is their products' sum:
+/// weak duality proves the objective.
+#[test]
+fn multipliers_prove_the_optimum() {
+    let mut numbers = Numbers(2);
+    for _ in 0..30 {
+        let instance = backwards(&mut numbers, 0, false);
+        let mut point = instance.start();
+        run(&mut point, 1e-14);
+        let reduced = oracle::transpose_times(&instance.program.rows, &point.y, point.x.len());
+        let mut bound: f64 = (point.y.iter())
+            .zip(&instance.data.right)
+            .map(|(y, b)| y * b)
+            .sum();
+        for (i, (c, r)) in instance.data.cost.iter().zip(&reduced).enumerate() {
+            let price = c - r;
+            if instance.data.bounded.contains(&i) {
+                bound += instance.data.cap * price.min(0.0);
+            } else {
+                assert!(price > -1e-9, "{i}: {price}");
+            }
+        }
+        assert!(
+            (bound - instance.optimum).abs() < 1e-8,
+            "{bound} {}",
+            instance.optimum
+        );
+    }
+}
+
+/// At a strictly complementary optimum all pairs are told apart and the right variables are at
+/// their bounds; a variable that vanishes together with its multiplier is zero either way.
+#[test]
+fn active_bounds_are_those_of_the_optimal_face() {
+    let mut numbers = Numbers(3);
+    let mut degenerate_told = 0;
+    for case in 0..60 {
+        let degenerate = case % 2 == 1;
+        let instance = backwards(&mut numbers, 9, degenerate);
+        let mut point = instance.start();
+        assert!(!point.is_strictly_complementary());
+        run(&mut point, 1e-15);
+        let active = point.active_bounds();
+        for (i, place) in instance.places.iter().enumerate() {
+            match place {
+                Place::Free => assert!(!active[i], "case {case}, variable {i}"),
+                Place::Lower | Place::Upper => assert!(active[i], "case {case}, variable {i}"),
+                Place::Degenerate => assert!(point.x[i] < 1e-5, "case {case}: {}", point.x[i]),
+            }
+        }
+        let is_strict = point.is_strictly_complementary();
+        if instance.places.contains(&Place::Degenerate) {
+            // unless other multipliers of the rows prove the same
+            degenerate_told += usize::from(is_strict);
+        } else {
+            assert!(is_strict, "case {case}");
+        }
+    }
+    assert!(degenerate_told < 5, "{degenerate_told}");
+}
+
+/// Fixed variables stay where they are, and the rest becomes what a problem without them says.
+#[test]
+fn fixed_variables_stay() {
+    let mut numbers = Numbers(4);
+    for _ in 0..20 {
+        let mut instance = backwards(&mut numbers, 9, false);
+        instance.data.bounded = 0..0;
+        let mut point = instance.start();
+        point.x[7] = 0.25;
+        point.fix(7..8);
+        assert!(point.is_fixed(7) && !point.is_fixed(6));
+        run(&mut point, 1e-13);
+        assert!((point.x[7] - 0.25).abs() < 1e-300);
+        // the same as the optimum of the problem with that variable's part on the right
+        let keep: Vec<usize> = (0..9).filter(|i| *i != 7).collect();
+        let (hessian, rows) = (&instance.program.hessian, &instance.program.rows);
+        let mut reduced = Dense {
+            hessian: Vec::new(),
+            rows: Vec::new(),
+            n: 8,
+            theta: Vec::new(),
+        };
+        for i in &keep {
+            reduced
+                .hessian
+                .extend(keep.iter().map(|j| hessian[i * 9 + j]));
+        }
+        for row in rows.chunks_exact(9) {
+            reduced.rows.extend(keep.iter().map(|j| row[*j]));
+        }
+        let (cost, right) = (&instance.data.cost, &instance.data.right);
+        let data = ProblemData {
+            cost: keep
+                .iter()
+                .map(|i| cost[*i] + 0.25 * hessian[i * 9 + 7])
+                .collect(),
+            right: (0..3).map(|r| right[r] - 0.25 * rows[r * 9 + 7]).collect(),
+            bounded: instance.data.bounded.clone(),
+            cap: instance.data.cap,
+        };
+        let mut other = InteriorPoint::new(reduced, data, vec![0.4; 8], vec![1.0; 8], vec![0.0; 3]);
+        run(&mut other, 1e-13);
+        if other.gap() < 1e-9 && other.is_feasible() && point.is_feasible() {
+            for (k, i) in keep.iter().enumerate() {
+                assert!((point.x[*i] - other.x[k]).abs() < 1e-5);
+            }
+        }
+    }
+}
+
+/// The least value of a strictly convex problem over all guesses of what is at which bound.
+fn enumerate(instance: &Instance) -> Option<Vec<f64>> {
+    let (n, m) = (instance.x.len(), instance.data.right.len());
+    let (program, data) = (&instance.program, &instance.data);
+    let mut best: Option<(f64, Vec<f64>)> = None;
+    for code in 0..3usize.pow(n as u32) {
+        let place = |i: usize| code / 3usize.pow(i as u32) % 3;
+        if (0..n).any(|i| place(i) == 2 && !data.bounded.contains(&i)) {
+            continue;
+        }
+        let held = |i: usize| place(i) > 0;
+        if (0..n).filter(|i| !held(*i)).count() < m {
+            continue;
+        }
+        let matrix = Mat::from_fn(n + m, n + m, |i, j| match (i < n, j < n) {
+            (true, _) if held(i) => f64::from(u8::from(i == j)),
+            (true, true) => program.hessian[i * n + j],
+            (true, false) => -program.rows[(j - n) * n + i],
+            (false, true) => program.rows[(i - n) * n + j],
+            (false, false) => 0.0,
+        });
+        let right: Vec<f64> = (0..n)
+            .map(|i| match place(i) {
+                0 => -data.cost[i],
+                1 => 0.0,
+                _ => data.cap,
+            })
+            .chain(data.right.iter().copied())
+            .collect();
+        let x = oracle::solve(matrix.as_ref(), &right);
+        let fits = |i: usize| {
+            let cap = if data.bounded.contains(&i) {
+                data.cap
+            } else {
+                f64::INFINITY
+            };
+            x[i] >= -1e-9 && x[i] <= cap + 1e-9
+        };
+        let rows = oracle::times(&program.rows, &x[..n]);
+        let holds = rows
+            .iter()
+            .zip(&data.right)
+            .all(|(r, b)| (r - b).abs() < 1e-7);
+        if (0..n).all(fits) && holds {
+            let value = objective(program, &data.cost, &x[..n]);
+            if best.as_ref().is_none_or(|(least, _)| value < *least) {
+                best = Some((value, x[..n].to_vec()));
+            }
+        }
+    }
+    best.map(|(_, x)| x)
+}
+
+/// A strictly convex problem of six variables with a diagonal Hessian: the nearest point of a face.
+fn projection(numbers: &mut Numbers) -> Instance {
+    let (n, m) = (6, 2);
+    let mut hessian = vec![0.0; n * n];
+    (0..n).for_each(|i| hessian[i * n + i] = 0.5 + numbers.next());
+    let program = Dense {
+        hessian,
+        rows: numbers.signed(m * n),
+        n,
+        theta: Vec::new(),
+    };
+    let inside: Vec<f64> = (0..n).map(|_| 0.1 + 0.6 * numbers.next()).collect();
+    let data = ProblemData {
+        right: oracle::times(&program.rows, &inside),
+        cost: numbers.signed(n).iter().map(|c| 1.5 * c).collect(),
+        bounded: 1..4,
+        cap: 0.8,
+    };
+    Instance {
+        program,
+        data,
+        places: Vec::new(),
+        x: inside,
+        optimum: f64::NAN,
+    }
+}
+
+/// Active sets end on the best of all guesses, in few steps, wherever they end; where they do not,
+/// nothing has moved.
+#[test]
+fn active_sets_find_what_enumeration_finds() {
+    let mut numbers = Numbers(5);
+    let (mut found, mut steps) = (0, 0);
+    for case in 0..40 {
+        let instance = projection(&mut numbers);
+        let expected = enumerate(&instance).unwrap();
+        let mut point = instance.start_at(instance.x.clone());
+        point.start_on_face(vec![false; 6], 1e-3);
+        let before = point.iterate();
+        if let Some(taken) = point.solve_with_active_set(&[], 100, || true) {
+            (found, steps) = (found + 1, steps + taken);
+            // where the rows nearly depend on each other the point is known less well than its value
+            let value = |x: &[f64]| objective(&instance.program, &instance.data.cost, x);
+            assert!(
+                (value(&point.x) - value(&expected)).abs() < 1e-9,
+                "case {case}"
+            );
+            let apart = point.x.iter().zip(&expected).map(|(x, e)| (x - e).abs());
+            assert!(
+                apart.fold(0.0, f64::max) < 1e-5,
+                "case {case}: {:?} {expected:?}",
+                point.x
+            );
+            assert!(point.is_feasible());
+        } else {
+            assert_eq!(point.iterate(), before, "case {case}");
+        }
+        // the interior-point method gets there in any case
+        let mut point = instance.start();
+        run(&mut point, 1e-14);
+        for (x, e) in point.x.iter().zip(&expected) {
+            assert!((x - e).abs() < 1e-5, "case {case}");
+        }
+        // and from its guess active sets end at once
+        let guess = point.active_bounds();
+        point.start_on_face(vec![false; 6], 1e-3);
+        let taken = point.solve_with_active_set(&guess, 100, || true);
+        assert!(
+            taken.is_some_and(|taken| taken <= 2),
+            "case {case}: {taken:?}"
+        );
+    }
+    assert!(
+        found >= 30 && steps <= 6 * found,
+        "{found} in {steps} steps"
+    );
+}
+
+/// A solve that is to stop stops, and is as it was.
+#[test]
+fn active_sets_stop_when_told_to() {
+    let instance = projection(&mut Numbers(6));
+    let mut point = instance.start();
+    point.start_on_face(vec![false; 6], 1e-3);
+    let before = point.iterate();
+    assert_eq!(point.solve_with_active_set(&[], 0, || true), None);
+    assert_eq!(point.solve_with_active_set(&[], 100, || false), None);
+    assert_eq!(point.iterate(), before);
+}
+
+/// Where the face keeps a variable fixed it is not let go, whatever its multiplier says.
+#[test]
+fn active_sets_stay_on_the_face() {
+    let mut numbers = Numbers(7);
+    for _ in 0..10 {
+        let mut instance = projection(&mut numbers);
+        // without rows that ask for it, and pushed up by the objective
+        instance.data.cost[5] = -3.0;
+        (0..2).for_each(|r| instance.program.rows[r * 6 + 5] = 0.0);
+        instance.data.right = oracle::times(&instance.program.rows, &instance.x);
+        let mut point = instance.start_at(instance.x.clone());
+        point.x[5] = 0.0;
+        let mut fixed = vec![false; 6];
+        fixed[5] = true;
+        point.start_on_face(fixed, 1e-3);
+        if point.solve_with_active_set(&[], 100, || true).is_some() {
+            assert!(point.x[5].abs() < 1e-300, "{}", point.x[5]);
+        }
+        assert!(point.is_fixed(5));
+    }
+}

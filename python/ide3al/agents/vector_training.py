@@ -1,0 +1,200 @@
+"""The loop of learning in many continuous environments at once: they share cells and policy, and
+each holds its own action."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _ide3al
+from ..encoding.adaptive import AdaptivePartition
+from ..encoding.history import JointHistory, TransitionHistory
+from ..encoding.holding import REPEATS
+from ..runners.raw_vector import RawVector
+from ..types import Floats
+from .learner import PartitionLearner
+from .training import FEWEST, MOST, SURVEY
+
+#: How a row of experience ends: it goes on, in a terminal state, truncated, left a terminal state.
+GOES_ON, TERMINATED, CUT, RESTARTED = range(4)
+
+
+@dataclass
+class _Stream:
+    """One of the environments."""
+
+    history: TransitionHistory
+    vector: Floats
+    #: Where the decision at hand was made, and the terminal state that is still to be left.
+    begun: Floats
+    terminal: bool = False
+    action: int = 0
+    left: int = 0
+
+
+#: State, action, next state, how the step ended, and the environment that took it.
+Row = tuple[int, int, int, int, int]
+#: A state that an episode began in, and the environment.
+Start = tuple[int, int]
+
+
+class _Loop:
+    """Steps of all environments, as rows of experience."""
+
+    def __init__(
+        self,
+        cut: AdaptivePartition,
+        env: Any,
+        total: int,
+        seed: int,
+        before: TransitionHistory | None,
+        watch: Any,
+    ) -> None:
+        self.cut, self.left, self._watch = cut, total, watch
+        self._vector = RawVector(env)
+        observations = self._vector.reset(seed if cut.steps == 0 else None)
+        for k, observation in enumerate(observations if watch is not None else ()):
+            watch.begin(k, observation)
+        first = [cut.vector(observation) for observation in observations]
+        limit = max(2, cut.abstraction.memory // (self._vector.n + 1))
+        self.streams = []
+        for vector in first:
+            history = TransitionHistory(len(vector), limit)
+            history.begin(vector)
+            self.streams.append(_Stream(history, vector, vector))
+        histories = [stream.history for stream in self.streams]
+        if before is not None:
+            before.truncate()
+            histories.insert(0, before)
+        cut.history = JointHistory(histories, cut.abstraction.memory)
+        self._turn = 0
+
+    def step(self, rows: list[Row], starts: list[Start], learn: bool) -> None:
+        """One step everywhere; decisions that came to their end are appended to ``rows``."""
+        cut = self.cut
+        moved = self._vector.step([cut.actions.element(s.action) for s in self.streams])
+        for k, stream in enumerate(self.streams):
+            if moved.stepped[k] and self.left > 0:
+                self._taken(stream, moved, k, rows, learn)
+            if moved.begun[k]:
+                if self._watch is not None:
+                    self._watch.begin(k, moved.observations[k])
+                self._begun(stream, k, cut.vector(moved.observations[k]), rows, starts, learn)
+
+    def _taken(self, stream: _Stream, moved: Any, k: int, rows: list[Any], learn: bool) -> None:
+        cut = self.cut
+        vector = cut.vector(moved.reached[k])
+        terminated = bool(moved.terminated[k])
+        if self._watch is not None:
+            element = cut.actions.element(stream.action)
+            self._watch.step(k, element, moved.rewards[k], moved.reached[k], terminated)
+        over = terminated or bool(moved.truncated[k])
+        end = TERMINATED if terminated else CUT if over else GOES_ON
+        stream.history.step(stream.action, vector, end)
+        cut.steps += 1
+        self.left -= 1
+        stream.left -= 1
+        stream.vector = vector
+        if over or stream.left <= 0:
+            stream.left = 0
+            if learn:
+                following = cut.number(vector, terminated)
+                rows.append((cut.number(stream.begun), stream.action, following, end, k))
+            stream.terminal = terminated
+
+    def _begun(
+        self,
+        stream: _Stream,
+        k: int,
+        vector: Floats,
+        rows: list[Row],
+        starts: list[Start],
+        learn: bool,
+    ) -> None:
+        cut = self.cut
+        stream.history.begin(vector)
+        if learn:
+            start = cut.number(vector)
+            starts.append((start, k))
+            if stream.terminal:
+                # leaving a terminal state is a step of the model, whatever the action
+                action = self._turn % cut.actions.size
+                self._turn += 1
+                rows.append((cut.number(stream.vector, True), action, start, RESTARTED, k))
+        stream.terminal, stream.left, stream.vector = False, 0, vector
+
+    def deciding(self) -> dict[int, _Stream]:
+        """Environments whose next action is to be chosen, by number."""
+        waiting = {k: stream for k, stream in enumerate(self.streams) if stream.left <= 0}
+        for stream in waiting.values():
+            stream.begun = stream.vector
+        return waiting
+
+    def close(self) -> None:
+        """All that was recorded, as one history."""
+        cut = self.cut
+        assert isinstance(cut.history, JointHistory)
+        cut.history = cut.history.merged()
+
+
+def fit_vector_partitioned(
+    agent: PartitionLearner,
+    cut: AdaptivePartition,
+    env: Any,
+    total: int,
+    *,
+    show: Callable[[int, int, Any], None],
+    callback: Callable[[Any], Any] | None,
+    watch: Any = None,
+) -> None:
+    """``fit`` in many continuous environments: ``total`` steps of all of them together."""
+    before = cut.history if isinstance(cut.history, TransitionHistory) else None
+    loop = _Loop(cut, env, total, agent.seed, before, watch)
+    try:
+        inner = agent.compiled
+        if inner is None:
+            _survey(loop, total, agent.seed)
+            inner = agent.learner_of_cells()
+            cut.repartition(inner, episode_open=False)
+        inner.interrupt_trajectory()
+        while loop.left > 0:
+            if cut.due:
+                cut.repartition(inner, episode_open=False)
+            _ide3al.agent_behaviour(inner)
+            most = math.ceil(loop.left / cut.repeat)
+            wanted = min(inner.batch_size(math.ceil(total / cut.repeat)), most)
+            taken = 0
+            while taken < wanted and loop.left > 0:
+                waiting = loop.deciding()
+                states = np.array([cut.number(s.vector) for s in waiting.values()], dtype=np.int64)
+                drawn = _ide3al.agent_draw(inner, states, np.array(list(waiting), dtype=np.int64))
+                for stream, action in zip(waiting.values(), drawn.tolist(), strict=True):
+                    stream.action, stream.left = action, cut.repeat
+                rows: list[Row] = []
+                starts: list[Start] = []
+                loop.step(rows, starts, True)
+                taken += len(rows)
+                table = np.array(rows, dtype=np.int64).reshape(-1, 5)
+                _ide3al.agent_record(inner, table, np.array(starts, dtype=np.int64).reshape(-1, 2))
+            _ide3al.agent_learn(inner, loop.left <= 0)
+            show(total - loop.left, total, agent)
+            if callback is not None and callback(agent) is False:
+                break
+    finally:
+        loop.close()
+
+
+def _survey(loop: _Loop, total: int, seed: int) -> None:
+    """Random actions, held for random times: what cells and repeats are first chosen from."""
+    rng = np.random.default_rng(seed)
+    steps = min(max(FEWEST, min(MOST, int(SURVEY * total))), math.ceil(total / 2))
+    until = max(loop.left - steps, 0)
+    while loop.left > until:
+        for stream in loop.deciding().values():
+            stream.action = int(rng.integers(loop.cut.actions.size))
+            stream.left = int(rng.choice(REPEATS))
+        loop.step([], [], False)
