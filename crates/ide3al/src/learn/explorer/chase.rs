@@ -6,7 +6,8 @@
 //! what lies $k$ steps away is worth at most $0.95^k$, so that nothing farther matters once
 //! $0.95^k \le V$.
 
-use super::transitions::{NONE, RESTART, View};
+use super::transitions::{NONE, RESTART};
+use super::view::View;
 use crate::learn::codec::{Damage, Reader, Writer};
 
 /// Change of the value, as a share of it, at which the sweeps end, and the most sweeps.

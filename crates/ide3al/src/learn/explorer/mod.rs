@@ -12,17 +12,21 @@
 //! An interrupted lesson leaves everything as it was.
 
 mod chase;
+mod follower;
 mod online;
 mod receding_horizon;
+mod rule;
 mod transitions;
+mod view;
 
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 
 pub use chase::Quota;
-pub use online::{OnlinePlanner, Otherwise, Rule};
+pub use online::OnlinePlanner;
 pub use receding_horizon::Gradient;
+pub use rule::{Otherwise, Rule};
 
 use super::codec::{Damage, Reader, Writer};
 use super::estimate::{Estimate, Untried, open_pairs, recut, recut_values};

@@ -14,9 +14,12 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::chase::{Chase, Foresight, Quota};
+use super::chase::Quota;
+use super::follower::{Follower, Mode};
 use super::receding_horizon::{Gradient, RecedingHorizon};
-use super::transitions::{NONE, Transitions, View};
+use super::rule::{Otherwise, Rule};
+use super::transitions::{NONE, Transitions};
+use super::view::View;
 use crate::error::{Error, Result};
 use crate::learn::codec::{Damage, Reader, Writer};
 use crate::learn::environment::End;
@@ -25,151 +28,12 @@ use crate::model::Counts;
 /// Steps after which a plan is made anew. From 3 to 10 nothing changes by more than 2 % on
 /// FrozenLake and 8 % on DoorKey.
 const STEPS: u32 = 10;
-/// Steps that a chase may take beyond its estimate, and the share of the steps since the last try of
-/// something new that are added.
-const PATIENCE: f64 = 20.0;
-const PATIENCE_GROWTH: f64 = 0.1;
 /// Outcomes that may be looked at per step, on average: some 20 microseconds. What is not used is
 /// kept for later plans, at most so many steps' worth.
 const OUTCOMES: f64 = 10_000.0;
 const KEPT: f64 = 1_000.0;
 /// Values closer than this are equal.
 const TIE: f64 = 1e-9;
-
-/// What is done where no pair that was tried too little can be chased.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Otherwise {
-    /// The gradient of a utility of all visits is followed.
-    Follow(Gradient),
-    /// One more sample of every pair is wanted from then on.
-    RaiseQuota,
-    /// Any action.
-    Random,
-}
-
-/// A rule for choosing actions.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rule {
-    /// What counts as tried too little.
-    pub quota: Quota,
-    /// What is done where there is nothing to chase.
-    pub otherwise: Otherwise,
-    ahead: Foresight,
-    /// Whether a chase is given up at some time, and what repeats within an episode is expected to.
-    is_wary: bool,
-}
-
-impl Rule {
-    /// The explorer's: see the [module](self).
-    pub fn explorer(gradient: Gradient, quota: Quota) -> Self {
-        Rule {
-            quota,
-            otherwise: Otherwise::Follow(gradient),
-            ahead: Foresight {
-                // from 0.9 on as good
-                discount: 0.95,
-                expects_novelty: true,
-                least: 1e-9,
-            },
-            is_wary: true,
-        }
-    }
-
-    /// R-MAX (Brafman and Tennenholtz 2002) without rewards: pairs tried fewer than `known` times
-    /// are worth most, the others what the estimated model says. By levels, `known` grows by one
-    /// where no such pair can be reached.
-    pub fn r_max(known: u32, by_levels: bool) -> Self {
-        Rule {
-            quota: Quota::Pairs(known),
-            otherwise: match by_levels {
-                true => Otherwise::RaiseQuota,
-                false => Otherwise::Random,
-            },
-            ahead: Foresight {
-                discount: 0.98,
-                expects_novelty: false,
-                least: 1e-3,
-            },
-            is_wary: false,
-        }
-    }
-}
-
-/// What the last plan of a follower is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Chase,
-    Otherwise,
-}
-
-/// One of the environments that are explored together.
-#[derive(Debug, Clone)]
-struct Follower {
-    mode: Mode,
-    chase: Chase,
-    /// Steps since the plan was made, or `None` where it must be made anew.
-    age: Option<u32>,
-    /// Steps of chases, and of the third rule, since the last try of something new, and the estimate of the
-    /// first chase since.
-    chased: u64,
-    followed: u64,
-    estimate: Option<f64>,
-    /// Whether the episode is over, so that the next action means nothing.
-    over: bool,
-    /// Last outcomes in the episode at hand, by pair; up to date while others are at work.
-    outcomes: Vec<(u32, u32)>,
-}
-
-impl Follower {
-    fn new(ahead: Foresight) -> Self {
-        Follower {
-            mode: Mode::Otherwise,
-            chase: Chase::new(ahead),
-            age: None,
-            chased: 0,
-            followed: 0,
-            estimate: None,
-            over: false,
-            outcomes: Vec::new(),
-        }
-    }
-
-    /// After a try of something new.
-    fn begin_anew(&mut self) {
-        (self.age, self.chased, self.followed, self.estimate) = (None, 0, 0, None);
-    }
-
-    /// Makes a plan, and says how many outcomes were looked at.
-    fn plan(
-        &mut self,
-        rule: Rule,
-        horizon: &mut RecedingHorizon,
-        view: &View<'_>,
-        node: usize,
-        most: usize,
-    ) -> usize {
-        self.age = Some(0);
-        let mut spent = 0;
-        let patience = PATIENCE + PATIENCE_GROWTH * self.followed as f64;
-        let is_over = |estimate| rule.is_wary && self.chased as f64 > estimate + patience;
-        if !self.estimate.is_some_and(is_over) {
-            let (value, cost) = self.chase.plan(view, node, rule.quota, most);
-            spent += cost;
-            if value > 0.0 {
-                self.mode = Mode::Chase;
-                let steps = value.ln() / rule.ahead.discount.ln();
-                self.estimate.get_or_insert(steps);
-                return spent;
-            }
-        }
-        self.mode = Mode::Otherwise;
-        if let Otherwise::Follow(_) = rule.otherwise {
-            // of many followers one plans for all
-            spent += horizon.plan(view, most.saturating_sub(spent));
-        }
-        spent
-    }
-}
 
 /// Chooses actions and learns from each step.
 #[derive(Debug, Clone)]

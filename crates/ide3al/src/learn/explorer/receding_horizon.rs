@@ -14,7 +14,8 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::transitions::{RESTART, View};
+use super::transitions::RESTART;
+use super::view::View;
 use crate::formulation::Formulation;
 use crate::learn::codec::{Damage, Reader, Writer};
 
