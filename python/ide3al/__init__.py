@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .datasets.dataset import Data
     from .encoding.abstraction import Abstraction
     from .evaluation.account import Account
+    from .experiments.comparison import Comparison, compare
     from .experiments.experiment import experiment
     from .experiments.result import ExperimentError, ExperimentResult, scores
     from .models.mdp import MDP, domains
@@ -40,6 +41,7 @@ __all__ = [
     "Account",
     "Analysis",
     "CollectionError",
+    "Comparison",
     "CountBased",
     "Coverage",
     "Data",
@@ -59,6 +61,7 @@ __all__ = [
     "analyze",
     "audit",
     "collect",
+    "compare",
     "domains",
     "experiment",
     "frontier",
@@ -85,6 +88,7 @@ _HOMES = {
     "collecting.collect": ("collect",),
     "datasets.dataset": ("Data",),
     "runners.base": ("CollectionError",),
+    "experiments.comparison": ("Comparison", "compare"),
     "experiments.experiment": ("experiment",),
     "experiments.result": ("ExperimentError", "ExperimentResult", "scores"),
     "models.mdp": ("MDP", "domains"),

@@ -442,8 +442,9 @@ impl Agent {
         let counts = value["counts"]
             .as_array()
             .ok_or_else(|| damaged("counts"))?;
-        // what a header claims must not exhaust the machine
-        if n_states.saturating_mul(n_actions) > 1 << 32 {
+        // what a header claims must not exhaust the machine: every state is listed, too
+        let listed = value["starts"].as_array().map_or(0, Vec::len) as u64;
+        if listed != n_states || n_states.saturating_mul(n_actions) > 1 << 28 {
             return Err(damaged("n_states"));
         }
         // written only where states have different numbers of actions

@@ -182,10 +182,19 @@ fn finished_before(arguments: &Arguments, folder: &Folder) -> anyhow::Result<()>
     let summary: Summary = serde_json::from_str(&text)
         .with_context(|| format!("{} is not readable as a summary", path.display()))?;
     output::print(&display::table(&summary))?;
-    output::print(&format!(
-        "\nThis experiment was finished before. Open {} in a browser.\n",
-        folder.path().join("report.html").display()
-    ))
+    // an experiment that Python finished has figures, but no page
+    let report = folder.path().join("report.html");
+    output::print(&if report.exists() {
+        format!(
+            "\nThis experiment was finished before. Open {} in a browser.\n",
+            report.display()
+        )
+    } else {
+        format!(
+            "\nThis experiment was finished before. Its figures are in {}.\n",
+            folder.path().join("runs.csv").display()
+        )
+    })
 }
 
 fn experiment(arguments: &Arguments, mdp: &Mdp) -> anyhow::Result<Experiment> {

@@ -3,12 +3,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+use ide3al::domains;
 use ide3al::formulation::occupancy::Occupancies;
 use ide3al::formulation::utility::{Conjugate, Coverage, Entropies, ModelError, errors};
 use ide3al::formulation::visits::{Limit, Visits};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Mdp;
-use ide3al::solve::{Options, Solution, Status, solve_visits};
+use ide3al::solve::{Options, Solution, Status, TieBreak, solve, solve_visits};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -367,4 +368,55 @@ fn ordinary_models_get_there() {
         let found = solved(&mdp, formulation, xi, &visits);
         assert!(found.certificate.iterations < 100, "{name}");
     }
+}
+
+/// Two random graphs that do not know each other: the potentials of each part are a start for it,
+/// and the solver that is named is the one that ran.
+#[test]
+fn a_warm_start_serves_models_of_several_parts() {
+    let garnet = domains::load("garnet:states=60,actions=3,branching=3,seed=5").unwrap();
+    let n = garnet.n_states();
+    let two = Mdp::from_fn(2 * n, 3, |s, a, next| {
+        let (part, s) = (s / n, s % n);
+        let row = garnet.row(garnet.pairs(s).start + a);
+        next.extend(row.entries().map(|(t, p)| (part * n + t, p)));
+        true
+    })
+    .unwrap();
+    let problem = Problem {
+        xi: 0.01,
+        ..Problem::new(Formulation::StateEntropy)
+    };
+    let run = |warm| solve(&two, &problem, &Options::default(), warm, &mut ()).unwrap();
+    let cold = run(None);
+    let warm = run(Some(&cold));
+    for found in [&cold, &warm] {
+        assert_eq!(found.certificate.status, Status::Optimal);
+        assert_eq!(found.solver, "newton");
+        assert!(found.notes.iter().any(|note| note.contains("2 parts")));
+    }
+    let steps = [&cold, &warm].map(|found| found.certificate.iterations);
+    assert!(steps[1] < steps[0], "{steps:?}");
+}
+
+/// With restarts or limits no tie is broken for State Entropy, which a note says.
+#[test]
+fn what_breaks_no_tie_says_so() {
+    let mdp = domains::load("double-chain").unwrap();
+    let restart = Visits {
+        restart: 0.05,
+        ..Visits::default()
+    };
+    let says = |visits: &Visits, tie_break| {
+        let options = Options {
+            tie_break,
+            ..Options::default()
+        };
+        let problem = Problem::new(Formulation::StateEntropy);
+        let found = solve_visits(&mdp, &problem, visits, &options, None, &mut ()).unwrap();
+        found.notes.iter().any(|note| note.contains("tie-break"))
+    };
+    assert!(says(&restart, TieBreak::Uniform));
+    assert!(!says(&restart, TieBreak::None));
+    assert!(!says(&Visits::default(), TieBreak::Uniform));
 }

@@ -10,10 +10,10 @@
 //! is a firmly non-expansive map $\mathcal T$ in a suitable norm when
 //! $\eta \|\Sigma^{1/2} K T^{1/2}\| \le 1$. With one over the absolute row and column sums of $K$
 //! as $\Sigma$ and $T$ the norm is at most one, and just one where changing the signs of rows and
-//! columns leaves $K$ without a negative entry, as in Column Sum and Infinity. The iteration is reflected Halpern,
-//! $z_{k+1} = \frac{k+1}{k+2} (2\mathcal T(z_k) - z_k) + \frac{1}{k+2} z_0$, restarted at
-//! $\mathcal T(z_k)$ when the fixed-point residual has fallen enough, with the balance $\omega$
-//! between the two sides adjusted at restarts. On linear programs this converges linearly.
+//! columns leaves $K$ without a negative entry, as in Column Sum and Infinity. The iteration is
+//! reflected Halpern, $z_{k+1} = \frac{k+1}{k+2} (2\mathcal T(z_k) - z_k) + \frac{1}{k+2} z_0$,
+//! restarted at $\mathcal T(z_k)$ when the fixed-point residual has fallen enough, with the balance
+//! $\omega$ between the two sides adjusted at restarts. On linear programs this converges linearly.
 //!
 //! References: Chambolle and Pock (2011); Pock and Chambolle (2011) for $T$ and $\Sigma$;
 //! Lu and Yang (2024), *Restarted Halpern PDHG for linear programming*, for the restarts.

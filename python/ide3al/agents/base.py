@@ -15,6 +15,7 @@ from .. import _ide3al
 from .._check import check_actions, check_callback, check_environment, seed_of, whole_number
 from .._display import Progress
 from .._ide3al import Error
+from ..datasets.grid_layout import map_shape
 from ..encoding.abstraction import Abstraction
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.changes import NOTE as CHANGES
@@ -101,6 +102,8 @@ class Agent:
         self._actor = Actor(self)
         self._changes = EpisodeChanges()
         self._noted: dict[str, str] = {}
+        #: Rows and columns of the environment's map, where states are numbered row by row.
+        self.map_shape: tuple[int, int] | None = None
         #: Keys of observations beyond their space, from a file.
         self._beyond: tuple[Any, ...] = ()
 
@@ -582,6 +585,7 @@ class Agent:
             "abstraction": self.abstraction,
             "content": self._saved().to_bytes() if self.is_fitted else None,
             "spaces": spaces,
+            "map_shape": self.map_shape,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -600,6 +604,7 @@ class Agent:
             )
             if not self.is_partitioned(env):
                 self.attach(env)
+        self.map_shape = state["map_shape"]
 
     def attach(
         self,
@@ -663,6 +668,7 @@ class Agent:
                 f"{size} and {actions.size}"
             )
         self.encoder, self.action_encoder = observations, actions
+        self.map_shape = map_shape(env, self._agent.n_states) if not found else None
         return self._agent, observations, actions
 
     def _admit(self, observation: Any) -> None:

@@ -295,7 +295,7 @@ def _runner(
         _known(many.states, policy, initial, env)
         return many, env
     if is_vector(env):
-        vector = VectorRunner(env, setting.states, time_limit)
+        vector = VectorRunner(env, setting.states, time_limit, own)
         _known(vector.states, policy, initial, env)
         return vector, env
     single = SingleRunner(env, setting.states, time_limit, own, setting.policy, setting.actions)
@@ -364,11 +364,11 @@ def _kept(
     return data
 
 
-def _shown(progress: bool | Progress, until: Coverage | None, steps: int | None) -> Progress:
+def _shown(progress: bool | Progress, until: Coverage | None, steps: int | None) -> Progress | None:
     if callable(progress):
         return progress
     if not progress:
-        return lambda _: None
+        return None
 
     begun, drawn = time.monotonic(), -math.inf
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,8 @@ from .._display import html_table, text_table
 from .._ide3al import Error
 from ..encoding.raw import RawSteps
 from ..types import Integers
-from .card import Card, card_of, card_page, card_rows, card_text
+from .card import card_of, card_page, card_rows, card_text
+from .card_types import DataCard
 from .episode import Episode
 from .formats.d3rlpy import d3rlpy_dataset
 from .formats.minari import write_minari
@@ -60,9 +61,9 @@ class Data(Transitions):
     """
 
     @cached_property
-    def card(self) -> Card:
+    def card(self) -> DataCard:
         """What the data cover and what is missing, as JSON."""
-        return card_of(self)
+        return cast(DataCard, card_of(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data, or their card, to a file; whole or not at all.

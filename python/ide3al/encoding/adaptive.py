@@ -124,6 +124,10 @@ class AdaptivePartition:
             self.used = np.arange(self.features.size)
         self.cells = self._lay(vectors[:, self.used], None, self.used)
 
+    def cell_keys(self, vectors: Floats) -> Integers:
+        """Keys of the cells of vectors."""
+        return self._laid().keys(vectors[:, self.used])
+
     @property
     def names(self) -> list[str]:
         """Of the numbers that cells are cut from."""

@@ -143,8 +143,8 @@ class JointHistory:
 
 
 def decisions(actions: Integers, repeat: int) -> tuple[Integers, Integers]:
-    """First and last moment of each stretch of ``repeat`` steps with one action, one after the other in each run of equal
-    actions; a shorter rest counts where the episode was over there."""
+    """First and last moment of each stretch of ``repeat`` steps with one action, one after the
+    other in each run of equal actions; a shorter rest counts where the episode was over there."""
     moves = actions >= 0
     # a run goes on while the action is the same
     new = np.ones(len(actions), dtype=np.bool_)

@@ -219,8 +219,13 @@ class VectorRunner:
     The same for the same seed and number of environments."""
 
     def __init__(
-        self, env: Any, states: SpaceIndex | DiscoveredStates, time_limit: float | None
+        self,
+        env: Any,
+        states: SpaceIndex | DiscoveredStates,
+        time_limit: float | None,
+        own: bool = False,
     ) -> None:
+        self._own = own
         self._vector = Vector(env, states, time_limit)
         self.states, self.actions = self._vector.states, self._vector.actions
         self._at: Integers | None = None
@@ -340,7 +345,9 @@ class VectorRunner:
         self._at = None
 
     def close(self) -> None:
-        """The environment is the caller's."""
+        """Closes the environments, unless they are the caller's."""
+        if self._own:
+            self._vector.env.close()
 
     def _ended(self, k: int, terminated: bool, plan: int) -> Episode:
         visited, tried, rewards = self._open[k]

@@ -17,9 +17,9 @@ pub(in crate::solve) const DENSE: SizeLimits = SizeLimits {
     work: 1e10,
 };
 
-/// States up to which Frobenius holds its whole target: a dozen arrays of $S^2$ numbers, 20 MB each.
-/// A step multiplies $S^3$ times; beyond it the proximal Newton steps, which need memory for the
-/// transitions only, are as fast.
+/// States up to which Frobenius holds its whole target: a dozen arrays of $S^2$ numbers, 20 MB
+/// each. A step multiplies $S^3$ times; beyond it the proximal Newton steps, which need memory for
+/// the transitions only, are as fast.
 pub(in crate::solve) const WHOLE_TARGET: usize = 1_500;
 
 /// Entries of partly uniform rows in Infinity: two gigabytes with all that goes with each.

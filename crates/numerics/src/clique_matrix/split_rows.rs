@@ -6,18 +6,18 @@
 //! $$ (a \cdot x)^2 = \min_\mu \; K \sum_{j \le K} \big( a_j \cdot x_j + \nu (\mu_j - \mu_{j-1}) \big)^2, \qquad \mu_0 = \mu_K = 0, $$
 //!
 //! and
-//! $\sum_t d_t x_t^2 - (\sum_t d_t x_t)^2 / \sum_t d_t = \min_\lambda \sum_t d_t (x_t + \lambda)^2$.
-//! Solving for the auxiliary unknowns $\mu$ and $\lambda$, too, with zeros on the right, gives the
-//! same $x$. The larger matrix is a sum of small squares, so positive wherever the smaller one is,
-//! and nothing in it cancels. (Dense columns of linear programs are stretched in the same way:
-//! Grcar 1990, *Matrix stretching for linear equations*.)
+//! $\sum_t d_t x_t^2 - (\sum_t d_t x_t)^2 / \sum_t d_t = \min_\lambda \sum_t d_t (x_t +
+//! \lambda)^2$. Solving for the auxiliary unknowns $\mu$ and $\lambda$, too, with zeros on the
+//! right, gives the same $x$. The larger matrix is a sum of small squares, so positive wherever the
+//! smaller one is, and nothing in it cancels. (Dense columns of linear programs are stretched in
+//! the same way: Grcar 1990, *Matrix stretching for linear equations*.)
 
 use std::ops::Range;
 
 use super::{CliqueMatrix, Sparse, WIDE};
 
-/// Wide cliques are cut into pieces of so many members to twice as many: more auxiliary unknowns are more work,
-/// larger pieces, too (from 16 to 64 the time changes by a tenth).
+/// Wide cliques are cut into pieces of so many members to twice as many: more auxiliary unknowns
+/// are more work, larger pieces, too (from 16 to 64 the time changes by a tenth).
 pub const PIECE: usize = 24;
 /// More additional unknowns than this share of the others are not worth it.
 const MOST_ADDED: f64 = 0.5;

@@ -10,9 +10,9 @@
 use super::{FACE_TOLERANCE, InteriorPoint, QuadraticProgram, ROW_TOLERANCE};
 use crate::parallel::add;
 
-/// Where the objective is strictly convex in what is free, so many steps in a row may exchange no fewer than some
-/// step before did: exchanges often go up at first. Elsewhere exchanges that do not halve from step
-/// to step, a few apart, end in a circle sooner or later.
+/// Where the objective is strictly convex in what is free, so many steps in a row may exchange no
+/// fewer than some step before did: exchanges often go up at first. Elsewhere exchanges that do not
+/// halve from step to step, a few apart, end in a circle sooner or later.
 const PATIENCE: usize = 5;
 const FEW: f64 = 2.0;
 /// Up to this share of the free variables may be without curvature for that: slacks of columns

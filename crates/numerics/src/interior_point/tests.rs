@@ -411,7 +411,8 @@ fn active_sets_find_what_enumeration_finds() {
         let before = point.iterate();
         if let Some(taken) = point.solve_with_active_set(&[], 100, || true) {
             (found, steps) = (found + 1, steps + taken);
-            // where the rows nearly depend on each other the point is known less well than its value
+            // where the rows nearly depend on each other the point is known less well than its
+            // value
             let value = |x: &[f64]| objective(&instance.program, &instance.data.cost, x);
             assert!(
                 (value(&point.x) - value(&expected)).abs() < 1e-9,

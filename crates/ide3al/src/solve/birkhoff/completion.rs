@@ -26,8 +26,8 @@ pub fn objective(support: &Support, zeta: f64, kept: &[f64]) -> (f64, Option<Blo
     objective_while(support, zeta, kept, || true)
 }
 
-/// The same as long as it may `go_on`, which is asked once per row: a search that is cut short finds
-/// no block, and what it has not shipped yet counts as given up by some row.
+/// The same as long as it may `go_on`, which is asked once per row: a search that is cut short
+/// finds no block, and what it has not shipped yet counts as given up by some row.
 pub(in crate::solve) fn objective_while(
     support: &Support,
     zeta: f64,
@@ -205,7 +205,8 @@ impl Flow<'_> {
                     return None;
                 }
                 if node >= n {
-                    // a column passes on to the rows that transport to it and may transport elsewhere instead
+                    // a column passes on to the rows that send mass to it and may send it elsewhere
+                    // instead
                     for (&s, &amount) in &self.flows[node - n] {
                         let s = s as usize;
                         if !reached_rows[s] && amount > TINY {

@@ -94,8 +94,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Finds $G = U - M$ on the slots, its norm, and the bound
-    /// $\min_{U \in B_\zeta} \langle G, U\rangle \ge \sum\alpha + \sum\beta + \zeta \sum_{st} \min(G_{st} - \alpha_s - \beta_t, 0)$.
-    /// Each row is summed up as if it had no slot; then its slots are put right.
+    /// $\min_{U \in B_\zeta} \langle G, U\rangle \ge \sum\alpha + \sum\beta + \zeta \sum_{st}
+    /// \min(G_{st} - \alpha_s - \beta_t, 0)$. Each row is summed up as if it had no slot; then its
+    /// slots are put right.
     fn measure(&mut self) {
         let Projection {
             alpha,
@@ -184,7 +185,8 @@ impl<'a> Evaluator<'a> {
 /// uniform matrix, which lies $1/n$ above the one and $\zeta - 1/n = \delta / n$ below the other: a
 /// share of $3 v / (\min(1, \delta) + 3 v)$ of the distance to it. That distance is at most
 /// $\sqrt{\zeta n (1 + v)}$, as entries are at most $\zeta$, and at most
-/// $\delta + \sqrt n (\delta + v)$, as what entries lack of $\zeta$ adds up to $\delta + v$ per row.
+/// $\delta + \sqrt n (\delta + v)$, as what entries lack of $\zeta$ adds up to $\delta + v$ per
+/// row.
 fn completion_cost(n: usize, zeta: f64, v: f64) -> f64 {
     if !(v > 0.0) {
         return if v == 0.0 { 0.0 } else { f64::INFINITY };
@@ -225,7 +227,8 @@ mod tests {
     }
 
     /// However early a projection is stopped, the value it gives a policy is no less than the
-    /// policy's distance, and the bound no more; caps down to where only the uniform matrix is left.
+    /// policy's distance, and the bound no more; caps down to where only the uniform matrix is
+    /// left.
     #[test]
     fn unfinished_projections_never_flatter() {
         let (n, mut unfinished) = (8, 0);

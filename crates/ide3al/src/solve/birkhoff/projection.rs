@@ -161,7 +161,8 @@ impl<'a> Projection<'a> {
     }
 
     /// Newton's direction, from
-    /// $(C + \delta - N^\top (R + \delta)^{-1} N)\, d\beta = 1 - \text{columns} - N^\top (R + \delta)^{-1} (1 - \text{rows})$.
+    /// $(C + \delta - N^\top (R + \delta)^{-1} N)\, d\beta = 1 - \text{columns} - N^\top (R +
+    /// \delta)^{-1} (1 - \text{rows})$.
     fn direction(&mut self, delta: f64, tolerance: f64, go_on: &mut dyn FnMut() -> bool) {
         let Projection {
             clipped,

@@ -145,7 +145,7 @@ impl QuadraticProgram for BirkhoffFace {
         let (gamma, beta) = y[n..].split_at(cells);
         let (policy, r) = out.split_at_mut(free);
         r.copy_from_slice(gamma);
-        // r is done with; its place is_feasible what the policy sees of each cell
+        // r is done with; its place holds what the policy sees of each cell
         for (r, t) in r.iter_mut().zip(&self.rows.columns) {
             *r = beta[*t as usize] - *r;
         }

@@ -7,7 +7,8 @@
 //!
 //! A norm is not smooth where it vanishes, so that methods for Infinity and Frobenius only creep up
 //! to such an optimum (Frobenius on a garnet of 1,000 states: 21 s, and 0.2 s this way). Whether
-//! there is one is a linear program, Column Sum: mostly a few of its steps prove that there is none.
+//! there is one is a linear program, Column Sum: mostly a few of its steps prove that there is
+//! none.
 
 use super::birkhoff_face_program::BirkhoffFace;
 use super::column_sum_program::ColumnSum;

@@ -25,7 +25,7 @@ const NEXT_GUESS: f64 = 1e-3;
 const FEASIBLE: f64 = 1e-6;
 const PATIENCE: usize = 5;
 
-/// Goes on from an optimum until the optimal face can be told, at the latest when it is as `clear`
+/// Goes on from an optimum until the optimal face is known, at the latest when it is as `clear`
 /// as wanted; false if the solve is to stop.
 pub(super) fn polish<P: QuadraticProgram>(
     point: &mut InteriorPoint<P>,
@@ -45,8 +45,9 @@ pub(super) fn polish<P: QuadraticProgram>(
 }
 
 /// From a point near a face to the nearest policy to the one wanted among those on it, in at most
-/// so many steps: says whether it got there, nothing if the solve is to stop. Active sets are tried first, and again whenever it
-/// is known better which variables end at a bound; steps of the interior-point method come between.
+/// so many steps: says whether it got there, nothing if the solve is to stop. Active sets are tried
+/// first, and again whenever it is known better which variables end at a bound; steps of the
+/// interior-point method come between.
 pub(super) fn solve_face_qp<P: QuadraticProgram>(
     point: &mut InteriorPoint<P>,
     fixed: Vec<bool>,

@@ -1,14 +1,14 @@
 //! Evenness within an episode: a time-dependent policy and its proof.
 
-mod multipliers;
-mod passes;
+mod dynamics;
+mod kl_proximal_newton;
 
 use super::driver::{Candidate, Driver, Kind};
 use super::{Certificate, Observer, Options, SolverChoice, Status, reference};
 use crate::error::Result;
 use crate::formulation::episode::{Episode, bound, reached, value};
 use crate::model::{Mdp, Policy, TimedPolicy};
-use multipliers::Multipliers;
+use kl_proximal_newton::KlProximalNewton;
 
 /// The answer: a time-dependent policy, its proof, and what it visits.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ pub fn solve(
     let mut driver = Driver::new(kind, options, first, observer);
     match options.solver {
         SolverChoice::Auto => {
-            let mut method = Multipliers::new(mdp, episode, &reached);
+            let mut method = KlProximalNewton::new(mdp, episode, &reached);
             if !driver.run(&mut method) {
                 // where it is stopped, what is at hand is better than nothing
                 method.offer(&mut driver);

@@ -301,3 +301,6 @@ impl RowSchur {
         rows.transpose_times(dp, &mut self.mass);
     }
 }
+
+#[cfg(test)]
+mod tests;

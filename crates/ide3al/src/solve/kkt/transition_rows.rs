@@ -112,7 +112,7 @@ impl TransitionRows {
         } else {
             Support::filled(mdp)
         };
-        // a sparse columns' matrix is_feasible all rows' squares together, and each row a number for
+        // a sparse columns' matrix holds all rows' squares together, and each row a number for
         // every action and cell
         let squares = support.offsets.windows(2).map(|w| cells_of(w[1] - w[0]));
         let rows = support.offsets.windows(2).enumerate();

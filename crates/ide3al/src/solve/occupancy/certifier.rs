@@ -22,14 +22,14 @@ pub(super) fn limit_size(limit: &Limit) -> f64 {
 }
 
 /// A policy and what it visits in the long run, exactly.
-pub(super) struct Visited {
+pub(super) struct PolicyOccupancy {
     pub(super) policy: Vec<f64>,
     pub(super) omega: Vec<f64>,
     /// Averages of the limits' costs.
     pub(super) spent: Vec<f64>,
 }
 
-impl Visited {
+impl PolicyOccupancy {
     /// Where the policy's chain has several recurrent classes they share the mass as it is when the
     /// process starts from `near`.
     pub(super) fn by_policy(
@@ -39,7 +39,7 @@ impl Visited {
         near: &[f64],
     ) -> Self {
         let omega = part.of_policy(&policy, near);
-        Visited {
+        PolicyOccupancy {
             policy,
             spent: limits.iter().map(|l| dot(&l.cost, &omega)).collect(),
             omega,
@@ -55,16 +55,16 @@ impl Visited {
         let d: Vec<f64> = states
             .map(|row| row.iter().map(|x| x.max(0.0)).sum())
             .collect();
-        Visited::by_policy(part, limits, policy, &d)
+        PolicyOccupancy::by_policy(part, limits, policy, &d)
     }
 
     /// Whether it keeps to the limits.
-    pub(super) fn keeps(&self, limits: &[Limit]) -> bool {
-        self.beyond(limits).all(|beyond| beyond <= WITHIN)
+    pub(super) fn is_feasible(&self, limits: &[Limit]) -> bool {
+        self.budget_excess(limits).all(|beyond| beyond <= WITHIN)
     }
 
     /// By how much it exceeds each budget, as a share of the largest cost.
-    pub(super) fn beyond(&self, limits: &[Limit]) -> impl Iterator<Item = f64> {
+    pub(super) fn budget_excess(&self, limits: &[Limit]) -> impl Iterator<Item = f64> {
         let spent = limits.iter().zip(&self.spent);
         spent.map(|(limit, x)| (x - limit.budget) / limit_size(limit))
     }
@@ -81,8 +81,8 @@ pub(super) struct Certifier<'a> {
     sign: f64,
     /// What the best policy visits that kept to the limits, and its value; and the limits' prices
     /// when one did last.
-    pub(super) kept: Option<Visited>,
-    reached: f64,
+    pub(super) best_feasible: Option<PolicyOccupancy>,
+    best_value: f64,
     pub(super) prices: Vec<f64>,
 }
 
@@ -102,14 +102,14 @@ impl<'a> Certifier<'a> {
             utility,
             limits,
             sign,
-            kept: None,
-            reached: f64::NEG_INFINITY,
+            best_feasible: None,
+            best_value: f64::NEG_INFINITY,
             prices: vec![0.0; limits.len()],
         }
     }
 
     /// The value of what a policy visits, and what a dual point proves.
-    pub(super) fn certify(&mut self, visited: Visited, dual: Dual) -> Candidate {
+    pub(super) fn certify(&mut self, visited: PolicyOccupancy, dual: Dual) -> Candidate {
         let bound = self
             .part
             .bound(self.utility, self.limits, &dual.r, &dual.v, &dual.prices);
@@ -119,11 +119,11 @@ impl<'a> Certifier<'a> {
         };
         // beyond the limits it is no policy of the problem
         let mut objective = f64::NEG_INFINITY;
-        if visited.keeps(self.limits) {
+        if visited.is_feasible(self.limits) {
             objective = self.utility.value(&visited.omega);
             self.prices = dual.prices.iter().map(|y| y * dual.price_scale).collect();
-            if self.kept.is_none() || objective > self.reached {
-                (self.kept, self.reached) = (Some(visited), objective);
+            if self.best_feasible.is_none() || objective > self.best_value {
+                (self.best_feasible, self.best_value) = (Some(visited), objective);
             }
         }
         Candidate {

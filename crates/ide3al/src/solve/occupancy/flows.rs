@@ -11,7 +11,7 @@
 //! products with $P$. An interior-point method would need hundreds of times as many: near a vertex
 //! its equations are too uneven for conjugate gradients.
 
-use super::certifier::{Certifier, Visited};
+use super::certifier::{Certifier, PolicyOccupancy};
 use crate::formulation::occupancy::{Dual, Occupancies};
 use crate::model::Kernel;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
@@ -161,7 +161,7 @@ impl<'a> Flows<'a> {
             prices: Vec::new(),
             price_scale: 1.0,
         };
-        let visited = Visited::by_occupancy(part, &[], w);
+        let visited = PolicyOccupancy::by_occupancy(part, &[], w);
         self.certifier.certify(visited, dual)
     }
 }

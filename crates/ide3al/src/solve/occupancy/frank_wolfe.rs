@@ -16,7 +16,7 @@
 //! tangent, a slope that rises along the line, or a value above the bound proven before says that
 //! $f$ is not concave, or that its gradient is another function's.
 
-use super::certifier::Visited;
+use super::certifier::PolicyOccupancy;
 use super::limits::{not_met, part, reports};
 use super::linear::{Linear, within_limits};
 use super::{Report, apart, partial};
@@ -59,7 +59,7 @@ pub(in crate::solve) fn solve(
 ) -> Result<Report> {
     let part = part(mdp, problem, visits)?;
     let limits = part.limits(&visits.limits);
-    let own = Own {
+    let utility_on_part = UtilityOnPart {
         utility,
         mdp,
         part: &part,
@@ -67,8 +67,8 @@ pub(in crate::solve) fn solve(
     let linear = Linear::new(&part, &limits);
     let first = feasible(&part, &limits, driver)?;
     let mut method = FrankWolfe {
-        here: own.point(first.clone())?,
-        own,
+        here: utility_on_part.point(first.clone())?,
+        utility_on_part,
         limits: &limits,
         atoms: vec![(first, 1.0)],
         linear,
@@ -99,7 +99,7 @@ pub(in crate::solve) fn solve(
         );
     }
     if visits.restart == 0.0 {
-        let visited = Visited::by_occupancy(&part, &limits, &method.here.omega);
+        let visited = PolicyOccupancy::by_occupancy(&part, &limits, &method.here.omega);
         notes.extend(apart(part.mdp(), &visited.policy, part.components()));
     }
     Ok(Report {
@@ -125,7 +125,7 @@ fn feasible(part: &Occupancies, limits: &[Limit], driver: &mut Driver<'_>) -> Re
 }
 
 /// The utility as a function of the part's occupancies.
-struct Own<'a> {
+struct UtilityOnPart<'a> {
     utility: &'a dyn Utility,
     mdp: &'a Mdp,
     part: &'a Occupancies,
@@ -138,7 +138,7 @@ struct Point {
     gradient: Vec<f64>,
 }
 
-impl Own<'_> {
+impl UtilityOnPart<'_> {
     fn whole(&self, omega: &[f64]) -> Vec<f64> {
         let mut whole = vec![0.0; self.mdp.n_pairs()];
         self.part.reduced().share(omega, &mut whole);
@@ -188,7 +188,7 @@ impl Own<'_> {
 
 /// The method.
 struct FrankWolfe<'a> {
-    own: Own<'a>,
+    utility_on_part: UtilityOnPart<'a>,
     limits: &'a [Limit],
     /// Occupancies with weights that sum to one.
     atoms: Vec<(Vec<f64>, f64)>,
@@ -206,10 +206,10 @@ struct FrankWolfe<'a> {
 impl FrankWolfe<'_> {
     /// The policy of the mixture with its own occupancy's value, and a bound.
     fn certified(&mut self, bound: f64) -> Result<Candidate> {
-        let part = self.own.part;
-        let visited = Visited::by_occupancy(part, self.limits, &self.here.omega);
-        let objective = if visited.keeps(self.limits) {
-            self.own.value(&visited.omega)?
+        let part = self.utility_on_part.part;
+        let visited = PolicyOccupancy::by_occupancy(part, self.limits, &self.here.omega);
+        let objective = if visited.is_feasible(self.limits) {
+            self.utility_on_part.value(&visited.omega)?
         } else {
             f64::NEG_INFINITY
         };
@@ -217,7 +217,9 @@ impl FrankWolfe<'_> {
         Ok(Candidate {
             objective,
             bound,
-            policy: part.reduced().whole_policy(self.own.mdp, &visited.policy),
+            policy: part
+                .reduced()
+                .whole_policy(self.utility_on_part.mdp, &visited.policy),
             dual: Vec::new(),
         })
     }
@@ -298,10 +300,10 @@ impl FrankWolfe<'_> {
         let (mut low, mut high) = ((0.0, first), (most, f64::NEG_INFINITY));
         let mut size = most;
         for look in 0..LOOKS.0 {
-            let found = slope(&self.own.gradient(&at(size)));
+            let found = slope(&self.utility_on_part.gradient(&at(size)));
             if found.is_nan() && size < most {
                 // evaluated in full, the point says which number is none
-                self.own.point(at(size))?;
+                self.utility_on_part.point(at(size))?;
             }
             if found > first * (1.0 + ROUNDING.0) + f64::MIN_POSITIVE && found.is_finite() {
                 return Err(not_concave(format!(
@@ -334,7 +336,7 @@ impl FrankWolfe<'_> {
         if low.0 == 0.0 {
             return Ok(0.0);
         }
-        let there = self.own.point(at(low.0))?;
+        let there = self.utility_on_part.point(at(low.0))?;
         self.compare(&there, low.0 * first)?;
         self.here = there;
         Ok(low.0)

@@ -156,7 +156,7 @@ pub(super) fn within_limits(
     driver.helping(kind, (gap, 0.0), nothing, |inner| {
         let mut interior = Interior::new(Certifier::new(part, &reward, limits, None, 1.0));
         interior.run(inner);
-        let kept = interior.certifier.kept;
+        let kept = interior.certifier.best_feasible;
         Best {
             omega: kept.map_or_else(Vec::new, |visited| visited.omega),
             bound: inner.best().bound,

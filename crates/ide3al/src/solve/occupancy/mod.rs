@@ -1,8 +1,6 @@
 //! Functions of what is visited: which method solves them, and on which parts of the model.
 
 mod certifier;
-mod flow_blocks;
-mod flow_system;
 mod flows;
 mod frank_wolfe;
 mod interior;

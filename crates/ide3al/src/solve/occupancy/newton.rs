@@ -2,15 +2,15 @@
 //! gradient and steps.
 //!
 //! The Hessian without $- \nabla F \nabla F^\top$, which only makes the step shorter along the same
-//! direction, is a [flow system](super::flow_system). It is solved by conjugate gradients as long as
+//! direction, is a [flow system](crate::solve::kkt::flow_system). It is solved by conjugate gradients as long as
 //! a few of these do; where they do not it is factored as soon as that costs less, if its factor
 //! can be held.
 
-use super::flow_system::FlowSystem;
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::simplex;
 use crate::model::Mdp;
 use crate::solve::cost::{CHEAP_STEP, DENSE_HESSIAN, FACTOR_FIRST};
+use crate::solve::kkt::flow_system::FlowSystem;
 
 /// Conjugate gradient steps after which a factor is thought of, and by whose rate they are judged.
 const TRIAL: usize = 20;
@@ -19,14 +19,14 @@ const MOST_STEPS: usize = 500;
 /// Parts of a chain may hang together by probabilities of any size, so that small pivots are no
 /// rounding: only what is no positive number is left out.
 const PIVOT: f64 = 1e-300;
-/// Where the Hessian by itself gives no way down, so much of $d (1 + 1/\tau)$, which its diagonal
-/// is at most, is added: a part of the model that an optimal policy never leaves has a curvature
-/// below the rounding of its gradient, and without this takes a step of any size.
+/// If the Newton step is no descent direction, this share of $d (1 + 1/\tau)$, an upper bound on the
+/// diagonal, is added to the Hessian: a part of the model that an optimal policy never leaves has a
+/// curvature below the rounding of its gradient, and its step would have any size.
 const SHIFT: f64 = 1e-12;
-/// So many steps by the Hessian's factor in a row of less than this share of Newton's own, and
-/// another method is tried: parts of the model may be visited so seldom that hardly more than
-/// rounding tells how far their potentials may move (queues that hardly ever fill). It need not be
-/// the end: some models get there after more of them.
+/// After so many steps by the Hessian's factor in a row whose length is below `SHORT` of the Newton
+/// step, another engine is tried: where parts of the model are hardly ever visited (queues that
+/// hardly ever fill), rounding decides how far their potentials may move. Some models converge after
+/// more such steps.
 const STUCK: usize = 10;
 const SHORT: f64 = 0.1;
 
@@ -287,7 +287,7 @@ impl<'a> Newton<'a> {
     /// The stationary distribution of the policy at hand by lazy steps from $d$, which is nearly
     /// stationary near the optimum; nothing where `patience` steps do not do. Mass that several
     /// classes hold stays with them: whatever comes out is stationary.
-    pub(super) fn settle(&mut self, patience: usize, wanted: f64) -> Option<Vec<f64>> {
+    pub(super) fn power_iterate(&mut self, patience: usize, wanted: f64) -> Option<Vec<f64>> {
         let mdp = self.mdp;
         let mut d = self.d.clone();
         for _ in 0..patience {

@@ -44,7 +44,7 @@ const LOOSE: f64 = 5e-4;
 /// is not quite stationary yet.
 const EXPECTED: f64 = 3.0;
 /// Steps of the chain that valuing a policy may take under a loose gap.
-const SETTLE: usize = 400;
+const POWER_STEPS: usize = 400;
 
 /// Newton steps inside one smoothing step.
 const MOST_INNER: usize = 60;
@@ -57,19 +57,20 @@ pub(super) struct Potentials<'a> {
     problem: &'a Problem,
     target: &'a Target,
     newton: Newton<'a>,
-    /// Whether there is no path of $\tau$ to follow: the problem is smooth as it is.
+    /// True if the problem is smooth as it is, so that there is no path of $\tau$ to follow.
     smooth: bool,
     loose: bool,
-    /// The violation from which on a certificate is worth its price, along the path the $\tau$.
+    /// A certificate is computed once the violation of the flow constraints is below this; along the
+    /// path, once $\tau$ is.
     near: f64,
     /// $\tau$ and $V$ of the smoothing step before this one.
     previous: Option<(f64, Vec<f64>)>,
     steps: usize,
-    /// Whether it may end where steps come to next to nothing, and whether it did, before the
-    /// $\tau$ at hand was finished.
-    impatient: bool,
+    /// Whether the method may end where Newton steps come to next to nothing, and whether it did so
+    /// before the problem of the $\tau$ at hand was solved.
+    may_stop_early: bool,
     unfinished: bool,
-    /// Whether what is at hand was offered.
+    /// Whether the current iterate has been offered.
     offered: bool,
     ended: bool,
 }
@@ -136,7 +137,7 @@ impl<'a> Potentials<'a> {
             near,
             previous: None,
             steps: 0,
-            impatient: target.is_plain(),
+            may_stop_early: target.is_plain(),
             unfinished: false,
             offered: false,
             ended: false,
@@ -160,14 +161,14 @@ impl<'a> Potentials<'a> {
         let policy = self.policy();
         let newton = &mut self.newton;
         let (mdp, formulation) = (self.mdp, self.problem.formulation);
-        let settled = if self.loose {
-            newton.settle(SETTLE, 1e-3 * driver.relative)
+        let stationary = if self.loose {
+            newton.power_iterate(POWER_STEPS, 1e-3 * driver.relative)
         } else {
             None
         };
         let target = self.target;
         let (bound, dual) = self.proven();
-        let objective = settled
+        let objective = stationary
             .map(|d| entropy::worth(mdp, formulation, target, &policy, &d))
             // no policy is worth more than the bound: a few steps of the chain were too few to tell
             .filter(|worth| *worth <= bound)
@@ -220,7 +221,7 @@ impl<'a> Potentials<'a> {
     /// there either.
     pub(super) fn go_on(&mut self, driver: &mut Driver<'_>) {
         if self.unfinished {
-            (self.impatient, self.ended) = (false, false);
+            (self.may_stop_early, self.ended) = (false, false);
             self.run(driver);
         }
     }
@@ -278,7 +279,7 @@ impl<'a> Potentials<'a> {
             let improved = newton.step(&mut || !driver.alive());
             self.steps += 1;
             let there = newton.violation() <= (0.1 * newton.tau).clamp(1e-13, 1e-2);
-            self.unfinished = self.impatient && !there && newton.is_stuck();
+            self.unfinished = self.may_stop_early && !there && newton.is_stuck();
             if there || !improved || self.unfinished || !driver.alive() {
                 break;
             }

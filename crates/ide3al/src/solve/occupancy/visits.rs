@@ -1,7 +1,7 @@
 //! Targets, coverage, model error, and all of them with restarts and limits: what is left of the
 //! model, the method for it, and what it proves.
 
-use super::certifier::{Certifier, Visited};
+use super::certifier::{Certifier, PolicyOccupancy};
 use super::flows::Flows;
 use super::interior::Interior;
 use super::limits::{not_met, part, reports, unmet};
@@ -62,7 +62,7 @@ pub(in crate::solve) fn solve(
         // where there is no solution the conic solver does not say which limit is to blame
         let (omega, dual) = reference::visits(&part, utility.as_ref(), &limits, driver)
             .map_err(|error| unmet(&part, &limits, driver).unwrap_or(error))?;
-        let visited = Visited::by_occupancy(&part, &limits, &omega);
+        let visited = PolicyOccupancy::by_occupancy(&part, &limits, &omega);
         let candidate = certifier.certify(visited, dual);
         driver.offer(candidate, "conic");
     } else {
@@ -109,7 +109,7 @@ pub(in crate::solve) fn solve(
             }
         }
     }
-    if certifier.kept.is_none() && !limits.is_empty() {
+    if certifier.best_feasible.is_none() && !limits.is_empty() {
         return Err(not_met(&part, &limits, driver));
     }
     if options.tie_break == TieBreak::Uniform
@@ -122,7 +122,7 @@ pub(in crate::solve) fn solve(
         );
     }
     let mut spent = Vec::new();
-    if let Some(kept) = certifier.kept {
+    if let Some(kept) = certifier.best_feasible {
         // with restarts every part is reached from the start
         if visits.restart == 0.0 {
             notes.extend(apart(part.mdp(), &kept.policy, part.components()));

@@ -1,5 +1,5 @@
-//! Frobenius as a program over [rows](crate::solve::kkt::transition_rows), with all $S^2$ entries of the
-//! target.
+//! Frobenius as a program over [rows](crate::solve::kkt::transition_rows), with all $S^2$ entries
+//! of the target.
 //!
 //! $$\min \tfrac12 \|U - M(p)\|_F^2 \quad \text{s.t.} \quad \sum_t U_{st} = 1, \quad \sum_s U_{st} = 1, \quad 0 \le U \le \zeta .$$
 //!
@@ -111,7 +111,8 @@ impl Frobenius {
         bound(mdp, limits, &Self::difference(point), alpha, beta)
     }
 
-    /// What the [face](crate::solve::distance::birkhoff_face_program) of all optimal policies is read off.
+    /// What the [face](crate::solve::distance::birkhoff_face_program) of all optimal policies is
+    /// read off.
     pub(super) fn optimum(point: &InteriorPoint<Self>) -> Optimum<'_> {
         let rows = &point.program.rows;
         let free = rows.n_free();

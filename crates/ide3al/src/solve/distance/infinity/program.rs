@@ -1,5 +1,5 @@
-//! Infinity as a program over [rows](crate::solve::kkt::transition_rows), in the mass $k$ that the target
-//! keeps.
+//! Infinity as a program over [rows](crate::solve::kkt::transition_rows), in the mass $k$ that the
+//! target keeps.
 //!
 //! $$\min S h \quad \text{s.t.} \quad k_{st} + r_{st} = M_{st}(p), \quad \sum_t k_{st} + h - w_s = 1, \quad
 //!   \sum_s k_{st} + c_t = 1, \quad 0 \le k \le \zeta, \quad r, w, c, h \ge 0,$$
@@ -231,7 +231,7 @@ impl Infinity {
         }
     }
 
-    /// Solves with the borders pinned still.
+    /// Solves with the borders at zero.
     fn solve_rows(&mut self, rx: &[f64], ry: &[f64], dx: &mut [f64], dy: &mut [f64]) {
         let at = self.layout();
         let rows = &self.rows;

@@ -19,7 +19,7 @@
 //! $F = h e_i$ and $D = -h$, that takes it back.
 
 use super::Interior;
-use super::point::{Point, Products};
+use super::point::{ComplementarityRhs, Point};
 use crate::solve::driver::Driver;
 use ide3al_numerics::gauss::gauss;
 use ide3al_numerics::parallel::{add, dot};
@@ -76,18 +76,18 @@ impl Equations {
         })
     }
 
-    /// The direction along which products change by `aims`.
+    /// The direction along which products change by `rhs`.
     pub(super) fn direction(
         &self,
         interior: &mut Interior<'_>,
-        aims: &Products,
+        rhs: &ComplementarityRhs,
         driver: &mut Driver<'_>,
     ) -> Point {
         let (at, linear) = (&interior.at, &interior.linear);
-        let [aims_x, aims_s, aims_u] = aims;
+        let [rhs_x, rhs_s, rhs_u] = rhs;
         // what z and the multipliers of u change by apart from x and u themselves
-        let from_x: Vec<f64> = aims_x.iter().zip(&at.x).map(|(a, x)| a / x).collect();
-        let from_u: Vec<f64> = aims_u.iter().zip(&at.u).map(|(a, u)| a / u).collect();
+        let from_x: Vec<f64> = rhs_x.iter().zip(&at.x).map(|(a, x)| a / x).collect();
+        let from_u: Vec<f64> = rhs_u.iter().zip(&at.u).map(|(a, u)| a / u).collect();
         // G: what the stationarity of each pair lacks, with links and products eliminated
         let mut right = self.residual.clone();
         add(&mut right, 1.0, &interior.without_floor(&from_x));
@@ -107,13 +107,13 @@ impl Equations {
         let mut q: Vec<f64> = self.columns.iter().map(of).collect();
         let prices = usize::from(interior.part.restart() == 0.0);
         if prices == 1 {
-            q[0] += interior.units - at.omega.iter().sum::<f64>();
+            q[0] += interior.occupancy_scale - at.omega.iter().sum::<f64>();
         }
         for j in 0..at.s.len() {
-            q[prices + j] += interior.slack(j) - at.s[j] - aims_s[j] / at.y[j];
+            q[prices + j] += interior.slack(j) - at.s[j] - rhs_s[j] / at.y[j];
         }
         if let Some((floor, _)) = &interior.floor {
-            let mut lacks = interior.units;
+            let mut lacks = interior.occupancy_scale;
             for (p, b) in floor.iter().enumerate() {
                 lacks += b * (right[p] - at.r[p] - from_u[p]);
             }
@@ -157,7 +157,7 @@ impl Equations {
                 };
             }
         }
-        let spent = |j: usize| dot(&interior.limits[j].cost, &step.omega) / interior.cost_units[j];
+        let spent = |j: usize| dot(&interior.limits[j].cost, &step.omega) / interior.cost_scales[j];
         step.s = (0..at.s.len())
             .map(|j| interior.slack(j) - at.s[j] - spent(j))
             .collect();
@@ -181,7 +181,7 @@ fn border(interior: &Interior<'_>, weight: &[f64]) -> Vec<Column> {
     if interior.part.restart() == 0.0 {
         push(vec![1.0; pairs], vec![0.0; states]);
     }
-    for (limit, unit) in interior.limits.iter().zip(&interior.cost_units) {
+    for (limit, unit) in interior.limits.iter().zip(&interior.cost_scales) {
         let cost = limit.cost.iter().map(|c| c / unit).collect();
         push(cost, vec![0.0; states]);
     }

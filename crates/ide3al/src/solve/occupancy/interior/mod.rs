@@ -29,7 +29,7 @@ mod normal;
 mod point;
 mod steps;
 
-use super::certifier::{Certifier, Visited, WITHIN, limit_size};
+use super::certifier::{Certifier, PolicyOccupancy, WITHIN, limit_size};
 use crate::formulation::occupancy::{Dual, Occupancies};
 use crate::formulation::simplex;
 use crate::formulation::utility::{Conjugate, Form, Linear};
@@ -39,27 +39,28 @@ use ide3al_numerics::parallel::dot;
 use normal::Normal;
 use point::Point;
 
-/// The start has at least this share of the mean occupancy everywhere, so that no product is small
-/// in the beginning.
+/// Every pair starts with at least this share of the mean occupancy, so that no complementarity
+/// product is small in the beginning.
 const LEAST_START: f64 = 1e-3;
-/// So much of the least share of what is wanted of a pair, coverage begins with: well below, for
-/// the same reason.
+/// Coverage starts at this share of the least $\omega / b$, so that no slack is small in the
+/// beginning.
 const FIRST_COVERAGE: f64 = 0.1;
-/// Limits with less slack than this in the beginning count as violated, and begin with a slack of
-/// one.
+/// A limit whose scaled slack at the start is below this counts as violated, and its slack variable
+/// starts at one.
 const LEAST_SLACK: f64 = 1e-2;
-/// Flows that are met to this share of all are worth the price of a policy's exact occupancy.
-const NEARLY: f64 = 1e-4;
-/// Lowering budgets may cost this share of the gap that is wanted without further ado, where
-/// policies exceed them by no more than this share of the largest cost.
+/// A certificate costs a policy's exact occupancy. It is asked for once the relative error of the
+/// flow constraints is below this.
+const NEARLY_FEASIBLE: f64 = 1e-4;
+/// If a policy exceeds budgets by at most `SLIGHTLY` times the largest cost, and lowering them costs
+/// at most this share of the wanted gap, they are lowered at once, at the same mu.
 const CHEAP: f64 = 0.1;
 const SLIGHTLY: f64 = 1e-6;
-/// Products below this no longer make policies more exact, nor does it help to wait for a policy
-/// that keeps to its limits after so many that did not.
-const EXHAUSTED: f64 = 1e-12;
-const MOST_EXCEEDING: usize = 5;
+/// Below this mu, or after so many infeasible policies in a row, budgets are lowered instead of
+/// reducing mu further.
+const LEAST_MU: f64 = 1e-12;
+const MOST_INFEASIBLE: usize = 5;
 
-/// A bound that is less than the value at hand by more than this share of it is made of rounding,
+/// A bound that falls short of the value at hand by more than this share of it is a rounding error,
 /// as in the driver.
 const CONTRADICTION: f64 = 1e-9;
 
@@ -71,26 +72,26 @@ pub(super) struct Interior<'a> {
     pub(super) certifier: Certifier<'a>,
     normal: Normal<'a>,
     /// Factor of occupancies, and of gradients.
-    units: f64,
-    worth: f64,
+    occupancy_scale: f64,
+    objective_scale: f64,
     /// Largest absolute cost of each limit, and what its budget is lowered by to keep exact
     /// occupancies within it.
-    cost_units: Vec<f64>,
-    margins: Vec<f64>,
-    /// Policies in a row that exceeded a budget, and whether the next step is to keep the products
-    /// as they are because budgets were lowered.
-    exceeding: usize,
-    hold: bool,
+    cost_scales: Vec<f64>,
+    budget_margins: Vec<f64>,
+    /// How many policies in a row exceeded a budget, and whether the next step keeps the
+    /// complementarity products as they are because budgets were lowered.
+    infeasible_streak: usize,
+    keep_complementarity: bool,
     /// $b$ of coverage, scaled to a mean of one, and that mean.
     floor: Option<(Vec<f64>, f64)>,
     at: Point,
     d: Vec<f64>,
     linear: Linear,
     steps: usize,
-    /// Steps in a row that were too short, and that had nothing but rounding to work with.
+    /// How many steps in a row were too short, and how many had a mu below rounding.
     short: usize,
-    exhausted: usize,
-    /// Whether there is no step left; what is at hand was offered then.
+    rounding_steps: usize,
+    /// True once no further step is possible; the last iterate has been offered by then.
     ended: bool,
 }
 
@@ -100,12 +101,12 @@ impl<'a> Interior<'a> {
         let (part, utility, limits) = (certifier.part, certifier.utility, certifier.limits);
         let mdp = part.mdp();
         let (n, pairs) = (mdp.n_states(), mdp.n_pairs());
-        let units = pairs as f64;
+        let occupancy_scale = pairs as f64;
         let mut omega = vec![0.0; pairs];
         utility.preferred(&mut omega);
         omega
             .iter_mut()
-            .for_each(|x| *x = (*x * units).max(LEAST_START));
+            .for_each(|x| *x = (*x * occupancy_scale).max(LEAST_START));
         let mut x = vec![0.0; pairs];
         let mut d = vec![0.0; n];
         for s in 0..n {
@@ -118,12 +119,12 @@ impl<'a> Interior<'a> {
         }
         let mut interior = Interior {
             normal: Normal::new(part, matches!(utility.form(), Form::Floor(_))),
-            units,
-            worth: 1.0,
-            cost_units: limits.iter().map(limit_size).collect(),
-            margins: vec![0.0; limits.len()],
-            exceeding: 0,
-            hold: false,
+            occupancy_scale,
+            objective_scale: 1.0,
+            cost_scales: limits.iter().map(limit_size).collect(),
+            budget_margins: vec![0.0; limits.len()],
+            infeasible_streak: 0,
+            keep_complementarity: false,
             floor: None,
             at: Point {
                 omega,
@@ -147,7 +148,7 @@ impl<'a> Interior<'a> {
             },
             steps: 0,
             short: 0,
-            exhausted: 0,
+            rounding_steps: 0,
             ended: false,
             part,
             utility,
@@ -173,7 +174,7 @@ impl<'a> Interior<'a> {
 
     /// Makes room for $t$ and $u$; returns the first $\lambda$.
     fn begin_coverage(&mut self, wanted: &[f64]) -> f64 {
-        let mean = wanted.iter().sum::<f64>() / self.units;
+        let mean = wanted.iter().sum::<f64>() / self.occupancy_scale;
         let floor: Vec<f64> = wanted.iter().map(|b| b / mean).collect();
         let at = &mut self.at;
         let shares = at.omega.iter().zip(&floor);
@@ -190,16 +191,26 @@ impl<'a> Interior<'a> {
     fn begin_gradient(&mut self) -> f64 {
         self.utility.gradient(&self.occupancy(), &mut self.at.r);
         let gradient = &self.at.r;
-        let size = gradient.iter().map(|g| g.abs()).sum::<f64>() / self.units;
-        let mean = gradient.iter().sum::<f64>() / self.units;
+        let size = gradient.iter().map(|g| g.abs()).sum::<f64>() / self.occupancy_scale;
+        let mean = gradient.iter().sum::<f64>() / self.occupancy_scale;
         self.linearise();
         // entropies are measured in nats
         let nats = matches!(self.utility.form(), Form::Entropies(..));
-        self.worth = if nats || size == 0.0 { 1.0 } else { 1.0 / size };
-        let worth = self.worth;
-        self.at.r = self.linear.pair.iter().map(|g| g * worth).collect();
-        self.at.state_r = self.linear.state.iter().map(|g| g * worth).collect();
-        mean * worth
+        self.objective_scale = if nats || size == 0.0 { 1.0 } else { 1.0 / size };
+        let objective_scale = self.objective_scale;
+        self.at.r = self
+            .linear
+            .pair
+            .iter()
+            .map(|g| g * objective_scale)
+            .collect();
+        self.at.state_r = self
+            .linear
+            .state
+            .iter()
+            .map(|g| g * objective_scale)
+            .collect();
+        mean * objective_scale
     }
 
     /// Goes on until the answer is close enough, or nothing is left to do.
@@ -230,26 +241,27 @@ impl<'a> Interior<'a> {
     fn slack(&self, j: usize) -> f64 {
         let limit = &self.limits[j];
         let spent = dot(&limit.cost, &self.at.omega);
-        ((limit.budget - self.margins[j]) * self.units - spent) / self.cost_units[j]
+        ((limit.budget - self.budget_margins[j]) * self.occupancy_scale - spent)
+            / self.cost_scales[j]
     }
 
-    /// Mean of the products.
+    /// The mean of the complementarity products.
     fn mu(&self) -> f64 {
-        let (sum, count) = self.at.products();
+        let (sum, count) = self.at.complementarity();
         sum / count as f64
     }
 
-    /// About how far the utility is from its optimum: the products, and by how much
+    /// About how far the utility is from its optimum: the complementarity, and by how much
     /// $\langle r, \omega \rangle - f(\omega)$ exceeds $f^*(r)$.
     fn estimated_gap(&self, omega: &[f64], value: f64) -> f64 {
-        let gap = self.at.products().0;
+        let gap = self.at.complementarity().0;
         if let Some((_, mean)) = &self.floor {
-            return gap / (self.units * self.units * mean);
+            return gap / (self.occupancy_scale * self.occupancy_scale * mean);
         }
         let mut r = self.rewards();
-        r.iter_mut().for_each(|x| *x /= self.worth);
+        r.iter_mut().for_each(|x| *x /= self.objective_scale);
         let apart = dot(&r, omega) - value - self.utility.conjugate(&r);
-        gap / (self.units * self.worth) + apart.max(0.0)
+        gap / (self.occupancy_scale * self.objective_scale) + apart.max(0.0)
     }
 
     /// The errors of the flow constraints and of the limits, relative.
@@ -257,7 +269,7 @@ impl<'a> Interior<'a> {
         let flow: f64 = self.flow_residual().iter().map(|x| x.abs()).sum();
         let slacks = self.at.s.iter().enumerate();
         let limits = slacks.map(|(j, s)| (self.slack(j) - s).abs());
-        (flow + limits.fold(0.0, f64::max)) / self.units
+        (flow + limits.fold(0.0, f64::max)) / self.occupancy_scale
     }
 
     /// $\rho \mu - A \omega$.
@@ -265,7 +277,7 @@ impl<'a> Interior<'a> {
         let mut residual = vec![0.0; self.at.v.len()];
         self.normal.system.rows(&self.at.omega, &mut residual);
         let start = self.part.mdp().start();
-        let inflow = self.part.restart() * self.units;
+        let inflow = self.part.restart() * self.occupancy_scale;
         for (x, p) in residual.iter_mut().zip(start) {
             *x = inflow * p - *x;
         }
@@ -285,7 +297,7 @@ impl<'a> Interior<'a> {
     fn priced(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.at.omega.len()];
         self.normal.system.columns(&self.at.v, &mut out);
-        for ((limit, y), unit) in self.limits.iter().zip(&self.at.y).zip(&self.cost_units) {
+        for ((limit, y), unit) in self.limits.iter().zip(&self.at.y).zip(&self.cost_scales) {
             for (x, c) in out.iter_mut().zip(&limit.cost) {
                 *x += y * c / unit;
             }
@@ -305,7 +317,11 @@ impl<'a> Interior<'a> {
 
     /// The occupancy at hand.
     fn occupancy(&self) -> Vec<f64> {
-        self.at.omega.iter().map(|x| x / self.units).collect()
+        self.at
+            .omega
+            .iter()
+            .map(|x| x / self.occupancy_scale)
+            .collect()
     }
 
     /// What the policy of the occupancy at hand visits, exactly. It is another occupancy where
@@ -313,7 +329,7 @@ impl<'a> Interior<'a> {
     /// those whose probability beyond $\xi$ is less than what playing them costs, as a rule of
     /// thumb. `without` these, parts may be left for ever, and share the mass as they do in the
     /// occupancy at hand.
-    fn visited(&self, without: bool) -> Visited {
+    fn visited(&self, without: bool) -> PolicyOccupancy {
         let (at, xi) = (&self.at, self.xi());
         let mut policy = vec![xi; at.x.len()];
         for (pairs, d) in self.of_states().zip(&self.d) {
@@ -326,24 +342,24 @@ impl<'a> Interior<'a> {
             let sum: f64 = free().map(|i| at.x[i]).sum();
             free().for_each(|i| policy[i] += mass * (at.x[i] / sum));
         }
-        Visited::by_policy(self.part, self.limits, policy, &self.d)
+        PolicyOccupancy::by_policy(self.part, self.limits, policy, &self.d)
     }
 
     /// What a policy visits that is worth as much as the occupancy at hand, if there is one among
     /// two. Budgets are lowered that this policy, or else the one that comes nearest to that,
     /// exceeds.
-    fn visited_within(&mut self, prices: &[f64], driver: &Driver<'_>) -> Visited {
+    fn visited_within(&mut self, prices: &[f64], driver: &Driver<'_>) -> PolicyOccupancy {
         let value = self.utility.value(&self.occupancy());
         let gap = driver.wanted(value);
-        let missed = |visited: &Visited| {
+        let missed = |visited: &PolicyOccupancy| {
             let short = value - gap - self.utility.value(&visited.omega);
-            let beyond = visited.beyond(self.limits).map(|x| x - WITHIN);
+            let beyond = visited.budget_excess(self.limits).map(|x| x - WITHIN);
             beyond.fold(short, f64::max)
         };
         let all = self.visited(false);
         let of_all = missed(&all);
         if of_all <= 0.0 {
-            self.exceeding = 0;
+            self.infeasible_streak = 0;
             return all;
         }
         let other = self.visited(true);
@@ -354,7 +370,7 @@ impl<'a> Interior<'a> {
         };
         self.lower_budgets(&nearer, prices, gap);
         // whichever is nearer, one that keeps to the limits is an answer
-        let is_answer = |visited: &Visited| visited.keeps(self.limits);
+        let is_answer = |visited: &PolicyOccupancy| visited.is_feasible(self.limits);
         if is_answer(&farther) && !is_answer(&nearer) {
             farther
         } else {
@@ -362,33 +378,36 @@ impl<'a> Interior<'a> {
         }
     }
 
-    /// Aims a little below budgets that a policy exceeds. Where that is cheap it is done without
-    /// going on to smaller products, which need not make policies more exact; else these are waited
-    /// for, but not for ever.
-    fn lower_budgets(&mut self, visited: &Visited, prices: &[f64], gap: f64) {
-        let exceeded: Vec<f64> = visited.beyond(self.limits).collect();
-        if visited.keeps(self.limits) {
-            self.exceeding = 0;
+    /// Lowers the budgets that a policy exceeds by twice the excess. Where that is cheap it is done
+    /// at once; else a smaller mu may make the policy feasible, and only after [`MOST_INFEASIBLE`]
+    /// policies or below [`LEAST_MU`] are budgets lowered.
+    fn lower_budgets(&mut self, visited: &PolicyOccupancy, prices: &[f64], gap: f64) {
+        let exceeded: Vec<f64> = visited.budget_excess(self.limits).collect();
+        if visited.is_feasible(self.limits) {
+            self.infeasible_streak = 0;
             return;
         }
-        self.exceeding += 1;
-        let cheap = |j: usize| exceeded[j] * self.cost_units[j] * prices[j] <= CHEAP * gap;
+        self.infeasible_streak += 1;
+        let cheap = |j: usize| exceeded[j] * self.cost_scales[j] * prices[j] <= CHEAP * gap;
         let all_cheap = (0..prices.len()).all(|j| exceeded[j] <= SLIGHTLY && cheap(j));
-        self.hold = all_cheap && self.exceeding <= MOST_EXCEEDING;
-        if self.hold || self.exceeding > MOST_EXCEEDING || self.mu() <= EXHAUSTED {
-            for (margin, (x, unit)) in
-                (self.margins.iter_mut()).zip(exceeded.iter().zip(&self.cost_units))
+        self.keep_complementarity = all_cheap && self.infeasible_streak <= MOST_INFEASIBLE;
+        if self.keep_complementarity
+            || self.infeasible_streak > MOST_INFEASIBLE
+            || self.mu() <= LEAST_MU
+        {
+            for (budget_margin, (x, unit)) in
+                (self.budget_margins.iter_mut()).zip(exceeded.iter().zip(&self.cost_scales))
             {
-                *margin += 2.0 * x.max(0.0) * unit;
+                *budget_margin += 2.0 * x.max(0.0) * unit;
             }
         }
     }
 
     /// The dual point at hand, in the utility's own units but for a common factor.
     fn dual(&self) -> Dual {
-        let (at, scale) = (&self.at, 1.0 / self.worth);
+        let (at, scale) = (&self.at, 1.0 / self.objective_scale);
         let v: Vec<f64> = at.v.iter().map(|v| v * scale).collect();
-        let prices = at.y.iter().zip(&self.cost_units);
+        let prices = at.y.iter().zip(&self.cost_scales);
         let prices: Vec<f64> = prices.map(|(y, unit)| y / unit * scale).collect();
         let mut r = self.rewards();
         let positive = |r: &mut Vec<f64>| r.iter_mut().for_each(|x| *x = (*x * scale).max(0.0));
@@ -416,7 +435,7 @@ impl<'a> Interior<'a> {
             v,
             prices,
             price_scale: match &self.floor {
-                Some((_, mean)) => 1.0 / (self.units * mean),
+                Some((_, mean)) => 1.0 / (self.occupancy_scale * mean),
                 None => 1.0,
             },
         }
@@ -432,17 +451,17 @@ impl<'a> Interior<'a> {
 
     /// The utility's gradient at the occupancy at hand, in scaled units.
     fn linearise(&mut self) {
-        let (units, worth) = (self.units, self.worth);
-        let d: Vec<f64> = self.d.iter().map(|x| x / units).collect();
-        let r: Vec<f64> = self.at.r.iter().map(|x| x / worth).collect();
+        let (occupancy_scale, objective_scale) = (self.occupancy_scale, self.objective_scale);
+        let d: Vec<f64> = self.d.iter().map(|x| x / occupancy_scale).collect();
+        let r: Vec<f64> = self.at.r.iter().map(|x| x / objective_scale).collect();
         let omega = self.occupancy();
         let linear = &mut self.linear;
         self.utility.linearise(&omega, &d, &r, linear);
         for x in linear.pair.iter_mut().chain(&mut linear.state) {
-            *x *= worth;
+            *x *= objective_scale;
         }
         let slopes = linear.pair_slope.iter_mut().chain(&mut linear.state_slope);
-        slopes.for_each(|x| *x *= worth / units);
+        slopes.for_each(|x| *x *= objective_scale / occupancy_scale);
     }
 }
 
@@ -460,7 +479,7 @@ impl Method for Interior<'_> {
             let omega = self.occupancy();
             let value = self.utility.value(&omega);
             let close = self.estimated_gap(&omega, value) <= driver.wanted(value);
-            if !(close && self.violation() <= NEARLY) {
+            if !(close && self.violation() <= NEARLY_FEASIBLE) {
                 return Step::Going;
             }
         }

@@ -19,7 +19,7 @@ pub(super) struct Point {
 }
 
 /// One number for each of the products $x z$, $s y$ and $u r$.
-pub(super) type Products = [Vec<f64>; 3];
+pub(super) type ComplementarityRhs = [Vec<f64>; 3];
 
 impl Point {
     /// Positive quantities beside their multipliers.
@@ -32,7 +32,7 @@ impl Point {
     }
 
     /// The sum of all products, and how many there are.
-    pub(super) fn products(&self) -> (f64, usize) {
+    pub(super) fn complementarity(&self) -> (f64, usize) {
         let sums = self.complementary().map(|(a, b)| dot(a, b));
         (
             sums.iter().sum(),
@@ -46,7 +46,7 @@ impl Point {
     }
 
     /// Goes along a step by its primal and dual length.
-    pub(super) fn go(&mut self, step: &Point, (primal, dual): (f64, f64)) {
+    pub(super) fn add_step(&mut self, step: &Point, (primal, dual): (f64, f64)) {
         add(&mut self.omega, primal, &step.omega);
         add(&mut self.x, primal, &step.x);
         add(&mut self.u, primal, &step.u);
@@ -61,17 +61,21 @@ impl Point {
     }
 
     /// How far one can go, primal and dual, until some quantity or multiplier vanishes.
-    pub(super) fn room(&self, step: &Point) -> (f64, f64) {
+    pub(super) fn max_step(&self, step: &Point) -> (f64, f64) {
         let (mut primal, mut dual) = (f64::INFINITY, f64::INFINITY);
         for ((a, b), (da, db)) in self.complementary().into_iter().zip(step.complementary()) {
-            primal = primal.min(room(a, da));
-            dual = dual.min(room(b, db));
+            primal = primal.min(max_step(a, da));
+            dual = dual.min(max_step(b, db));
         }
         (primal, dual)
     }
 
     /// The least product and the mean of all after a step.
-    pub(super) fn products_after(&self, step: &Point, (primal, dual): (f64, f64)) -> (f64, f64) {
+    pub(super) fn complementarity_after(
+        &self,
+        step: &Point,
+        (primal, dual): (f64, f64),
+    ) -> (f64, f64) {
         let (mut least, mut total, mut count) = (f64::INFINITY, 0.0, 0);
         for ((a, b), (da, db)) in self.complementary().into_iter().zip(step.complementary()) {
             for i in 0..a.len() {
@@ -86,23 +90,27 @@ impl Point {
 
     /// By how much products are to change to first order to become `centre`, given the products of
     /// the changes of an earlier direction.
-    pub(super) fn towards(&self, centre: f64, earlier: Option<&Point>) -> Products {
-        let mut aims = self.complementary().map(|(a, b)| {
+    pub(super) fn complementarity_rhs(
+        &self,
+        centre: f64,
+        earlier: Option<&Point>,
+    ) -> ComplementarityRhs {
+        let mut rhs = self.complementary().map(|(a, b)| {
             let products = a.iter().zip(b).map(|(a, b)| a * b);
             products.map(|x| centre - x).collect::<Vec<f64>>()
         });
         let second_order = earlier.into_iter().flat_map(Point::complementary);
-        for (aims, (da, db)) in aims.iter_mut().zip(second_order) {
-            for (i, aim) in aims.iter_mut().enumerate() {
-                *aim -= da[i] * db[i];
+        for (rhs, (da, db)) in rhs.iter_mut().zip(second_order) {
+            for (i, target) in rhs.iter_mut().enumerate() {
+                *target -= da[i] * db[i];
             }
         }
-        aims
+        rhs
     }
 }
 
 /// How far one can go until one of the values vanishes.
-pub(super) fn room(values: &[f64], changes: &[f64]) -> f64 {
+pub(super) fn max_step(values: &[f64], changes: &[f64]) -> f64 {
     let mut most = f64::INFINITY;
     for (x, dx) in values.iter().zip(changes) {
         if *dx < 0.0 {

@@ -2,35 +2,35 @@
 
 use super::Interior;
 use super::equations::Equations;
-use super::point::{Point, room};
+use super::point::{Point, max_step};
 use crate::formulation::utility::Form;
 use crate::solve::driver::Driver;
 
-/// Products this small are rounding: below the last digit of occupancies and multipliers, which are
-/// scaled to about one.
+/// A mu this small is rounding: below the last digit of occupancies and multipliers, which are scaled
+/// to about one.
 const LEAST: f64 = 1e-17;
-/// The centre is at least this share of the mean of the products, however well the predictor does:
-/// eight digits in one step are enough.
+/// The centring parameter is at least this, however well the predictor does: eight digits in one step
+/// are enough.
 const LEAST_CENTRE: f64 = 1e-8;
-/// Where a corrected step is shorter than this, one is tried that aims at products all alike, and
-/// so much smaller than their mean: from a point where they are alike already, aiming at the mean
-/// itself would lead nowhere.
+/// If the corrected step is shorter than this, a pure centring step to `LESS` times mu is tried, too:
+/// from a point on the central path, centring at mu itself would lead nowhere.
 const TOO_SHORT: f64 = 0.1;
 const LESS: f64 = 0.5;
-/// Steps so short in a row end the method.
+/// The method ends after so many steps in a row that are shorter than this.
 const SHORT: (f64, usize) = (1e-6, 4);
-/// Steps with products that are rounding: Newton's method for the utility alone, which needs some
-/// ten.
-const MOST_EXHAUSTED: usize = 60;
-/// Steps after which floating point has given out; it takes some tens where it has not.
+/// The method ends after so many steps with a mu below rounding: they are Newton's method for the
+/// utility alone, which needs some ten.
+const MOST_ROUNDING_STEPS: usize = 60;
+/// The method ends after so many steps; some tens are usual.
 const MOST_STEPS: usize = 300;
-/// The share of the way to the boundary that a step may go, as usual with Mehrotra's method.
+/// A step goes at most this share of the way to the boundary, as usual with Mehrotra's method.
 const TO_THE_BOUNDARY: f64 = 0.995;
-/// No product may fall below this share of their mean: products that run ahead stop all others (S.
-/// Wright 1997, *Primal-Dual Interior-Point Methods*, chapter 5). Values from 0.01 to 0.05 take
+/// No complementarity product may fall below this share of mu, the neighbourhood of the central path
+/// (S. Wright 1997, *Primal-Dual Interior-Point Methods*, chapter 5). Values from 0.01 to 0.05 take
 /// about equally many steps.
 const CENTRAL: f64 = 0.02;
-/// By how much a step is shortened to keep to that, and how often: to 4 % of its length at least.
+/// A step that leaves the neighbourhood is shortened by this factor, at most so many times: to 4 % of
+/// its length at least.
 const SHORTEN: (f64, usize) = (0.9, 30);
 
 impl Interior<'_> {
@@ -39,8 +39,11 @@ impl Interior<'_> {
         self.steps += 1;
         let mu = self.mu();
         let rounding = !(mu > 10.0 * LEAST);
-        self.exhausted = if rounding { self.exhausted + 1 } else { 0 };
-        if self.exhausted > MOST_EXHAUSTED || self.steps > MOST_STEPS || self.short >= SHORT.1 {
+        self.rounding_steps = if rounding { self.rounding_steps + 1 } else { 0 };
+        if self.rounding_steps > MOST_ROUNDING_STEPS
+            || self.steps > MOST_STEPS
+            || self.short >= SHORT.1
+        {
             return false;
         }
         if self.floor.is_none() {
@@ -49,11 +52,12 @@ impl Interior<'_> {
         let Some(equations) = Equations::new(self, driver) else {
             return false;
         };
-        let mut taken = if std::mem::take(&mut self.hold) {
+        let mut taken = if std::mem::take(&mut self.keep_complementarity) {
             let unchanged = self.at.complementary().map(|(a, _)| vec![0.0; a.len()]);
             equations.direction(self, &unchanged, driver)
         } else {
-            let predictor = equations.direction(self, &self.at.towards(0.0, None), driver);
+            let predictor =
+                equations.direction(self, &self.at.complementarity_rhs(0.0, None), driver);
             self.corrected(&equations, &predictor, mu, driver)
         };
         if !taken.is_finite() {
@@ -61,7 +65,8 @@ impl Interior<'_> {
         }
         let mut lengths = self.central_lengths(&taken, mu);
         if shorter(lengths) < TOO_SHORT {
-            let centred = equations.direction(self, &self.at.towards(LESS * mu, None), driver);
+            let centred =
+                equations.direction(self, &self.at.complementarity_rhs(LESS * mu, None), driver);
             let others = self.central_lengths(&centred, mu);
             if centred.is_finite() && shorter(others) > shorter(lengths) {
                 (taken, lengths) = (centred, others);
@@ -69,7 +74,7 @@ impl Interior<'_> {
         }
         let short = shorter(lengths) < SHORT.0;
         self.short = if short { self.short + 1 } else { 0 };
-        self.at.go(&taken, lengths);
+        self.at.add_step(&taken, lengths);
         let mdp = self.part.mdp();
         for s in 0..self.d.len() {
             // omega from x keeps its digits near zero: omega = x + xi d, d = sum x / (1 - A xi)
@@ -83,7 +88,7 @@ impl Interior<'_> {
         true
     }
 
-    /// The direction corrected for the products of the predictor's changes.
+    /// Mehrotra's corrector: the direction corrected for the second-order terms of the predictor.
     fn corrected(
         &mut self,
         equations: &Equations,
@@ -92,32 +97,32 @@ impl Interior<'_> {
         driver: &mut Driver<'_>,
     ) -> Point {
         let reached = self.lengths(predictor, 1.0);
-        let mean = self.at.products_after(predictor, reached).1;
+        let mean = self.at.complementarity_after(predictor, reached).1;
         let share = if mu > 0.0 {
             (mean / mu).clamp(0.0, 1.0)
         } else {
             0.0
         };
         let centre = (mu * share.powi(3).max(LEAST_CENTRE)).max(LEAST);
-        let aims = self.at.towards(centre, Some(predictor));
-        equations.direction(self, &aims, driver)
+        let rhs = self.at.complementarity_rhs(centre, Some(predictor));
+        equations.direction(self, &rhs, driver)
     }
 
     /// How far to go along a step, primal and dual, by a share of the way to the boundary.
     fn lengths(&self, step: &Point, share: f64) -> (f64, f64) {
-        let (primal, mut dual) = self.at.room(step);
+        let (primal, mut dual) = self.at.max_step(step);
         if let Form::Inverse(..) = self.utility.form() {
             // the rewards of the model error are positive
-            dual = dual.min(room(&self.at.r, &step.r));
+            dual = dual.min(max_step(&self.at.r, &step.r));
         }
         ((share * primal).min(1.0), (share * dual).min(1.0))
     }
 
-    /// How far to go towards the boundary without letting some products fall behind.
+    /// The step lengths that stay in the neighbourhood of the central path.
     fn central_lengths(&self, step: &Point, mu: f64) -> (f64, f64) {
         let (mut primal, mut dual) = self.lengths(step, TO_THE_BOUNDARY);
         for _ in 0..SHORTEN.1 {
-            let (least, mean) = self.at.products_after(step, (primal, dual));
+            let (least, mean) = self.at.complementarity_after(step, (primal, dual));
             if least >= CENTRAL * mean.min(mu) {
                 break;
             }

@@ -251,7 +251,8 @@ impl Row {
 
     /// The derivative of the solved row at `p`, with $F$ the free entries and $N$ the inverse of
     /// the second derivative on the directions free to move: $N$ into `inverse` and $l = N P_F 1$
-    /// into `policy_response`. Returns the pivot $h = 1^\top (I_F + P_F^\top N P_F) 1$, damped by `delta`.
+    /// into `policy_response`. Returns the pivot $h = 1^\top (I_F + P_F^\top N P_F) 1$, damped by
+    /// `delta`.
     pub(super) fn differentiate(
         &mut self,
         shared: &Shared<'_>,

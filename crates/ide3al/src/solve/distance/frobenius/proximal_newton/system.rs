@@ -203,3 +203,141 @@ impl<'a> System<'a> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domains;
+    use crate::formulation::Formulation;
+    use crate::model::Policy;
+    use crate::solve::Options;
+    use crate::solve::driver::{Candidate, Kind};
+
+    fn irregular(k: usize) -> f64 {
+        ((k as f64 + 1.0) * 0.618_033_988_75).fract()
+    }
+
+    /// $\Psi$ at the multipliers and the policies that minimise there, entry by entry.
+    fn value(system: &System<'_>) -> f64 {
+        let (rows, dual) = (&system.rows, &system.dual);
+        let data = &rows.problem_data;
+        let (mdp, n) = (data.mdp, data.mdp.n_states());
+        let matrix = mdp.mix(&rows.policy);
+        let mut sum: f64 = dual.alpha.iter().chain(&dual.beta).sum();
+        for s in 0..n {
+            let row = matrix.row(s);
+            let mut m = vec![row.spread / n as f64; n];
+            row.entries().for_each(|(t, x)| m[t] += x);
+            for (m, beta) in m.iter().zip(&dual.beta) {
+                let x = dual.alpha[s] + beta;
+                let u = (m + x).clamp(0.0, data.problem.zeta);
+                sum += 0.5 * (u - m).powi(2) - x * u;
+            }
+        }
+        let apart = rows.policy.iter().zip(&data.centre);
+        sum + 0.5 * data.weight * apart.map(|(p, c)| (p - c).powi(2)).sum::<f64>()
+    }
+
+    fn gradient(system: &System<'_>) -> Vec<f64> {
+        let clipped = &system.dual.clipped;
+        let sums = clipped.rows.sums.iter().chain(&clipped.columns.sums);
+        sums.map(|sum| 1.0 - sum).collect()
+    }
+
+    fn go_to(system: &mut System<'_>, multipliers: &[f64]) {
+        system.dual.set_multipliers(multipliers);
+        system.rows.solve(&mut system.dual);
+    }
+
+    /// The gradient is that of the value, and Newton's direction is where a small step takes it to
+    /// zero at first order, by central differences: with few slots and with uniform rows.
+    #[test]
+    fn derivatives_are_differences() {
+        for (spec, every) in [
+            ("garnet:states=12,actions=3,branching=3,seed=4", 1),
+            ("garnet:states=9,actions=4,branching=6,seed=2", 3),
+        ] {
+            let mut mdp = domains::load(spec).unwrap();
+            if every > 1 {
+                let first = mdp.first_pair().to_vec();
+                let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+                let mut spread = Vec::new();
+                for pair in 0..mdp.n_pairs() {
+                    let share = if pair % every == 0 { 0.4 } else { 0.0 };
+                    for (t, x) in mdp.row(pair).entries() {
+                        indices.push(t as u32);
+                        values.push((1.0 - share) * x);
+                    }
+                    offsets.push(indices.len());
+                    spread.push(share);
+                }
+                let actions = mdp.actions().to_vec();
+                let n = mdp.n_states();
+                mdp = Mdp::from_rows_and_spread(
+                    n, &first, &actions, &offsets, &indices, &values, &spread,
+                )
+                .unwrap();
+            }
+            let n = mdp.n_states();
+            let support = Support::new(&mdp);
+            let problem = Problem {
+                xi: 0.02,
+                zeta: 0.5,
+                ..Problem::new(Formulation::Frobenius)
+            };
+            let start = Policy::uniform(&mdp).probabilities().to_vec();
+            let dual = Projection::new(&support, problem.zeta);
+            let mut system = System::new(&mdp, &support, problem, start, dual);
+            system.rows.problem_data.weight = 0.3;
+            let at: Vec<f64> = (0..2 * n).map(|k| 0.3 * irregular(k) - 0.1).collect();
+            let step = 1e-5;
+            for k in 0..2 * n {
+                let mut there = |sign: f64| {
+                    let mut moved = at.clone();
+                    moved[k] += sign * step;
+                    go_to(&mut system, &moved);
+                    value(&system)
+                };
+                let difference = (there(1.0) - there(-1.0)) / (2.0 * step);
+                go_to(&mut system, &at);
+                let exact = gradient(&system)[k];
+                assert!(
+                    (difference - exact).abs() < 1e-5,
+                    "{spec}, {k}: {difference} {exact}"
+                );
+            }
+            let first = gradient(&system);
+            let kind = Kind {
+                maximises: false,
+                dual_follows_policy: true,
+            };
+            let known = Candidate {
+                policy: Vec::new(),
+                objective: 1.0,
+                bound: 0.0,
+                dual: Vec::new(),
+            };
+            let mut nobody = ();
+            let mut driver = Driver::new(kind, &Options::default(), known, &mut nobody);
+            let (rows, dual) = (&system.rows, &mut system.dual);
+            system
+                .newton
+                .direction(rows, dual, (1e-12, 1e-12), &mut driver);
+            let line = &system.dual.line;
+            let direction = [&line.alpha[..], &line.beta].concat();
+            let moved: Vec<f64> = at
+                .iter()
+                .zip(&direction)
+                .map(|(x, d)| x + step * d)
+                .collect();
+            go_to(&mut system, &moved);
+            for (k, (after, before)) in gradient(&system).iter().zip(&first).enumerate() {
+                let change = (after - before) / step;
+                assert!(
+                    (change + before).abs() < 1e-3,
+                    "{spec}, {k}: {change} {before}"
+                );
+            }
+        }
+    }
+}
