@@ -1,4 +1,4 @@
-.PHONY: mutants test test-rust test-python bench worlds continuous promise lint lint-python lint-page lint-dependencies lint-workflows semver docs soak fuzz coverage determinism environments
+.PHONY: mutants test test-rust test-python bench worlds tasks continuous promise lint lint-python lint-page lint-dependencies lint-workflows semver docs soak fuzz coverage determinism environments
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -92,6 +92,14 @@ bench:
 worlds: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[toy-text,classic-control]>=1.3' 'minigrid>=3.0' matplotlib
 	$(VENV)/bin/python benches/worlds.py --picture python/examples/worlds.png
+
+# Sparse rewards: steps until the greedy policy earns 95 % of the best, against R-MAX and Q-learning
+# (TASKS_OPTIONS=--deep: against DQN and PPO, too, where Stable-Baselines3 is installed); and ten
+# goals named after one exploration.
+TASKS_OPTIONS ?=
+tasks: $(VENV)/built
+	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[toy-text]>=1.3' 'minigrid>=3.0' matplotlib scipy
+	$(VENV)/bin/python benches/tasks.py --out python/examples/tasks.png $(TASKS_OPTIONS)
 
 # The same raw in continuous environments, with gymnasium-robotics' maze.
 continuous: $(VENV)/built

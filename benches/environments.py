@@ -2,7 +2,8 @@
 """Environments of other people's packages: does everything work, and who explores how far?
 
     make environments
-    python bench/environments.py [--runs 5] [--scale 1.0] [--only NAME,...] [--json FILE]
+    python bench/environments.py [--runs 5] [--scale 1.0] [--only NAME,...]
+        [--workers N] [--json FILE]
 
 Needs the package and what the Makefile installs into target/environments. For each environment the
 agent is fitted, followed, used to collect data, saved and loaded; whatever raises is listed. Then
@@ -123,6 +124,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--workers", type=int, help="runs at once; 1: all in this process")
     parser.add_argument("--only", help="names, separated by commas")
     parser.add_argument("--json", help="file for everything that was measured")
     given = parser.parse_args()
@@ -139,7 +141,7 @@ def main():
         maker, begun = Maker(name), time.monotonic()
         try:
             notes = exercise(maker, min(steps, 2_000))
-            result = ide3al.compare(maker, rivals(), steps, given.runs)
+            result = ide3al.compare(maker, rivals(), steps, given.runs, workers=given.workers)
         except Exception as problem:  # listed at the end, with all the others
             failed.append((name, problem))
             traceback.print_exc()

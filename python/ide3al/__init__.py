@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from .experiments.experiment import experiment
     from .experiments.result import ExperimentError, ExperimentResult, scores
     from .models.mdp import MDP, domains
+    from .planning.accuracy import Accuracy
+    from .planning.learned import LearnedPlan
+    from .planning.plan import Plan, plan
+    from .planning.rollout import Evaluation
     from .plotting.models import plot_curves, plot_policy, plot_visitation
     from .runners.base import CollectionError
     from .solving.analysis import Analysis, analyze
@@ -39,6 +43,7 @@ __all__ = [
     "MDP",
     "Abstraction",
     "Account",
+    "Accuracy",
     "Analysis",
     "CollectionError",
     "Comparison",
@@ -48,11 +53,14 @@ __all__ = [
     "EpisodeAnalysis",
     "EpisodeSolution",
     "Error",
+    "Evaluation",
     "ExperimentError",
     "ExperimentResult",
     "Frontier",
+    "LearnedPlan",
     "MaxEnt",
     "MissingExtra",
+    "Plan",
     "RMax",
     "Random",
     "Solution",
@@ -66,6 +74,7 @@ __all__ = [
     "experiment",
     "frontier",
     "load_policy",
+    "plan",
     "plot_curves",
     "plot_policy",
     "plot_visitation",
@@ -92,6 +101,10 @@ _HOMES = {
     "experiments.experiment": ("experiment",),
     "experiments.result": ("ExperimentError", "ExperimentResult", "scores"),
     "models.mdp": ("MDP", "domains"),
+    "planning.accuracy": ("Accuracy",),
+    "planning.learned": ("LearnedPlan",),
+    "planning.plan": ("Plan", "plan"),
+    "planning.rollout": ("Evaluation",),
     "plotting.models": ("plot_curves", "plot_policy", "plot_visitation"),
     "datasets.coverage": ("Coverage",),
     "solving.solve": ("Solution", "Utility", "solve"),

@@ -1,11 +1,12 @@
-"""``python -m ide3al``: the card of a data set, and the exploration of an environment by name."""
+"""``python -m ide3al``: the card of a data set, the exploration of an environment by name, plans
+from data."""
 
 from __future__ import annotations
 
 import argparse
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,17 @@ from ._ide3al import Error
 from .datasets.audit import audit
 from .datasets.card import card_text
 from .datasets.coverage import Coverage
+from .planning import command as planning
+
+
+def _told(run: Callable[[], str]) -> int:
+    """Prints what came of a command, or what is wrong."""
+    try:
+        print(run())
+    except Error as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 2
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,9 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command.add_argument("--out", metavar="FILE", help="write the card: .json or .html")
     command.add_argument("--json", action="store_true", help="print the card as JSON")
     _add_explore(commands)
+    planning.add_parser(commands)
     given = parser.parse_args(arguments)
     if given.command == "explore":
         return _explore(given)
+    if given.command == "plan":
+        return _told(lambda: planning.run(given))
     wanted = {
         "each_pair": given.each_pair,
         "each_state": given.each_state,

@@ -280,6 +280,50 @@ def frontier(
     name: str,
     settings: dict[str, Any],
 ) -> dict[str, Any]: ...
+def model_rewards(model: Model) -> Floats | None: ...
+def model_terminal(model: Model) -> list[int]: ...
+def expected_rewards(model: Model, rewards: Floats) -> Floats: ...
+def model_with_rewards(model: Model, rewards: Floats | None, terminal: list[int]) -> Model: ...
+def plan_reward(
+    model: Model,
+    reward: Floats,
+    discount: float | None,
+    within: int | None,
+    limits: tuple[float, int, float | None],
+) -> tuple[Floats, float, int | None, Floats, Floats | None, dict[str, Any]]: ...
+def plan_goal(
+    model: Model,
+    reach: list[int],
+    avoid: list[int],
+    within: int | None,
+    limits: tuple[float, int, float | None],
+) -> tuple[Floats, float, int | None, Floats, Floats | None, dict[str, Any]]: ...
+
+class Tried:
+    def __init__(
+        self,
+        steps: list[tuple[int, ...]],
+        rewards: list[tuple[float, ...]],
+        starts: list[tuple[int, int]],
+        terminal: list[int],
+        n_states: int,
+        n_actions: int,
+        declared: bool,
+    ) -> None: ...
+    def value_interval(
+        self,
+        actions: list[int],
+        reward: list[float] | None,
+        discount: float,
+        reward_range: tuple[float, float],
+        confidence: float,
+        terminal: list[int] | None = None,
+        values: tuple[float, float] | None = None,
+    ) -> list[float]: ...
+    def reward_free_error(
+        self, discount: float, confidence: float
+    ) -> tuple[float, list[tuple[int, int, float]]]: ...
+
 def write_policy(path: Path, model: Model, probabilities: Floats) -> None: ...
 def write_file(path: Path, bytes: bytes) -> None: ...
 

@@ -11,6 +11,7 @@ import numpy as np
 from ._check import seed_of
 from ._extras import need
 from ._ide3al import Error
+from .encoding.discrete import DiscoveredStates, is_continuous, state_encoder
 
 need("gymnasium", "gymnasium")
 import gymnasium  # noqa: E402  (after the message for those who lack it)
@@ -275,3 +276,90 @@ def _minigrid_state(env: Any, _: Any) -> Any:
     thing = (0, 0, 0) if carried is None else carried.encode()
     where = np.array([*env.agent_pos, env.agent_dir, *thing], dtype=np.int16)
     return np.concatenate([env.grid.encode().ravel().astype(np.int16), where])
+
+
+class Novelty(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Adds an intrinsic reward for states seldom visited, ``scale / sqrt(visits)``.
+
+    Visits are those of all episodes together. The reward of the environment and the bonus are kept
+    apart in ``info["extrinsic"]`` and ``info["novelty"]``.
+
+    Parameters
+    ----------
+    env : gymnasium.Env
+        The environment.
+    scale : float
+        Bonus of the first visit to a state.
+    agent : Agent, optional
+        One that was fitted in the environment: visits are counted in its cells, and those that it
+        made count. Needed where observations are continuous.
+    extrinsic : bool
+        Whether the environment's own reward is added; without it only novelty counts.
+
+    Raises
+    ------
+    Error
+        If observations are continuous and no agent is given, or the scale is not positive.
+
+    Examples
+    --------
+    >>> import gymnasium
+    >>> from ide3al.wrappers import Novelty
+    >>> env = Novelty(gymnasium.make("FrozenLake-v1", is_slippery=False), scale=0.5)
+    >>> _ = env.reset(seed=0)
+    >>> env.step(2)[1]
+    0.5
+    """
+
+    def __init__(
+        self, env: Any, scale: float = 1.0, agent: Any = None, extrinsic: bool = True
+    ) -> None:
+        super().__init__(env)
+        if not (np.isfinite(scale) and scale > 0):
+            raise Error(f"scale = {scale}: a number above 0 is needed")
+        self.scale, self.extrinsic = float(scale), bool(extrinsic)
+        self._partition = None if agent is None else agent.partition
+        self._encoder = None
+        if self._partition is None:
+            if is_continuous(env.observation_space):
+                raise Error(
+                    f"{env.observation_space} is not finite: give agent=..., one that was fitted "
+                    "here, whose cells are counted"
+                )
+            self._encoder = state_encoder(env.observation_space)
+        else:
+            self._partition.check(env)
+        #: Visits of each state, by number.
+        self.visits: dict[int, int] = {}
+        if agent is not None:
+            if isinstance(agent.encoder, DiscoveredStates):
+                self._encoder = agent.encoder.copy()
+            counts = agent.visits.sum(axis=1)
+            self.visits = {int(s): int(counts[s]) for s in np.flatnonzero(counts)}
+
+    def step(self, action: Any) -> Any:
+        """Take a step, and add the bonus of where it leads.
+
+        Parameters
+        ----------
+        action : object
+            An action of the environment.
+
+        Returns
+        -------
+        tuple
+            Observation, reward with the bonus, terminated, truncated and info.
+        """
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if self._partition is not None:
+            # an agent's cells are not added to: a cell never met counts as the nearest one
+            vector = self._partition.vector(observation)
+            state = self._partition.find(vector, len(self._partition.states), bool(terminated))
+        else:
+            assert self._encoder is not None
+            state = self._encoder.number(observation)
+        self.visits[state] = self.visits.get(state, 0) + 1
+        bonus = self.scale / float(np.sqrt(self.visits[state]))
+        info = {**info, "extrinsic": float(reward), "novelty": bonus}
+        total = (float(reward) if self.extrinsic else 0.0) + bonus
+        return observation, total, terminated, truncated, info

@@ -16,6 +16,7 @@ mod gymnasium;
 mod json;
 mod model;
 mod picture;
+mod plan;
 mod planning;
 mod recount;
 mod settings;
@@ -48,6 +49,11 @@ mod _ide3al {
     use crate::model::{Model, domains};
     #[pymodule_export]
     use crate::picture::heat_map;
+    #[pymodule_export]
+    use crate::plan::{
+        Tried, expected_rewards, model_rewards, model_terminal, model_with_rewards, plan_goal_of,
+        plan_reward,
+    };
     #[pymodule_export]
     use crate::recount::recount;
     #[pymodule_export]

@@ -93,6 +93,20 @@ def test_agents_side_by_side():
         result.interval("best")
 
 
+def test_agents_side_by_side_on_a_cluster(cluster):
+    agents = [ide3al.IDE3AL(), ide3al.Random()]
+    here = ide3al.compare("FrozenLake-v1", agents, 300, runs=1, workers=1)
+    there = ide3al.compare("FrozenLake-v1", agents, 300, runs=1, engine="ray")
+    for metric, values in here.values.items():
+        np.testing.assert_array_equal(values, there.values[metric])
+
+
+def test_agents_show_themselves():
+    assert "0" in ide3al.IDE3AL()._repr_html_()
+    shown = ide3al.IDE3AL().fit(gymnasium.make("FrozenLake-v1"), 300)._repr_html_()
+    assert "pairs tried" in shown and "300" in shown
+
+
 def test_complete_states():
     import minigrid  # noqa: F401
 

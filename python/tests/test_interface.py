@@ -21,6 +21,7 @@ LAKE = np.full((16, 4), 0.25)
 MADE_BY_OTHERS = {
     "Account", "Analysis", "CollectionError", "Comparison", "Data", "EpisodeAnalysis", "EpisodeSolution", "Error",
     "ExperimentError", "ExperimentResult", "Frontier", "MissingExtra", "Solution", "Studio",
+    "Evaluation", "LearnedPlan", "Plan",
 }  # fmt: skip
 
 #: What numpydoc must not find: no docstring, parameters that are not described, described ones that
@@ -28,7 +29,7 @@ MADE_BY_OTHERS = {
 ERRORS = {"GL08", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01", "RT03", "YD01"}
 #: Modules whose public names are not at the top of the package.
 MODULES = {"envs": ["ModelEnv", "ModelVectorEnv"]}
-MODULES |= {"wrappers": ["Discretize", "Follow", "State"]}
+MODULES |= {"wrappers": ["Discretize", "Follow", "State", "Novelty"]}
 MODULES |= {"callbacks": ["TensorBoard"]}
 
 

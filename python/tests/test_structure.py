@@ -18,6 +18,7 @@ LAYERS = [
     ("datasets",),
     ("runners",),
     ("evaluation",),
+    ("planning",),
     ("agents",),
     ("callbacks", "collecting"),
     ("experiments",),

@@ -31,6 +31,7 @@
 //! formulation               what is best: statements, objectives, bounds; no solver
 //! solve                     finding it
 //! evaluation, frontier      judging a solution; solving along a parameter
+//! plan                      the best policy for a reward
 //! learn                     from samples
 //! ```
 //!
@@ -48,6 +49,7 @@ pub mod formulation;
 pub mod frontier;
 pub mod learn;
 pub mod model;
+pub mod plan;
 pub mod solve;
 
 pub use error::{Error, Result};

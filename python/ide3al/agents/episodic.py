@@ -120,7 +120,9 @@ def fit_on_ray(
                 number += 1
                 if left() > 0:
                     # leaving a terminal state is a step as well, and may be the last one
-                    learning.observe(episode.truncate(left() - learning.owed))
+                    kept = episode.truncate(left() - learning.owed)
+                    learning.observe(kept)
+                    agent.tally.record_episodes([kept])
             learning.learn(left() <= 0)
             if show is not None:
                 show(total - max(left(), 0), total, agent)

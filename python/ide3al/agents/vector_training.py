@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import _ide3al
+from ..datasets.tally import as_number
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.history import JointHistory, TransitionHistory
 from ..encoding.holding import REPEATS
@@ -94,7 +95,7 @@ class _Loop:
             self._watch.step(k, element, moved.rewards[k], moved.reached[k], terminated)
         over = terminated or bool(moved.truncated[k])
         end = TERMINATED if terminated else CUT if over else GOES_ON
-        stream.history.step(stream.action, vector, end)
+        stream.history.step(stream.action, vector, end, as_number(moved.rewards[k]))
         cut.steps += 1
         self.left -= 1
         stream.left -= 1

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _ide3al
+from ..datasets.tally import TransitionTally
 from ..runners.vector import Flags, Vector, VectorStep
 from ..types import Integers
 from .learner import Learner
@@ -36,6 +37,8 @@ def fit_vector(
         watch.begin(states)
     who = np.arange(vector.n)
     _record(inner, None, states, who)
+    for state in states.tolist():
+        agent.tally.begin(state)
     terminal = np.zeros(vector.n, dtype=np.bool_)
     going = np.zeros(vector.n, dtype=np.int64)
     done = 0
@@ -46,6 +49,7 @@ def fit_vector(
         while taken < steps:
             actions = vector.legal(_ide3al.agent_draw(inner, states, who))
             moved = vector.step(actions)
+            _tally(agent.tally, states, actions, moved)
             if watch is not None:
                 watch.step(actions, moved)
             if moved.plain:
@@ -81,6 +85,15 @@ def _record(
     """Steps, no more than are left, and where episodes began after them."""
     steps = np.zeros((0, 5), np.int64) if columns is None else np.stack(columns, axis=1)[:left]
     _ide3al.agent_record(inner, steps, np.stack([starts, who], axis=1))
+
+
+def _tally(tally: TransitionTally, states: Integers, actions: Integers, moved: VectorStep) -> None:
+    """Records what one step of all environments brought."""
+    for k in np.flatnonzero(moved.stepped).tolist():
+        reached, over = int(moved.reached[k]), bool(moved.terminated[k])
+        tally.record(int(states[k]), int(actions[k]), moved.rewards[k], reached, over)
+    for k in np.flatnonzero(moved.begun).tolist():
+        tally.begin(int(moved.states[k]))
 
 
 def _ended(

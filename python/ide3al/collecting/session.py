@@ -15,11 +15,13 @@ from ..datasets.dataset import Data, joined
 from ..datasets.episode import Episode
 from ..datasets.grid_layout import environment_name
 from ..encoding.discrete import DiscoveredStates, GrowingIndex
+from ..planning.accuracy import Accuracy
 from ..runners.base import CollectionError, EpisodeRunner
 from ..runners.plan import Plan
 from ..runners.sampler import DEFAULT_MAX_STEPS
 from .journal import EpisodeJournal
 from .policies import policy_name
+from .strategies.accuracy import AccuracyStrategy
 from .strategies.base import CollectionStrategy
 from .strategies.coverage import CoverageStrategy, plans_for
 from .strategies.entropy import EntropyStrategy
@@ -38,7 +40,7 @@ class CollectionSession:
         runner: EpisodeRunner,
         policy: Any,
         steps: int | None,
-        until: Coverage | None,
+        until: Coverage | Accuracy | None,
         seed: int,
         learn: bool,
         episode_steps: int | None,
@@ -57,6 +59,8 @@ class CollectionSession:
         self._strategy: CollectionStrategy
         if learn:
             self._strategy = LearningStrategy(policy, env, runner, steps or 0, workers)
+        elif isinstance(until, Accuracy):
+            self._strategy = AccuracyStrategy(until, runner)
         elif until is not None and until.effective_states is not None and plans_for(until, policy):
             self._strategy = EntropyStrategy(until, policy, env, runner, steps or 100_000)
         elif until is not None and plans_for(until, policy):

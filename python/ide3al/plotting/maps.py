@@ -20,7 +20,7 @@ STILL = 0.05
 
 @dataclass(frozen=True)
 class GridMap:
-    """Rows, columns, and the cell of each state, numbered row by row; -1 for one that is nowhere."""
+    """Rows, columns, and the cell of each state, numbered row by row; -1 for one without any."""
 
     rows: int
     columns: int
@@ -59,7 +59,7 @@ def map_of_model(mdp: MDP, shape: tuple[int, int] | None) -> GridMap | None:
 
 
 def map_of_observations(observations: Sequence[Any] | None) -> GridMap | None:
-    """Where observations are coordinates on a grid: two whole numbers, or a part of them that is."""
+    """Where observations are coordinates on a grid: two whole numbers, or a part that is."""
     if observations is None or len(observations) < 2:
         return None
     parts = [_pairs(observation) for observation in observations]

@@ -23,9 +23,9 @@ _LOOK = 1.5
 _TOGETHER = 20
 
 
-def plans_for(until: Coverage | None, policy: Any) -> bool:
+def plans_for(until: Any, policy: Any) -> bool:
     """Whether the agent plans for a promise, rather than being followed as it is."""
-    return until is not None and isinstance(policy, IDE3AL)
+    return isinstance(until, Coverage) and isinstance(policy, IDE3AL)
 
 
 class CoverageStrategy:
