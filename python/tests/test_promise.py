@@ -171,22 +171,22 @@ def test_places_known_only_from_starting_there_are_reached_by_the_roads_to_them(
 
 
 class Closing(gymnasium.Env):
-    """A corridor with a room at its end that is open in the first episode only."""
+    """A corridor with a room at its end that is open for the first twelve steps only."""
 
     observation_space = gymnasium.spaces.Discrete(6)
     action_space = gymnasium.spaces.Discrete(2)
 
     def __init__(self):
-        self.episodes = 0
+        self.steps = 0
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.episodes += 1
-        self.place, self.taken = 4 if self.episodes == 1 else 0, 0
+        self.place, self.taken = 4 if self.steps == 0 else 0, 0
         return self.place, {}
 
     def step(self, action):
-        last = 5 if self.episodes == 1 else 4
+        self.steps += 1
+        last = 5 if self.steps <= 12 else 4
         self.place = min(max(self.place + (1 if action else -1), 0), last)
         self.taken += 1
         return self.place, 0.0, False, self.taken >= 12, {}
