@@ -171,7 +171,7 @@ def test_places_known_only_from_starting_there_are_reached_by_the_roads_to_them(
 
 
 class Closing(gymnasium.Env):
-    """A corridor with a room at its end that is open for the first twelve steps only."""
+    """A corridor with a room at its end, where one begins, that closes after twelve steps."""
 
     observation_space = gymnasium.spaces.Discrete(6)
     action_space = gymnasium.spaces.Discrete(2)
@@ -181,7 +181,7 @@ class Closing(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.place, self.taken = 4 if self.steps == 0 else 0, 0
+        self.place, self.taken = 5 if self.steps == 0 else 0, 0
         return self.place, {}
 
     def step(self, action):
