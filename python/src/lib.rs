@@ -11,6 +11,7 @@ mod episode;
 mod errors;
 mod experience;
 mod experiment;
+mod explorer;
 mod gymnasium;
 mod json;
 mod model;
@@ -42,6 +43,8 @@ mod _ide3al {
     use crate::experience::Experience;
     #[pymodule_export]
     use crate::experiment::{Experiment, look, metrics};
+    #[pymodule_export]
+    use crate::explorer::{Explorer, agent_explorer};
     #[pymodule_export]
     use crate::model::{Model, domains};
     #[pymodule_export]
