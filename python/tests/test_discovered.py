@@ -1,4 +1,4 @@
-"""Learning as it is lived: states found as they are met, episodes that end and are cut, and what is
+"""Learning in episodes: states discovered on the way, episodes that end or are truncated, refusals."""
 refused."""
 
 import gymnasium
