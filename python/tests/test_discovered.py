@@ -1,5 +1,4 @@
-"""Learning in episodes: states discovered on the way, episodes that end or are truncated, refusals."""
-refused."""
+"""Learning in episodes: discovered states, episodes that end or are truncated, and refusals."""
 
 import gymnasium
 import numpy as np
