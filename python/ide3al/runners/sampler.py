@@ -1,6 +1,6 @@
-"""One episode at a time: what it holds, and how it is lived through.
+"""One episode at a time: what it holds, and how it is taken.
 
-An episode is a function of the policy, the seed and its number, and of nothing else. Whoever lives
+An episode is a function of the policy, the seed and its number, and of nothing else. Whoever takes
 it, here or on another machine, for the first time or after a crash, finds the same; so that
 episodes can be lost, repeated and handed around without the data changing."""
 

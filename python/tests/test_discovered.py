@@ -1,5 +1,4 @@
-"""Learning as it is lived: states found as they are met, episodes that end and are cut, and what is
-refused."""
+"""Learning in episodes: discovered states, episodes that end or are truncated, and refusals."""
 
 import gymnasium
 import numpy as np
