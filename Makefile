@@ -1,4 +1,4 @@
-.PHONY: mutants test test-rust test-python bench worlds continuous promise lint lint-python lint-dependencies lint-workflows semver docs soak fuzz coverage determinism
+.PHONY: mutants test test-rust test-python bench worlds tasks continuous promise lint lint-python lint-page lint-dependencies lint-workflows semver docs soak fuzz coverage determinism environments
 
 # Python that the virtual environment is made from
 PYTHON ?= python3
@@ -42,7 +42,7 @@ $(VENV)/built: $(VENV)/tools $(PYTHON_SOURCES)
 	$(VENV)/bin/maturin develop --profile checked -q -m python/Cargo.toml
 	touch $@
 
-lint: lint-python lint-dependencies lint-workflows
+lint: lint-python lint-page lint-dependencies lint-workflows
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --quiet
@@ -60,11 +60,16 @@ lint-workflows: $(VENV)/tools
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'zizmor>=1.20'
 	$(VENV)/bin/zizmor --offline -q .github
 
+# The studio's page. ESLint is a tool of development only; without Node.js the page is not checked.
+lint-page:
+	@command -v npx >/dev/null && (cd crates/studio && npx --yes eslint@9 src/page) \
+		|| { command -v npx >/dev/null && exit 1; echo "no Node.js: the studio's page is not linted"; }
+
 # Formatting, likely bugs, types, one-way imports, private fields and docstrings.
 lint-python: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'mypy>=1.11' 'ruff>=0.12'
-	$(VENV)/bin/ruff format --check --config python/pyproject.toml python bench
-	$(VENV)/bin/ruff check --config python/pyproject.toml python bench
+	$(VENV)/bin/ruff format --check --config python/pyproject.toml python benches
+	$(VENV)/bin/ruff check --config python/pyproject.toml python benches
 	cd python && ../$(VENV)/bin/mypy --strict ide3al
 	cd python && ../$(VENV)/bin/python -m pytest -q tests/test_structure.py tests/test_interface.py
 
@@ -81,32 +86,54 @@ bench:
 	PYTHON=$(PYTHON) cargo bench --bench solve
 	cargo bench --bench parts
 	cargo bench --bench scale
-	$(PYTHON) bench/peers/quantecon_stationary.py
+	$(PYTHON) benches/peers/quantecon_stationary.py
 
 # The agents on environments of Gymnasium and MiniGrid, 10 runs each: table, figures, picture. Some twenty minutes.
 worlds: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[toy-text,classic-control]>=1.3' 'minigrid>=3.0' matplotlib
-	$(VENV)/bin/python bench/worlds.py --picture python/examples/worlds.png
+	$(VENV)/bin/python benches/worlds.py --picture python/examples/worlds.png
+
+# Sparse rewards: steps until the greedy policy earns 95 % of the best, against R-MAX and Q-learning
+# (TASKS_OPTIONS=--deep: against DQN and PPO, too, where Stable-Baselines3 is installed); and ten
+# goals named after one exploration.
+TASKS_OPTIONS ?=
+tasks: $(VENV)/built
+	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[toy-text]>=1.3' 'minigrid>=3.0' matplotlib scipy
+	$(VENV)/bin/python benches/tasks.py --out python/examples/tasks.png $(TASKS_OPTIONS)
 
 # The same raw in continuous environments, with gymnasium-robotics' maze.
 continuous: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[classic-control]>=1.3' 'gymnasium-robotics>=1.4' matplotlib
-	$(VENV)/bin/python bench/continuous.py
+	$(VENV)/bin/python benches/continuous.py
+
+# Environments of other people's packages, in a virtual environment of its own (Box2D needs a C++
+# compiler): everything must work, and who explores how far. Some two hours; fewer with
+# ENVIRONMENTS="--runs 2 --scale 0.3".
+ENVIRONMENTS ?=
+environments: $(VENV)/built
+	test -d target/environments || $(PYTHON) -m venv target/environments
+	target/environments/bin/pip install -q --disable-pip-version-check 'setuptools<80' wheel swig numpy
+	PATH="$(CURDIR)/target/environments/bin:$$PATH" target/environments/bin/pip install -q \
+		--disable-pip-version-check --no-build-isolation box2d
+	target/environments/bin/pip install -q --disable-pip-version-check \
+		'gymnasium[classic-control,toy-text,mujoco]>=1.3' 'pygame>=2.5' 'minigrid>=3.0' \
+		'mo-gymnasium>=1.3' 'highway-env>=1.10' 'gymnasium-robotics>=1.4' 'minari[hdf5]>=0.5'
+	PYTHONPATH=python target/environments/bin/python benches/environments.py $(ENVIRONMENTS)
 
 # Data sets with a promise: steps against the certified minimum and a random policy, some ten minutes; then what a step costs.
 promise: $(VENV)/built
 	$(VENV)/bin/pip install -q --disable-pip-version-check 'gymnasium[toy-text]>=1.3' 'minigrid>=3.0'
-	$(VENV)/bin/python bench/promise.py
-	$(VENV)/bin/python bench/stepping.py
+	$(VENV)/bin/python benches/promise.py
+	$(VENV)/bin/python benches/stepping.py
 
-# The guide as a site in target/site, links checked, with the references of both languages beside it.
-docs: $(VENV)/built
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
-	$(VENV)/bin/pip install -q --disable-pip-version-check 'mkdocs>=1.6,<2' 'pdoc>=15'
+# One site in target/site: the guide and the Python reference with one search, links checked, and the
+# Rust reference beside it.
+docs: $(VENV)/tools
+	RUSTDOCFLAGS="-D warnings --html-in-header $(CURDIR)/crates/ide3al/katex-header.html" cargo doc --no-deps
+	$(VENV)/bin/pip install -q --disable-pip-version-check 'mkdocs-material>=9.6,<10' 'mkdocstrings[python]>=0.30' ruff
 	$(VENV)/bin/mkdocs build --strict -q
-	$(VENV)/bin/pdoc ide3al -o target/site/python
 	rm -rf target/site/rust && cp -r target/doc target/site/rust
-	@echo "target/site/index.html; Rust: target/site/rust/ide3al; Python: target/site/python"
+	@echo "target/site/index.html; Rust: target/site/rust/ide3al"
 
 # Random models by both roads against the definitions, then damaged files into every reader, from
 # a fresh seed: make soak [MINUTES=30] [SEED=number]. Failing models are written as JSON.

@@ -1,5 +1,5 @@
 //! Dense stationary distributions, to be compared with QuantEcon by
-//! `bench/peers/quantecon_stationary.py`.
+//! `benches/peers/quantecon_stationary.py`.
 //!
 //! With a folder as argument, every `chain-*.npy` in it (square, little-endian `f8`, C order)
 //! is solved: prints `name seconds` and writes the answer beside it as raw `f8`. Without one,

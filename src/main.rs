@@ -14,6 +14,7 @@ mod frontier;
 mod learn;
 mod man;
 mod output;
+mod plan;
 mod reach;
 mod reproduce;
 mod solve;
@@ -51,6 +52,7 @@ enum Command {
     Frontier(frontier::Arguments),
     Learn(Box<learn::Arguments>),
     Man(man::Arguments),
+    Plan(plan::Arguments),
     Reproduce(reproduce::Arguments),
     Solve(solve::Arguments),
     #[cfg(feature = "studio")]
@@ -68,6 +70,7 @@ fn main() -> std::process::ExitCode {
         Command::Frontier(arguments) => frontier::run(&arguments),
         Command::Learn(arguments) => learn::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Solve(arguments) => solve::run(&arguments),
         #[cfg(feature = "studio")]

@@ -7,7 +7,7 @@
 //! `-- "default settings"` runs it alone, `--list` prints every solve, `--seed=NUMBER` draws
 //! other models. A part of a name chooses the cases that hold it.
 //!
-//! Peers live in a virtual environment that `bench/peers/solve_peers.py` makes. The tables go to
+//! Peers live in a virtual environment that `benches/peers/solve_peers.py` makes. The tables go to
 //! the terminal, figures and numbers to `bench-results/`, which is not committed.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 

@@ -68,7 +68,7 @@ pub(crate) struct Worker {
 }
 
 pub(crate) fn script() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/peers/solve_peers.py")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers/solve_peers.py")
 }
 
 pub(crate) fn python() -> Command {

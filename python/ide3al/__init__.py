@@ -14,16 +14,21 @@ if TYPE_CHECKING:
     from ._extras import MissingExtra
     from ._ide3al import Error
     from ._studio import Studio, studio
-    from .agents.algorithms import IDE3AL, CountBased, MaxEnt, Random
+    from .agents.algorithms import IDE3AL, CountBased, MaxEnt, Random, RMax
     from .collecting.collect import collect
     from .datasets.audit import audit
     from .datasets.coverage import Coverage
     from .datasets.dataset import Data
     from .encoding.abstraction import Abstraction
     from .evaluation.account import Account
+    from .experiments.comparison import Comparison, compare
     from .experiments.experiment import experiment
     from .experiments.result import ExperimentError, ExperimentResult, scores
     from .models.mdp import MDP, domains
+    from .planning.accuracy import Accuracy
+    from .planning.learned import LearnedPlan
+    from .planning.plan import Plan, plan
+    from .planning.rollout import Evaluation
     from .plotting.models import plot_curves, plot_policy, plot_visitation
     from .runners.base import CollectionError
     from .solving.analysis import Analysis, analyze
@@ -38,19 +43,25 @@ __all__ = [
     "MDP",
     "Abstraction",
     "Account",
+    "Accuracy",
     "Analysis",
     "CollectionError",
+    "Comparison",
     "CountBased",
     "Coverage",
     "Data",
     "EpisodeAnalysis",
     "EpisodeSolution",
     "Error",
+    "Evaluation",
     "ExperimentError",
     "ExperimentResult",
     "Frontier",
+    "LearnedPlan",
     "MaxEnt",
     "MissingExtra",
+    "Plan",
+    "RMax",
     "Random",
     "Solution",
     "Studio",
@@ -58,10 +69,12 @@ __all__ = [
     "analyze",
     "audit",
     "collect",
+    "compare",
     "domains",
     "experiment",
     "frontier",
     "load_policy",
+    "plan",
     "plot_curves",
     "plot_policy",
     "plot_visitation",
@@ -78,15 +91,20 @@ _HOMES = {
     "_studio": ("Studio", "studio"),
     "encoding.abstraction": ("Abstraction",),
     "evaluation.account": ("Account",),
-    "agents.algorithms": ("IDE3AL", "CountBased", "MaxEnt", "Random"),
+    "agents.algorithms": ("IDE3AL", "CountBased", "MaxEnt", "RMax", "Random"),
     "solving.analysis": ("Analysis", "analyze"),
     "datasets.audit": ("audit",),
     "collecting.collect": ("collect",),
     "datasets.dataset": ("Data",),
     "runners.base": ("CollectionError",),
+    "experiments.comparison": ("Comparison", "compare"),
     "experiments.experiment": ("experiment",),
     "experiments.result": ("ExperimentError", "ExperimentResult", "scores"),
     "models.mdp": ("MDP", "domains"),
+    "planning.accuracy": ("Accuracy",),
+    "planning.learned": ("LearnedPlan",),
+    "planning.plan": ("Plan", "plan"),
+    "planning.rollout": ("Evaluation",),
     "plotting.models": ("plot_curves", "plot_policy", "plot_visitation"),
     "datasets.coverage": ("Coverage",),
     "solving.solve": ("Solution", "Utility", "solve"),

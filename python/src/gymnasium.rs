@@ -1,6 +1,6 @@
 //! Transition tables of Gymnasium's toy environments.
 
-use ide3al::model::Mdp;
+use ide3al::model::{Mdp, Rewards};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 
@@ -11,7 +11,8 @@ use crate::errors::{error, exception};
 /// A state that some transition of positive probability enters with `terminated` is
 /// terminal: whatever the action, it leads to the start distribution (`reset`) or to itself.
 /// This is the chain in which an agent lives that resets the environment after each episode
-/// and counts the reset as a step.
+/// and counts the reset as a step. Rewards are kept as expectations; leaving a terminal state earns
+/// nothing.
 pub(crate) fn read(
     table: &Bound<'_, PyAny>,
     n_states: usize,
@@ -23,6 +24,7 @@ pub(crate) fn read(
     let mut offsets = vec![0];
     let mut indices: Vec<u32> = Vec::new();
     let mut values: Vec<f64> = Vec::new();
+    let mut rewards = vec![0.0; n_states * n_actions];
     let mut terminal = vec![false; n_states];
     for s in 0..n_states {
         let row = item(table, s, || format!("P has no state {s}"))?;
@@ -30,10 +32,10 @@ pub(crate) fn read(
             let place = || format!("P has no action {a} in state {s}");
             let outcomes = item(&row, a, place)?;
             for outcome in outcomes.try_iter()? {
-                let (probability, next, _, terminated): (
+                let (probability, next, reward, terminated): (
                     f64,
                     i64,
-                    Bound<'_, PyAny>,
+                    f64,
                     Bound<'_, PyAny>,
                 ) = outcome?.extract().map_err(|problem: PyErr| {
                     error(format!(
@@ -55,6 +57,7 @@ pub(crate) fn read(
                 if terminated.is_truthy()? {
                     terminal[next] = true;
                 }
+                rewards[s * n_actions + a] += probability * reward;
                 indices.push(next as u32);
                 values.push(probability);
             }
@@ -76,7 +79,16 @@ pub(crate) fn read(
             }
             true
         });
-        built?.with_start(start)
+        for s in (0..n_states).filter(|s| terminal[*s]) {
+            rewards[s * n_actions..(s + 1) * n_actions].fill(0.0);
+        }
+        let ended = (0..n_states).filter(|s| terminal[*s]).collect();
+        let model = built?.with_start(start)?.with_terminal(ended)?;
+        // a table of zeros says nothing of rewards
+        if rewards.iter().all(|r| *r == 0.0) {
+            return Ok(model);
+        }
+        model.with_rewards(Rewards::Pairs(&rewards))
     })
     .map_err(exception)
 }

@@ -30,7 +30,7 @@ TOYS = [
     (name, formulation)
     for name in ("FrozenLake-v1", "CliffWalking-v1", "Taxi-v4")
     for formulation in FORMULATIONS
-    # 250,000 variables, minutes: bench/peers/cvxpy_solve.py compares these two
+    # 250,000 variables, minutes: benches/peers/cvxpy_solve.py compares these two
     if name != "Taxi-v4" or formulation not in ("frobenius", "infinity")
 ]
 

@@ -19,15 +19,17 @@ LAKE = np.full((16, 4), 0.25)
 
 #: Classes that functions return, or that are raised.
 MADE_BY_OTHERS = {
-    "Account", "Analysis", "CollectionError", "Data", "EpisodeAnalysis", "EpisodeSolution", "Error",
+    "Account", "Analysis", "CollectionError", "Comparison", "Data", "EpisodeAnalysis", "EpisodeSolution", "Error",
     "ExperimentError", "ExperimentResult", "Frontier", "MissingExtra", "Solution", "Studio",
+    "Evaluation", "LearnedPlan", "Plan",
 }  # fmt: skip
 
 #: What numpydoc must not find: no docstring, parameters that are not described, described ones that
 #: do not exist or stand in another order, no section on what is returned, and no example.
 ERRORS = {"GL08", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01", "RT03", "YD01"}
 #: Modules whose public names are not at the top of the package.
-MODULES = {"envs": ["ModelEnv", "ModelVectorEnv"], "wrappers": ["Discretize"]}
+MODULES = {"envs": ["ModelEnv", "ModelVectorEnv"]}
+MODULES |= {"wrappers": ["Discretize", "Follow", "State", "Novelty"]}
 MODULES |= {"callbacks": ["TensorBoard"]}
 
 
@@ -169,3 +171,25 @@ def test_parameters_of_an_agent():
         with warnings.catch_warnings():
             warnings.simplefilter("error", DeprecationWarning)
             assert kind(seed=2).clone().seed == 2
+
+
+def test_a_card_has_the_keys_that_its_type_names():
+    from ide3al.datasets.card_types import (
+        CardCurve,
+        CardEpisodes,
+        CardPairs,
+        CardPromise,
+        CardStates,
+        DataCard,
+    )
+
+    until = ide3al.Coverage(each_pair=2)
+    card = ide3al.collect(lake(), ide3al.IDE3AL(), until=until, seed=1).card
+    assert set(card) <= set(DataCard.__annotations__)
+    assert set(card) >= DataCard.__required_keys__
+    for part, kind in (
+        ("episodes", CardEpisodes), ("states", CardStates), ("pairs", CardPairs),
+        ("curve", CardCurve),
+    ):  # fmt: skip
+        assert set(card[part]) == set(kind.__annotations__)
+    assert set(card["promise"]) <= set(CardPromise.__annotations__)

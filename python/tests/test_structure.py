@@ -1,6 +1,7 @@
 """How the package is built: layers that import one way, no cycles, no access to private fields."""
 
 import ast
+import re
 from pathlib import Path
 
 import ide3al
@@ -18,12 +19,14 @@ LAYERS = [
     ("datasets",),
     ("runners",),
     ("evaluation",),
+    ("planning",),
     ("agents",),
     ("callbacks", "collecting"),
     ("experiments",),
     ("plotting",),
     ("registration", "wrappers", "_studio"),
     ("envs",),
+    ("_explore",),
     ("__main__",),
 ]
 #: Most lines of a file.
@@ -174,3 +177,39 @@ def test_files_are_short():
     }
     # these are split next
     assert set(long) <= {"agents.base", "encoding.adaptive", "models.mdp"}, long
+
+
+def test_encoders_runners_strategies_and_formats_have_one_shape():
+    import gymnasium
+    import numpy as np
+
+    from ide3al.collecting.strategies.fixed import FixedStrategy
+    from ide3al.datasets.formats.registry import FORMATS
+    from ide3al.encoding.base import StateEncoder
+    from ide3al.encoding.discrete import DiscoveredStates, state_encoder
+    from ide3al.runners.single import SingleRunner
+
+    env = gymnasium.make("FrozenLake-v1")
+    for encoder in (state_encoder(env.observation_space), DiscoveredStates()):
+        assert isinstance(encoder, StateEncoder) and encoder.number(0) == 0
+    assert all(suffix == one.suffix for suffix, one in FORMATS.items())
+    runner = SingleRunner(env, None, None)
+    for method in ("episodes", "drain", "close"):
+        assert callable(getattr(runner, method))
+    strategy = FixedStrategy(np.full((16, 4), 0.25), runner, None)
+    for method in ("next_plan", "observe", "done", "progress", "plan_info", "promise", "resume"):
+        assert callable(getattr(strategy, method))
+
+
+def test_words_that_only_we_knew_stay_away():
+    """Names that readers of the field would not know, replaced by those that they do."""
+    words = (
+        "Roads|Celled|recut|Evened|Promised|Tally|errand|Lessons|thawed|frozen_key|Choices|"
+        "lived|at_hand|_Watch|viewed|Moved"
+    )
+    found = [
+        f"{name}: {match.group()}"
+        for name, path in sources(ROOT).items()
+        for match in re.finditer(rf"\b({words})\b", path.read_text())
+    ]
+    assert found == []

@@ -9,6 +9,7 @@ mod injection;
 mod interrupts;
 mod learn_cli;
 mod manual;
+mod plan;
 mod process;
 mod reach;
 mod reproduce;

@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = page![
     "address.js",
     "api.js",
     "canvas.js",
+    "chosen.js",
     "colours.js",
     "curve.js",
     "dom.js",
@@ -36,10 +37,16 @@ const FILES: &[(&str, &str)] = page![
     "pane.js",
     "player.js",
     "plot.js",
+    "problem.js",
     "race.js",
     "scene.js",
     "sliders.js",
+    "status.js",
+    "studio.js",
+    "toolbar.js",
+    "transfer.js",
     "view.js",
+    "worlds.js",
 ];
 
 /// The page itself.

@@ -6,15 +6,17 @@ import inspect
 import os
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _ide3al
 from .._check import check_actions, check_callback, check_environment, seed_of, whole_number
-from .._display import Progress
+from .._display import Progress, html_table
 from .._ide3al import Error
+from ..datasets.grid_layout import map_shape
+from ..datasets.tally import TransitionTally
 from ..encoding.abstraction import Abstraction
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.changes import NOTE as CHANGES
@@ -30,6 +32,8 @@ from ..encoding.features import Extractor
 from ..encoding.masks import MaskedStates, MaskReader, spread
 from ..evaluation.account import Account, account
 from ..models.mdp import MDP
+from ..planning.decoder import Decoder
+from ..planning.learned import LearnedPlan, Untried, plan_learned
 from ..runners.vector import is_vector
 from ..types import Engine, Floats, Integers
 from .acting import Actor, find
@@ -73,7 +77,7 @@ class Agent:
         Parameters of the algorithm.
     """
 
-    _algorithm: ClassVar[str]
+    _algorithm: str
 
     def __init__(
         self,
@@ -101,8 +105,12 @@ class Agent:
         self._actor = Actor(self)
         self._changes = EpisodeChanges()
         self._noted: dict[str, str] = {}
+        #: Rows and columns of the environment's map, where states are numbered row by row.
+        self.map_shape: tuple[int, int] | None = None
         #: Keys of observations beyond their space, from a file.
         self._beyond: tuple[Any, ...] = ()
+        #: What was tried and earned, for :meth:`plan`; in cells the partition's history says it.
+        self.tally = TransitionTally()
 
     def fit(
         self,
@@ -160,7 +168,7 @@ class Agent:
         first = env.reset(seed=self.seed) if fresh else env.reset()
         agent, observations, actions = self.attach(env, first=first)
         agent.interrupt_trajectory()
-        loop = FiniteSteps(agent, env, observations, actions, self._changes, first)
+        loop = FiniteSteps(agent, env, observations, actions, self._changes, first, self.tally)
         with Progress(total_timesteps, progress_bar) as show:
             done = 0
             while done < total_timesteps:
@@ -332,6 +340,71 @@ class Agent:
         if known is None:
             raise Error("give env=... to load, or fit, to know the actions")
         return [known.element(k) for k in range(known.size)]
+
+    def plan(
+        self,
+        reward: Any = None,
+        goal: Any = None,
+        *,
+        avoid: Any = None,
+        discount: float | None = None,
+        average: bool = False,
+        within: int | None = None,
+        untried: Untried = "worthless",
+        confidence: float = 0.95,
+        reward_range: tuple[float, float] | None = None,
+        tolerance: float = 1e-9,
+        time_limit: float | None = None,
+    ) -> LearnedPlan:
+        """Plan for a reward or a goal from what was explored.
+
+        Parameters
+        ----------
+        reward : array_like or callable, optional
+            The environment's own rewards when left out. An array (S,) is earned by every step taken
+            in a state, (S, A) by its actions, (S, A, S) by transitions; a function of the
+            observation reached, or of observation, action and next observation.
+        goal, avoid : optional
+            Instead of a reward: an observation, a list of them, or a predicate of observations. The
+            goal is worth one when it is reached, and ends the episode; so does what is to be
+            avoided, for nothing.
+        discount : float, optional
+            Worth of a reward one step later; 0.99 when nothing else is maximised.
+        average, within : optional
+            Maximise the long-run average, or what the first so many steps earn.
+        untried : {"worthless", "optimistic"}
+            Actions that were never tried are not taken, or are worth the largest reward for ever.
+        confidence : float
+            Probability with which :attr:`LearnedPlan.interval` holds.
+        reward_range : (float, float), optional
+            Least and largest reward that there may be; of those seen when left out.
+        tolerance, time_limit : float
+            Wanted width of the bounds of the values in the estimated model, and most seconds.
+
+        Returns
+        -------
+        LearnedPlan
+            The policy with its value, an interval for the value in the true environment,
+            ``predict``, ``evaluate`` and ``save``.
+
+        Raises
+        ------
+        Error
+            If the agent was not fitted, rewards are not finite or of the wrong shape, or a goal was
+            never met.
+        """
+        agent = self.fitted()
+        tally = self.tally if self.partition is None else _partition_tally(self.partition)
+        if self.partition is None and self.action_encoder is None:
+            raise Error("give env=... to load, or fit, before planning")
+        actions = self.action_encoder if self.partition is None else self.partition.actions
+        assert actions is not None
+        decoder = Decoder(self.encoder, actions, self.partition, agent.n_states)
+        return plan_learned(
+            tally, decoder, actions.size, reward, goal, avoid=avoid, discount=discount,
+            average=average, within=within, untried=untried, confidence=confidence,
+            reward_range=reward_range, tolerance=tolerance, time_limit=time_limit, seed=self.seed,
+        )  # fmt: skip
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Give the arguments that the agent was made with, as scikit-learn's estimators do.
@@ -516,6 +589,7 @@ class Agent:
             learner=learner,
             states=encoder if isinstance(encoder, DiscoveredStates) else None,
             partition=cells,
+            tally=self.tally,
             notes=dict(self._noted),
             beyond=tuple(encoder.beyond) if isinstance(encoder, GrowingIndex) else self._beyond,
         )
@@ -567,6 +641,7 @@ class Agent:
                 raise damaged(name, "observations.txt")
         agent.encoder, agent._saved_partition = saved.states, saved.partition
         agent._noted, agent._beyond = dict(saved.notes), saved.beyond
+        agent.tally = saved.tally
         return agent
 
     def __getstate__(self) -> dict[str, Any]:
@@ -582,6 +657,7 @@ class Agent:
             "abstraction": self.abstraction,
             "content": self._saved().to_bytes() if self.is_fitted else None,
             "spaces": spaces,
+            "map_shape": self.map_shape,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -600,6 +676,7 @@ class Agent:
             )
             if not self.is_partitioned(env):
                 self.attach(env)
+        self.map_shape = state["map_shape"]
 
     def attach(
         self,
@@ -663,6 +740,7 @@ class Agent:
                 f"{size} and {actions.size}"
             )
         self.encoder, self.action_encoder = observations, actions
+        self.map_shape = map_shape(env, self._agent.n_states) if not found else None
         return self._agent, observations, actions
 
     def _admit(self, observation: Any) -> None:
@@ -697,10 +775,31 @@ class Agent:
             raise Error(f"this {type(self).__name__} has not seen anything yet; call fit first")
         return self._agent
 
+    def _repr_html_(self) -> str:
+        rows = [("steps", f"{self.num_timesteps:,}"), ("seed", str(self.seed))]
+        if self.is_fitted:
+            tried = f"{100 * self.coverage:.1f} % of those met"
+            rows += [("states", f"{len(self.states):,}"), ("pairs tried", tried)]
+            rows += [("note", note) for note in self.notes]
+        return html_table(type(self).__name__, rows)
+
     def __repr__(self) -> str:
         given = {k: v for k, v in self.parameters.items() if v is not None}
         listed = "".join(f"{name}={value!r}, " for name, value in given.items())
         return f"<{type(self).__name__}({listed}seed={self.seed}): {self.num_timesteps} steps>"
+
+
+def _partition_tally(partition: AdaptivePartition) -> TransitionTally:
+    """What was tried and earned in a continuous environment, between the cells at hand."""
+    tally = TransitionTally()
+    rows, earned, starts = partition.decisions()
+    if np.isnan(earned).any():
+        raise Error("this agent was saved by a version that kept no rewards; fit it again to plan")
+    for state in starts.tolist():
+        tally.begin(state)
+    for (state, action, reached, ended), reward in zip(rows.tolist(), earned.tolist(), strict=True):
+        tally.record(state, action, reward, reached, bool(ended))
+    return tally
 
 
 def _continues(known: Any, observations: Any) -> bool:

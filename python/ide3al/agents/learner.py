@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from .. import _ide3al
+from ..datasets.tally import TransitionTally
 from ..encoding.discrete import DiscoveredStates, SpaceIndex
 
 
@@ -14,6 +15,8 @@ class Learner(Protocol):
     seed: int
     #: How observations are numbered; None before the first environment was seen.
     encoder: SpaceIndex | DiscoveredStates | None
+    #: What was tried and earned.
+    tally: TransitionTally
 
     @property
     def num_timesteps(self) -> int:

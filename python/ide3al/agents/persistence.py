@@ -11,6 +11,7 @@ from typing import Any
 
 from .._archives import DAMAGED, Archive
 from .._ide3al import Error
+from ..datasets.tally import TransitionTally
 from ..encoding.adaptive import cell_centres
 from ..encoding.discrete import DiscoveredStates, literal, read_literal
 from ..encoding.features import Extractor
@@ -56,6 +57,7 @@ class SavedAgent:
     learner: bytes
     states: DiscoveredStates | None = None
     partition: SavedPartition | None = None
+    tally: TransitionTally = field(default_factory=TransitionTally)
     notes: dict[str, str] = field(default_factory=dict)
     #: Keys of the observations met beyond a finite space.
     beyond: tuple[Hashable, ...] = ()
@@ -77,6 +79,8 @@ class SavedAgent:
                 archive.writestr("observations.txt", self.states.save())
             if isinstance(self.states, MaskedStates):
                 archive.writestr("masks.json", json.dumps(self.states.masks_to_dict()))
+            if len(self.tally):
+                archive.writestr("tally.npz", self.tally.to_bytes())
             if self.beyond:
                 archive.writestr("beyond.txt", literal(list(self.beyond)))
             if self.partition is not None:
@@ -114,11 +118,18 @@ class SavedAgent:
                 learner=archive.read("learner.bin"),
                 states=_states(archive),
                 partition=partition,
+                tally=_tally(archive),
                 notes={str(k): str(v) for k, v in dict(document.get("notes", {})).items()},
                 beyond=tuple(read_literal(beyond)),
             )
         except DAMAGED as problem:
             raise damaged(name, problem) from None
+
+
+def _tally(archive: Archive) -> TransitionTally:
+    if "tally.npz" not in archive:
+        return TransitionTally()
+    return TransitionTally.from_bytes(archive.read("tally.npz"))
 
 
 def _states(archive: Archive) -> DiscoveredStates | None:

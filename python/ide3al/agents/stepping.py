@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _ide3al
+from ..datasets.tally import TransitionTally
 from ..encoding.changes import EpisodeChanges
 from ..encoding.discrete import DiscoveredStates, SpaceIndex
 from ..encoding.masks import Mask, MaskedStates, MaskReader, nearest_legal
@@ -25,10 +26,11 @@ class FiniteSteps:
         actions: SpaceIndex,
         changes: EpisodeChanges,
         first: tuple[Any, Any],
+        tally: TransitionTally,
     ) -> None:
         self._agent, self._env = agent, env
         self._states, self._actions = states, actions
-        self._changes = changes
+        self._changes, self._tally = changes, tally
         self._first: tuple[Any, Any] | None = first
         self._masked = states if isinstance(states, MaskedStates) else None
         self._reader = MaskReader(env, actions.space, actions.size)
@@ -40,7 +42,7 @@ class FiniteSteps:
         observation, info = self._first if self._first is not None else self._env.reset()
         self._first = None
         self._changes.begin()
-        self._state = self._number(observation, info)
+        self._state = self._tally.begin(self._number(observation, info))
         return self._state
 
     def step(self, action: int) -> tuple[int, int]:
@@ -49,9 +51,12 @@ class FiniteSteps:
         chosen = action
         if self._masked is not None:
             chosen = nearest_legal(int(self._masked.legal[self._state][action]), self._mask)
-        observation, _, terminated, truncated, info = self._env.step(self._actions.element(chosen))
+        observation, reward, terminated, truncated, info = self._env.step(
+            self._actions.element(chosen)
+        )
         following = self._number(observation, info)
         self._changes.step(self._state, chosen, following)
+        self._tally.record(self._state, chosen, reward, following, bool(terminated))
         self._state = following
         return following, 1 if terminated else 2 if truncated else 0
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import _ide3al
 from .._ide3al import Error
+from ..datasets.tally import as_number
 from ..encoding.abstraction import Abstraction, ActionGrid
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import is_continuous
@@ -68,11 +69,11 @@ class Loop:
                     break
                 action = nearest_legal(action, self._mask)
             element = self.cut.actions.element(action)
-            observation, _, terminated, truncated, info = self.env.step(element)
+            observation, reward, terminated, truncated, info = self.env.step(element)
             end = 1 if terminated else 2 if truncated else 0
             self._mask = self._masked(observation, info)
             vector = self.cut.vector(observation)
-            self.cut.step(action, vector, end)
+            self.cut.step(action, vector, end, as_number(reward))
             self.left -= 1
             if end:
                 break
@@ -154,12 +155,13 @@ def restore(
     )
     with np.load(io.BytesIO(log), allow_pickle=False) as arrays:
         vectors, actions = arrays["vectors"], arrays["actions"]
+        rewards = arrays["rewards"] if "rewards" in arrays.files else None
     if features is None and cut.features.size != document["size"]:
         raise Error(
             f"this agent knows observations of {document['size']} numbers; the environment's have {cut.features.size}"
         )
     cut.history = TransitionHistory.restored(
-        vectors, actions, cut.abstraction.memory, bool(document["full"])
+        vectors, actions, cut.abstraction.memory, bool(document["full"]), rewards
     )
     cut.restore(document, load_cells(document["cells"]))
     return cut

@@ -28,6 +28,7 @@ from ..datasets.numbering import states_match
 from ..datasets.reading import read
 from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex
 from ..encoding.partitioned import CellSpace, PartitionedEnv, PartitionEncoder
+from ..planning.accuracy import Accuracy
 from ..runners.base import EpisodeRunner
 from ..runners.raw_vector_runner import RawVectorRunner
 from ..runners.single import SingleRunner
@@ -52,7 +53,7 @@ def collect(
     policy: Agent | Any,
     total_timesteps: int | None = None,
     *,
-    until: Coverage | None = None,
+    until: Coverage | Accuracy | None = None,
     seed: int | None = 0,
     learn: bool = False,
     states: Agent | None = None,
@@ -90,9 +91,9 @@ def collect(
     total_timesteps : int, optional
         Number of steps to take; with ``until`` the largest number. The last episode is truncated
         there.
-    until : Coverage, optional
+    until : Coverage or Accuracy, optional
         A promise about the data, kept as soon as it holds. :class:`IDE3AL` plans for the samples
-        that are still missing; any other agent and any policy is followed as it is.
+        that Coverage still lacks, others are followed as they are; Accuracy replaces the policy.
     seed : int, default 0
         Seed of the environment and of the actions drawn. Equal seeds give equal data.
     learn : bool, default False
@@ -158,7 +159,7 @@ def collect(
         workers = whole_number("workers", workers)
     if time_limit is not None and not real_number("step_time_limit", time_limit) > 0:
         raise Error(f"step_time_limit = {time_limit}: seconds above 0 are needed")
-    if until is not None and not isinstance(until, Coverage):
+    if until is not None and not isinstance(until, Coverage | Accuracy):
         raise Error(
             f"until = {until!r}: a promise is needed, such as ide3al.Coverage(each_pair=50)"
         )
@@ -249,7 +250,7 @@ def _journal_path(
 
 
 def _initial(
-    complete: Any, env: Any, view: PartitionEncoder | None, until: Coverage | None, policy: Any
+    complete: Any, env: Any, view: PartitionEncoder | None, until: Any, policy: Any
 ) -> Data:
     """The data to begin with."""
     initial = read(complete, env=None if callable(env) or view is not None else env, states=view)
@@ -295,7 +296,7 @@ def _runner(
         _known(many.states, policy, initial, env)
         return many, env
     if is_vector(env):
-        vector = VectorRunner(env, setting.states, time_limit)
+        vector = VectorRunner(env, setting.states, time_limit, own)
         _known(vector.states, policy, initial, env)
         return vector, env
     single = SingleRunner(env, setting.states, time_limit, own, setting.policy, setting.actions)
@@ -364,11 +365,11 @@ def _kept(
     return data
 
 
-def _shown(progress: bool | Progress, until: Coverage | None, steps: int | None) -> Progress:
+def _shown(progress: bool | Progress, until: Any, steps: int | None) -> Progress | None:
     if callable(progress):
         return progress
     if not progress:
-        return lambda _: None
+        return None
 
     begun, drawn = time.monotonic(), -math.inf
 
@@ -381,6 +382,8 @@ def _shown(progress: bool | Progress, until: Coverage | None, steps: int | None)
         parts = [f"{now['episodes']} episodes, {now['steps']} steps"]
         if until is None and steps is not None:
             parts = [bar(now["steps"], steps, seconds).lstrip("\r\x1b[K"), parts[0]]
+        if "error" in now:
+            parts.append(f"error {now['error']:.3g} of {now['wanted']:g}")
         if "short" in now:
             parts.append(f"{now['short']} {now['unit']} short")
         if now.get("least") is not None:

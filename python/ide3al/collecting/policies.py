@@ -1,4 +1,4 @@
-"""What data can be collected with: agents, tables, and any function from observations to actions."""
+"""What data can be collected with: agents, tables, any function from observations to actions."""
 
 from __future__ import annotations
 

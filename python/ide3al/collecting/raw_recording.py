@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,13 @@ class VectorWatch:
         return self.order
 
 
-def recorded_raw(env: Any, agent: Agent, steps: int, about: dict[str, Any]) -> Data:
+def recorded_raw(
+    env: Any,
+    agent: Agent,
+    steps: int,
+    about: dict[str, Any],
+    callback: Callable[[Agent], Any] | None = None,
+) -> Data:
     """Fits the agent for ``steps`` steps of the environment and returns them, in its cells."""
     spaces = spaces_of(env)
     if is_vector(env):
@@ -113,12 +120,12 @@ def recorded_raw(env: Any, agent: Agent, steps: int, about: dict[str, Any]) -> D
         agent.is_partitioned(env)
         assert agent.partition is not None
         fit_vector_partitioned(
-            agent, agent.partition, env, steps, show=_silent, callback=None, watch=watch
+            agent, agent.partition, env, steps, show=_silent, callback=callback, watch=watch
         )
         episodes = watch.episodes()
     else:
         stepped = _RecordedEnv(env)
-        agent.fit(stepped, total_timesteps=steps)
+        agent.fit(stepped, total_timesteps=steps, callback=callback)
         stepped.stream.end()
         episodes = stepped.stream.done
     assert agent.partition is not None

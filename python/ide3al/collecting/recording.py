@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,11 @@ from ..types import Integers
 from .raw_recording import recorded_raw
 
 
-def recorded(env: Any, agent: Agent, steps: int) -> Data:
-    """Fits the agent for ``steps`` steps of the environment and returns them."""
+def recorded(
+    env: Any, agent: Agent, steps: int, callback: Callable[[Agent], Any] | None = None
+) -> Data:
+    """Fits the agent for ``steps`` steps of the environment and returns them; ``callback`` is
+    called after each batch."""
     about = {
         "environment": environment_name(env),
         "policy": {
@@ -30,14 +34,14 @@ def recorded(env: Any, agent: Agent, steps: int) -> Data:
         "learned": True,
     }
     if agent.is_partitioned(env):
-        return recorded_raw(env, agent, steps, about)
+        return recorded_raw(env, agent, steps, about, callback)
     recorder: Any = _VectorRecorder(env) if is_vector(env) else _Recorder(env)
     # the step that leaves a terminal state is one of the model, not of the environment
     while recorder.taken < steps:
         if is_vector(env):
-            fit_vector(agent, env, steps - recorder.taken, watch=recorder)
+            fit_vector(agent, env, steps - recorder.taken, watch=recorder, callback=callback)
         else:
-            agent.fit(recorder, total_timesteps=steps - recorder.taken)
+            agent.fit(recorder, total_timesteps=steps - recorder.taken, callback=callback)
     episodes: list[Episode] = recorder.episodes()
     kept, left = [], steps
     for episode in episodes:

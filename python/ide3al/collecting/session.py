@@ -15,11 +15,13 @@ from ..datasets.dataset import Data, joined
 from ..datasets.episode import Episode
 from ..datasets.grid_layout import environment_name
 from ..encoding.discrete import DiscoveredStates, GrowingIndex
+from ..planning.accuracy import Accuracy
 from ..runners.base import CollectionError, EpisodeRunner
 from ..runners.plan import Plan
 from ..runners.sampler import DEFAULT_MAX_STEPS
 from .journal import EpisodeJournal
 from .policies import policy_name
+from .strategies.accuracy import AccuracyStrategy
 from .strategies.base import CollectionStrategy
 from .strategies.coverage import CoverageStrategy, plans_for
 from .strategies.entropy import EntropyStrategy
@@ -38,7 +40,7 @@ class CollectionSession:
         runner: EpisodeRunner,
         policy: Any,
         steps: int | None,
-        until: Coverage | None,
+        until: Coverage | Accuracy | None,
         seed: int,
         learn: bool,
         episode_steps: int | None,
@@ -57,10 +59,12 @@ class CollectionSession:
         self._strategy: CollectionStrategy
         if learn:
             self._strategy = LearningStrategy(policy, env, runner, steps or 0, workers)
+        elif isinstance(until, Accuracy):
+            self._strategy = AccuracyStrategy(until, runner)
         elif until is not None and until.effective_states is not None and plans_for(until, policy):
             self._strategy = EntropyStrategy(until, policy, env, runner, steps or 100_000)
         elif until is not None and plans_for(until, policy):
-            self._strategy = CoverageStrategy(until, policy, runner)
+            self._strategy = CoverageStrategy(until, policy, runner, steps)
         else:
             self._strategy = FixedStrategy(policy, runner, until)
         parameters = (
@@ -89,9 +93,10 @@ class CollectionSession:
             "environments": getattr(env, "num_envs", 1),
         }
         self._taken = 0
+        self._plan_steps: dict[int, int] = {}
         self._episodes: list[Episode] = []
 
-    def run(self, path: Path | None, resume: bool, show: Progress) -> Data:
+    def run(self, path: Path | None, resume: bool, show: Progress | None) -> Data:
         for episode in self._initial:
             self._strategy.observe(episode)
         journal = None if path is None else EpisodeJournal(path, self._begun, resume)
@@ -100,30 +105,17 @@ class CollectionSession:
                 if journal is not None:
                     journal.add(episode)
                 self._observe(episode)
-                show(
-                    {
-                        "steps": self._taken,
-                        "episodes": len(self._episodes),
-                        **self._strategy.progress(),
-                    }
-                )
-            show(
-                {
-                    "steps": self._taken,
-                    "episodes": len(self._episodes),
-                    **self._strategy.progress(),
-                    "done": True,
-                }
-            )
+                self._show(show)
+            self._show(show, done=True)
         except CollectionError as problem:
             raise CollectionError(
                 f"{problem}; {self._saved(journal)}", self._data()
             ) from problem.__cause__
-        except Exception as problem:
-            # the environment's own exceptions come through
+        except (Exception, KeyboardInterrupt) as problem:
+            # the environment's own exceptions come through, and Ctrl-C with what was collected
             problem.add_note(f"ide3al: {self._saved(journal)}")
             with contextlib.suppress(AttributeError):
-                problem.data = self._data()  # type: ignore[attr-defined]
+                setattr(problem, "data", self._data())  # noqa: B010  (no field of these types)
             raise
         finally:
             if journal is not None:
@@ -134,6 +126,12 @@ class CollectionSession:
             if promise.get("reason"):
                 raise CollectionError(f"{promise['reason']}; {self._saved(journal)}", self._data())
         return self._data()
+
+    def _show(self, show: Progress | None, **more: bool) -> None:
+        """Tells how far it is, where anybody asked: what is missing takes a look at every pair."""
+        if show is not None:
+            now = {"steps": self._taken, "episodes": len(self._episodes)}
+            show({**now, **self._strategy.progress(), **more})
 
     def _all(self, journal: EpisodeJournal | None) -> Iterator[Episode]:
         runner, strategy = self._runner, self._strategy
@@ -146,8 +144,8 @@ class CollectionSession:
                 self._observe(episode)
         if journal is not None and journal.plan is not None:
             # the plan at hand, as far as it was not followed yet
-            plan, info = journal.plan, journal.plan_info
-            strategy.resume(plan, info)
+            info = journal.plan_info
+            plan = strategy.resume(journal.plan, info)
             budget = info[-1].get("batch")
             if info[-1]["count"] is not None:
                 count = info[-1]["count"] - sum(
@@ -183,12 +181,7 @@ class CollectionSession:
 
     def _of_plan(self, plan: Plan) -> int:
         """Steps taken with it."""
-        steps = 0
-        for episode in reversed(self._episodes):
-            if episode.plan != plan.number:
-                break
-            steps += len(episode)
-        return steps
+        return self._plan_steps.get(plan.number, 0)
 
     def _truncated(self, episode: Episode) -> Episode:
         left = self._left()
@@ -197,6 +190,7 @@ class CollectionSession:
     def _observe(self, episode: Episode) -> None:
         self._episodes.append(episode)
         self._taken += len(episode)
+        self._plan_steps[episode.plan] = self._plan_steps.get(episode.plan, 0) + len(episode)
         self._strategy.observe(episode)
 
     def _left(self) -> int | None:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._ide3al import Error
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, read_literal
@@ -93,12 +94,13 @@ def data_from_arrays(
                 "states=function, for example the bins of ide3al.wrappers.Discretize"
             )
     observations, following = given["observations"], given.get("next_observations")
+    unknown = np.zeros(n, dtype=np.bool_)
     if following is None:
         # within an episode the next observation is that of the next step; the last one is not known
-        last = ends["terminations"] | ends["truncations"]
-        last[-1] = True
+        unknown = ends["terminations"] | ends["truncations"]
+        unknown[-1] = True
         following = np.roll(observations, -1, axis=0)
-        following[last] = observations[last]
+        following[unknown] = observations[unknown]
     if ours:
         numbers, next_numbers = observations.astype(np.int64), following.astype(np.int64)
         n_states, n_actions = int(arrays["n_states"]), int(arrays["n_actions"])
@@ -145,6 +147,11 @@ def data_from_arrays(
             and ends["terminations"].any()
         ):
             next_numbers[ends["terminations"]] = index.take(TERMINAL_KEY)
+        over = unknown & ends["terminations"]
+        if isinstance(index, DiscoveredStates) and over.any():
+            # all that is known of these states is that nothing follows
+            next_numbers[over] = index.take(TERMINAL_KEY)
+            unknown &= ~over
         keys = tuple(index.keys) if isinstance(index, DiscoveredStates) else None
         n_states = index.size
         if isinstance(states, PartitionEncoder) or spaces[1] is not None:
@@ -167,7 +174,7 @@ def data_from_arrays(
         if isinstance(states, PartitionEncoder):
             about["abstraction"] = states.to_dict(repeat=1)
         known = spaces if None not in spaces and states is None else None
-    return Data(
+    data = Data(
         observations=numbers,
         actions=tried,
         rewards=rewards,
@@ -181,6 +188,30 @@ def data_from_arrays(
         spaces=known,
         raw=raw,
         allowed=allowed,
+    )
+    return _without(data, unknown, source) if unknown.any() and not ours else data
+
+
+def _without(data: Data, unknown: npt.NDArray[np.bool_], source: str) -> Data:
+    """The data without the steps of which nobody knows where they led: any state in its place would
+    be a transition that never was, and certificates would rest on it."""
+    kept = ~unknown
+    if not kept.any():
+        raise Error(
+            f"{source}: next_observations are missing, and no episode has a second step to tell them from"
+        )
+    ended = data.terminations | data.truncations
+    cut = np.flatnonzero(unknown[1:] & ~ended[:-1] & kept[:-1])
+    truncations = data.truncations.copy()
+    truncations[cut] = True
+    return data.replace(
+        observations=data.observations[kept],
+        actions=data.actions[kept],
+        rewards=data.rewards[kept],
+        next_observations=data.next_observations[kept],
+        terminations=data.terminations[kept],
+        truncations=truncations[kept],
+        about={**data.about, "steps_left_out": int(unknown.sum())},
     )
 
 

@@ -57,6 +57,25 @@ def audit(
     data = read(dataset, env=env, states=states)
     if len(data) == 0:
         raise Error("the data set is empty: there is nothing to audit")
+    claim = data.about.get("promise")
+    if until is None and claim is not None:
+        # what a file says of itself is computed anew, or not repeated
+        until = _promised(claim)
+        if until is None:
+            about = {name: value for name, value in data.about.items() if name != "promise"}
+            return data.replace(about=about)
     if until is None:
         return data
     return data.replace(about={**data.about, "promise": coverage_report(data, until)})
+
+
+def _promised(claim: Any) -> Coverage | None:
+    """The promise that a card speaks of; None where it is damaged, or names states, of which a card
+    has the texts only."""
+    wanted = claim.get("wanted") if isinstance(claim, dict) else None
+    if not isinstance(wanted, dict) or "states" in wanted:
+        return None
+    try:
+        return Coverage(**wanted)
+    except (TypeError, ValueError):
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from ..encoding.discrete import from_key
 from .card_figures import curve_svg, heat_svg
 from .transitions import Transitions
 
-#: What a card holds, by name, as it is written to ``card.json``.
-Card = dict[str, Any]
+#: What a card holds, by name, as it is written to ``card.json``; ``DataCard`` has its types.
+Card = Mapping[str, Any]
 #: The key of the card in the metadata of files of other formats.
 CARD = "ide3al_card"
 
@@ -28,6 +29,8 @@ _SEEN = {
     "format", "steps", "episodes", "states", "actions", "entropy", "effective_states", "state_action_entropy",
     "effective_pairs", "pairs", "curve", "grid",
 }  # fmt: skip
+#: Rows and columns beyond which a map in a file is not drawn: it was made to exhaust the memory.
+_MAX_SIDE = 1000
 #: Points of the curve.
 _POINTS = 60
 
@@ -44,7 +47,7 @@ def card_of(data: Transitions) -> Card:
     returns = np.add.reduceat(data.rewards, bounds[:-1]) if len(data) else np.zeros(0)
     state_entropy, pair_entropy = entropy(visits), entropy(counts.ravel())
     least = int(of_wanting.min()) if of_wanting.size else 0
-    card: Card = {
+    card: dict[str, Any] = {
         "format": "ide3al-card-1",
         "steps": len(data),
         "episodes": {
@@ -109,9 +112,11 @@ def _short(observation: Any) -> str:
     if isinstance(observation, dict):
         parts = ", ".join(f"{name!r}: {_short(part)}" for name, part in observation.items())
         return f"{{{parts}}}"
+    if isinstance(observation, tuple):
+        return f"({', '.join(map(_short, observation))})"
     if isinstance(observation, np.generic):
-        return repr(observation.item())
-    return repr(observation)
+        observation = observation.item()
+    return f"{observation:.4g}" if isinstance(observation, float) else repr(observation)
 
 
 def _rarest(counts: Any, actionable: Any, count: int) -> list[tuple[int, int]]:
@@ -166,7 +171,10 @@ def about_of(card: Card) -> dict[str, Any]:
     about = {key: value for key, value in card.items() if key not in _SEEN}
     grid = card.get("grid")
     if isinstance(grid, dict) and "cells" in grid:
-        about["cells"] = grid["rows"], grid["columns"], grid["cells"]
+        rows, columns, cells = grid.get("rows"), grid.get("columns"), grid["cells"]
+        sizes = all(type(size) is int and 0 < size <= _MAX_SIDE for size in (rows, columns))
+        if sizes and isinstance(cells, list) and all(type(cell) is int for cell in cells):
+            about["cells"] = rows, columns, cells
     return about
 
 

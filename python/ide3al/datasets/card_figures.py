@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ _RAMP = np.array(
 )
 
 
-def curve_svg(card: dict[str, Any]) -> str:
+def curve_svg(card: Mapping[str, Any]) -> str:
     """Shares of their last value: pairs tried and effective states; and of the largest, the least
     count."""
     curve = card["curve"]

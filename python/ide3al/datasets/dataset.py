@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,17 @@ from .. import _ide3al
 from .._display import html_table, text_table
 from .._ide3al import Error
 from ..encoding.raw import RawSteps
+from ..models.mdp import MDP
 from ..types import Integers
-from .card import Card, card_of, card_page, card_rows, card_text
+from .card import card_of, card_page, card_rows, card_text
+from .card_types import DataCard
 from .episode import Episode
 from .formats.d3rlpy import d3rlpy_dataset
 from .formats.minari import write_minari
 from .formats.parquet import frame
 from .formats.registry import FORMATS
+from .replay import fill_buffer
+from .tally import TransitionTally
 from .transitions import Transitions
 
 
@@ -60,9 +64,9 @@ class Data(Transitions):
     """
 
     @cached_property
-    def card(self) -> Card:
+    def card(self) -> DataCard:
         """What the data cover and what is missing, as JSON."""
-        return card_of(self)
+        return cast(DataCard, card_of(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data, or their card, to a file; whole or not at all.
@@ -133,6 +137,58 @@ class Data(Transitions):
             The data.
         """
         return frame(self)
+
+    def tally(self) -> TransitionTally:
+        """Count the transitions, with the mean and spread of their rewards.
+
+        Returns
+        -------
+        TransitionTally
+            The counts.
+        """
+        tally = TransitionTally()
+        tally.record_episodes(self.episodes())
+        return tally
+
+    def model(self) -> MDP:
+        """Make the model that the data suggest.
+
+        Every pair does what it did as often as it was seen to, and earns what it earned on average.
+
+        Pairs that were never tried are left out. Episodes end in the terminal states; a state in
+        which nothing was tried is never left and earns the least reward there is, or nothing if
+        that is more.
+
+        Returns
+        -------
+        MDP
+            The model, with rewards and terminal states.
+        """
+        if len(self) == 0:
+            raise Error("these data have no steps, and so no model")
+        return MDP.from_native(self.tally().model(self.n_states, self.n_actions))
+
+    def fill(self, buffer: Any) -> int:
+        """Add all steps to a replay buffer like Stable-Baselines3's.
+
+        Parameters
+        ----------
+        buffer : object
+            Has ``add(obs, next_obs, action, reward, done, infos)`` for ``n_envs`` environments
+            (one), as ``stable_baselines3.common.buffers.ReplayBuffer``. The last step of a
+            truncated episode has ``TimeLimit.truncated`` in its info, as there.
+
+        Returns
+        -------
+        int
+            Number of steps added.
+
+        Raises
+        ------
+        Error
+            If the buffer is too small, for several environments, or of other spaces.
+        """
+        return fill_buffer(self, buffer)
 
     def save_card(self, folder: str | os.PathLike[str]) -> None:
         """Write ``card.json`` and ``card.html``.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._ide3al import Error
 from .transitions import Transitions, observed
-
-if TYPE_CHECKING:
-    pass
 
 Cell = Callable[[Any], tuple[int, int] | None]
 
@@ -44,14 +41,22 @@ def grid_cells(env: Any, data: Transitions, cell: Cell | None) -> tuple[int, int
     layout = getattr(getattr(getattr(base, "mdp", None), "native", None), "layout", None)
     if layout is not None:
         return int(layout[0]), int(layout[1]), [int(c) for c in layout[2]]
-    if data.keys is not None:
-        return None
-    shape: Any = getattr(getattr(base, "desc", None), "shape", None) or getattr(base, "shape", None)
-    if isinstance(shape, tuple) and len(shape) == 2 and int(np.prod(shape)) == data.n_states:
-        # numbered row by row: FrozenLake, CliffWalking
-        return int(shape[0]), int(shape[1]), list(range(data.n_states))
     decode = getattr(base, "decode", None)
     if callable(decode) and type(base).__name__ == "TaxiEnv":
-        at = [tuple(decode(s)) for s in range(data.n_states)]
+        numbers = range(data.n_states) if data.keys is None else data.keys
+        at = [tuple(decode(s)) for s in numbers]
         return 5, 5, [int(row) * 5 + int(column) for row, column, *_ in at]
+    shape = None if data.keys is not None else map_shape(env, data.n_states)
+    return None if shape is None else (*shape, list(range(data.n_states)))
+
+
+def map_shape(env: Any, n_states: int) -> tuple[int, int] | None:
+    """Rows and columns of an environment whose states are numbered row by row: FrozenLake,
+    CliffWalking."""
+    base = getattr(env, "unwrapped", env)
+    if hasattr(env, "envs"):
+        base = getattr(env.envs[0], "unwrapped", env.envs[0])
+    shape: Any = getattr(getattr(base, "desc", None), "shape", None) or getattr(base, "shape", None)
+    if isinstance(shape, tuple) and len(shape) == 2 and int(np.prod(shape)) == n_states:
+        return int(shape[0]), int(shape[1])
     return None

@@ -124,6 +124,10 @@ class AdaptivePartition:
             self.used = np.arange(self.features.size)
         self.cells = self._lay(vectors[:, self.used], None, self.used)
 
+    def cell_keys(self, vectors: Floats) -> Integers:
+        """Keys of the cells of vectors."""
+        return self._laid().keys(vectors[:, self.used])
+
     @property
     def names(self) -> list[str]:
         """Of the numbers that cells are cut from."""
@@ -178,10 +182,29 @@ class AdaptivePartition:
         if isinstance(self.history, TransitionHistory):
             self.history.begin(vector)
 
-    def step(self, action: int, vector: Floats, end: int) -> None:
+    def step(self, action: int, vector: Floats, end: int, reward: float = 0.0) -> None:
         self.steps += 1
         if isinstance(self.history, TransitionHistory):
-            self.history.step(action, vector, end)
+            self.history.step(action, vector, end, reward)
+
+    def decisions(self) -> tuple[Integers, Floats, Integers]:
+        """What is recorded as decisions between the cells at hand: rows of state, action, next
+        state and whether that is terminal; what each earned; and the first states of episodes."""
+        assert self.history is not None
+        first, last = self.history.decisions(self.repeat)
+        actions = self.history.actions
+        ended = actions == TERMINAL
+        keys = self._keys(self.history.vectors, ended)
+        # passed through and never decided in
+        state = np.array([self._numbers.get(int(key), -1) for key in keys], dtype=np.int64)
+        sums = np.concatenate([[0.0], np.cumsum(np.where(actions >= 0, self.history.rewards, 0.0))])
+        earned = sums[last] - sums[first]
+        rows = np.stack([state[first], actions[first], state[last], ended[last]], axis=1)
+        known = (rows[:, 0] >= 0) & (rows[:, 2] >= 0)
+        over = np.flatnonzero(actions < 0)
+        begun = np.concatenate([[0], over + 1])
+        starts = state[begun[begun < len(actions)]]
+        return rows[known].astype(np.int64), earned[known], starts[starts >= 0]
 
     # cutting
 
@@ -417,6 +440,7 @@ class AdaptivePartition:
             buffer,
             vectors=self.history.vectors.astype(np.float32),
             actions=self.history.actions.astype(np.int32),
+            rewards=self.history.rewards,
         )
         return buffer.getvalue()
 

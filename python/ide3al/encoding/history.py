@@ -1,4 +1,4 @@
-"""What an agent has lived through, step by step, in bounded memory."""
+"""What an agent has observed and done, step by step, in bounded memory."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class TransitionHistory:
         self.limit = limit
         self._vectors = np.empty((min(limit, 1024), size), dtype=np.float32)
         self._actions = np.empty(len(self._vectors), dtype=np.int32)
+        self._rewards = np.zeros(len(self._vectors))
         self._length = 0
         self.full = False
 
@@ -31,6 +32,7 @@ class TransitionHistory:
         actions: npt.NDArray[np.int32],
         limit: int,
         full: bool,
+        rewards: Floats | None = None,
     ) -> TransitionHistory:
         """With what a file holds."""
         if vectors.ndim != 2 or actions.shape != (len(vectors),) or len(vectors) > limit:
@@ -40,6 +42,10 @@ class TransitionHistory:
             log._vectors, log._actions = vectors.copy(), actions.copy()
         else:
             log._vectors[: len(vectors)], log._actions[: len(vectors)] = vectors, actions
+        # files of earlier versions kept none
+        log._rewards = np.zeros(len(log._vectors)) * (1.0 if rewards is not None else np.nan)
+        if rewards is not None:
+            log._rewards[: len(rewards)] = rewards
         log._length, log.full = len(vectors), full
         return log
 
@@ -54,18 +60,24 @@ class TransitionHistory:
     def actions(self) -> Integers:
         return self._actions[: self._length].astype(np.int64)
 
+    @property
+    def rewards(self) -> Floats:
+        """What each action earned; not a number where that was not kept."""
+        return self._rewards[: self._length].copy()
+
     def begin(self, vector: npt.ArrayLike) -> None:
         """An episode begins; if one was under way it was cut."""
         if self._length and self._actions[self._length - 1] == ONGOING:
             self._actions[self._length - 1] = TRUNCATED
         self._append(vector)
 
-    def step(self, action: int, vector: npt.ArrayLike, end: int) -> None:
+    def step(self, action: int, vector: npt.ArrayLike, end: int, reward: float = 0.0) -> None:
         """An action was taken, which led to a vector; ``end`` as in the loop: 0 goes on, 1
         terminal, 2 cut."""
         if self.full:
             return
         self._actions[self._length - 1] = action
+        self._rewards[self._length - 1] = reward
         self._append(vector)
         if end and not self.full:
             self._actions[self._length - 1] = TERMINAL if end == 1 else TRUNCATED
@@ -81,7 +93,7 @@ class TransitionHistory:
             return
         if self._length == len(self._vectors):
             room = min(self.limit, 2 * self._length)
-            for name in ("_vectors", "_actions"):
+            for name in ("_vectors", "_actions", "_rewards"):
                 old = getattr(self, name)
                 new = np.empty((room, *old.shape[1:]), dtype=old.dtype)
                 new[: self._length] = old
@@ -101,7 +113,7 @@ class TransitionHistory:
 
 
 class JointHistory:
-    """What was lived through in many environments at once: one history each, read one behind the
+    """What was observed in many environments at once: one history each, read one behind the
     other."""
 
     def __init__(self, histories: list[TransitionHistory], limit: int) -> None:
@@ -125,6 +137,11 @@ class JointHistory:
         """The action of each moment, or why there was none."""
         return np.concatenate([history.actions for history in self._histories])
 
+    @property
+    def rewards(self) -> Floats:
+        """What each action earned."""
+        return np.concatenate([history.rewards for history in self._histories])
+
     def decisions(self, repeat: int) -> tuple[Integers, Integers]:
         """First and last moment of each decision; see :func:`decisions`."""
         return decisions(self.actions, repeat)
@@ -139,12 +156,13 @@ class JointHistory:
             self.actions[whole].astype(np.int32),
             self._limit,
             self.full,
+            self.rewards[whole],
         )
 
 
 def decisions(actions: Integers, repeat: int) -> tuple[Integers, Integers]:
-    """First and last moment of each stretch of ``repeat`` steps with one action, one after the other in each run of equal
-    actions; a shorter rest counts where the episode was over there."""
+    """First and last moment of each stretch of ``repeat`` steps with one action, one after the
+    other in each run of equal actions; a shorter rest counts where the episode was over there."""
     moves = actions >= 0
     # a run goes on while the action is the same
     new = np.ones(len(actions), dtype=np.bool_)

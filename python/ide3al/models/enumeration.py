@@ -60,6 +60,8 @@ def enumerate_states(
         starts.append(visit(_copy(base), observation, info))
     # next states of each pair with the number of tries that led there
     following: list[dict[int, int]] = []
+    # sum of rewards on the way to each
+    earned: list[dict[int, float]] = []
     terminal: set[int] = set()
     state = 0
     while state < len(waiting):
@@ -67,8 +69,10 @@ def enumerate_states(
         mask = masks[state]
         for a in range(actions.size):
             counts: dict[int, int] = {}
+            sums: dict[int, float] = {}
             if mask is not None and (not mask[a] or state in terminal):
                 following.append(counts)
+                earned.append(sums)
                 continue
             # two tries show randomness somewhere in a large environment; a small one needs more
             tries = samples or (8 if len(following) < 100 else 2)
@@ -76,6 +80,7 @@ def enumerate_states(
                 reached = _step(at, actions.element(a), (state, a, k))
                 t = visit(*reached[:3])
                 counts[t] = counts.get(t, 0) + 1
+                sums[t] = sums.get(t, 0.0) + reached[4]
                 if reached[3]:
                     terminal.add(t)
             if samples is None and len(counts) > 1:
@@ -85,17 +90,22 @@ def enumerate_states(
                     "learn it with ide3al.IDE3AL(...).fit(env)"
                 )
             following.append(counts)
+            earned.append(sums)
         state += 1
     n = len(number)
     start = np.bincount(starts, minlength=n) / len(starts)
     if any(mask is not None for mask in masks):
-        return _masked(following, terminal, masks, start, on_terminal, actions.size), list(number)
+        model = _masked(following, terminal, masks, start, on_terminal, actions.size)
+        rewards = _masked_rewards(following, earned, terminal, masks, actions.size)
+        return _ide3al.model_with_rewards(model, rewards, sorted(terminal)), list(number)
     # a terminal state is marked on the way in, as in Gymnasium's tables
     table = [
         [
             [
-                (count / sum(counts.values()), t, 0.0, t in terminal)
-                for counts in [following[s * actions.size + a]]
+                (count / sum(counts.values()), t, sums[t] / count, t in terminal)
+                for counts, sums in [
+                    (following[s * actions.size + a], earned[s * actions.size + a])
+                ]
                 for t, count in counts.items()
             ]
             for a in range(actions.size)
@@ -136,6 +146,26 @@ def _masked(
     return _ide3al.Model.from_pairs(len(masks), *pairs, (offsets, indices, values), start)
 
 
+def _masked_rewards(
+    following: list[dict[int, int]],
+    earned: list[dict[int, float]],
+    terminal: set[int],
+    masks: list[Mask | None],
+    n_actions: int,
+) -> Floats:
+    """The mean reward of each pair of that model."""
+    rewards = []
+    for state, mask in enumerate(masks):
+        for a in range(n_actions):
+            pair = state * n_actions + a
+            if state in terminal:
+                rewards.append(0.0)
+            elif mask is None or mask[a]:
+                tries = max(sum(following[pair].values()), 1)
+                rewards.append(sum(earned[pair].values()) / tries)
+    return np.array(rewards)
+
+
 def _copy(env: Any) -> Any:
     try:
         return copy.deepcopy(env)
@@ -143,12 +173,14 @@ def _copy(env: Any) -> Any:
         raise Error(f"{type(env).__name__} cannot be copied: {problem}") from problem
 
 
-def _step(env: Any, action: Any, stream: tuple[int, int, int]) -> tuple[Any, Any, Any, bool]:
+def _step(env: Any, action: Any, stream: tuple[int, int, int]) -> tuple[Any, Any, Any, bool, float]:
     after = _copy(env)
     # a stream of its own for each try, so that randomness shows; the same in every call
     after.np_random = np.random.default_rng(stream)
-    observation, _, terminated, _, info = after.step(action)
-    return after, observation, info, bool(terminated)
+    observation, reward, terminated, _, info = after.step(action)
+    # rewards of several numbers are none that could be planned for
+    earned = float(reward) if np.ndim(reward) == 0 else 0.0
+    return after, observation, info, bool(terminated), earned
 
 
 def _default_key(env: Any, observation: Any) -> Hashable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
@@ -20,7 +21,7 @@ from .policies import is_even, pairs, probabilities, shaped
 
 
 class MDP:
-    """A finite Markov decision process without rewards.
+    """A finite Markov decision process, with the rewards that it came with, if any.
 
     A row without any entry is an action that the state does not have. Nothing sparse is made dense.
 
@@ -240,6 +241,33 @@ class MDP:
         model, keys = enumerate_states(env, key, on_terminal, seeds, max_states, samples)
         return cls.from_native(model, keys)
 
+    @classmethod
+    def from_dataset(cls, dataset: Any, *, env: Any = None, states: Any = None) -> MDP:
+        """Make the model that a data set suggests, rewards included; see :meth:`Data.model`.
+
+        Parameters
+        ----------
+        dataset : str, path, dict or Data
+            What :func:`ide3al.audit` reads: the id of a Minari data set, ``.npz``, ``.parquet``,
+            the folder of a collection, arrays.
+        env, states : optional
+            What numbers the observations, as in :func:`ide3al.audit`.
+
+        Returns
+        -------
+        MDP
+            The model.
+
+        Raises
+        ------
+        Error
+            If the data set cannot be read.
+        """
+        # data sets are made of models, so that they cannot be imported above
+        reading = importlib.import_module("ide3al.datasets.reading")
+        model: MDP = reading.read(dataset, env=env, states=states).model()
+        return model
+
     @property
     def n_states(self) -> int:
         """Number of states."""
@@ -264,6 +292,42 @@ class MDP:
     def start(self) -> Floats:
         """The start distribution."""
         return self.native.start
+
+    @property
+    def rewards(self) -> Floats | None:
+        """Expected reward of each state-action pair, if the model came with rewards."""
+        return _ide3al.model_rewards(self.native)
+
+    @property
+    def terminal(self) -> list[int]:
+        """States in which episodes end: what follows is the reset, and nothing more is earned."""
+        return _ide3al.model_terminal(self.native)
+
+    def with_rewards(self, rewards: npt.ArrayLike, terminal: Sequence[int] | None = None) -> MDP:
+        """Give the same model with rewards.
+
+        Parameters
+        ----------
+        rewards : array_like
+            (S,) for every step taken in a state, (S, A) or one per state-action pair, (S, A, S) or
+            one per stored transition.
+        terminal : list of int, optional
+            States in which episodes end; the model's own when left out.
+
+        Returns
+        -------
+        MDP
+            The model with rewards.
+
+        Raises
+        ------
+        Error
+            If the numbers fit neither states, pairs nor transitions, or are not finite.
+        """
+        array = np.ascontiguousarray(numbers(rewards, "rewards").ravel())
+        each = _ide3al.expected_rewards(self.native, array)
+        ends = self.terminal if terminal is None else [int(s) for s in terminal]
+        return MDP.from_native(_ide3al.model_with_rewards(self.native, each, ends), self.state_keys)
 
     @property
     def state_names(self) -> list[str] | None:
@@ -446,7 +510,7 @@ class MDP:
         arguments = (
             model.first_pair, model.actions, *model.rows(), self.start,
             self.state_names, self.action_names, model.layout, model.spec, model.times,
-            self.state_keys,
+            self.state_keys, self.rewards, self.terminal,
         )  # fmt: skip
         return _restore, arguments
 
@@ -501,8 +565,12 @@ def _restore(
     spec: str,
     times: Floats | None = None,
     state_keys: list[Hashable] | None = None,
+    rewards: Floats | None = None,
+    terminal: Sequence[int] = (),
 ) -> MDP:
     rows = (offsets, indices, values)
     model = _ide3al.Model.from_rows(first_pair, actions, rows, spread, start)
     model = model.named(state_names, action_names, layout, spec)
-    return MDP.from_native(model if times is None else model.with_times(times), state_keys)
+    model = model if times is None else model.with_times(times)
+    model = _ide3al.model_with_rewards(model, rewards, list(terminal))
+    return MDP.from_native(model, state_keys)

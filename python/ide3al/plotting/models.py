@@ -10,15 +10,17 @@ import numpy.typing as npt
 from .._extras import need
 from .._ide3al import Error, look
 from ..agents.base import Agent
+from ..datasets.dataset import Data
 from ..experiments.result import ExperimentResult
 from ..models.mdp import MDP
 from ..models.policies import probabilities
-from ..types import Integers
+from ..solving.solve import Solution
 from .continuous import plot_steps
+from .maps import GridMap, draw_arrows, draw_ground, map_of_model, map_of_observations
 
 
 def plot_visitation(
-    mdp: MDP | Agent,
+    mdp: MDP | Agent | Data,
     visits: npt.ArrayLike | None = None,
     *,
     shape: tuple[int, int] | None = None,
@@ -27,15 +29,17 @@ def plot_visitation(
 ) -> Any:
     """Draw the share of time per state. Needs Matplotlib.
 
-    A heat map where the model has a map, or where ``shape`` is given; bars otherwise. An agent is
-    drawn by its own visits; one of a continuous environment by its steps over two of their numbers.
+    A heat map where there is a map: the model's, the environment's, one of observations that are
+    coordinates, or a ``shape`` that is given; bars otherwise. An agent and a data set are drawn by
+    their own visits; an agent of a continuous environment by its steps over two of their numbers.
 
     Parameters
     ----------
-    mdp : MDP or Agent
-        A model, or an agent.
+    mdp : MDP, Agent or Data
+        A model, an agent, or a data set.
     visits : array_like, optional
-        Counts or probabilities, per state or per state and action. An agent has its own.
+        Counts or probabilities, per state or per state and action. An agent and a data set have
+        their own.
     shape : (int, int), optional
         Rows and columns of a map whose states are numbered row by row (FrozenLake, CliffWalking).
     ax : matplotlib.axes.Axes, optional
@@ -61,55 +65,98 @@ def plot_visitation(
     >>> mdp = ide3al.MDP.domain("four-rooms")
     >>> axes = ide3al.plot_visitation(mdp, ide3al.solve(mdp).chain.stationary)
     """
-    if isinstance(mdp, Agent):
-        if mdp.partition is not None:
-            if visits is not None or shape is not None:
-                raise Error(
-                    "visits, shape: a continuous agent is drawn by its own steps; leave them out"
-                )
-            return plot_steps(mdp.partition, ax=ax, **options)
-        visits = mdp.visits if visits is None else visits
-        mdp = mdp.model
+    if isinstance(mdp, Agent) and mdp.partition is not None:
+        if visits is not None or shape is not None:
+            raise Error(
+                "visits, shape: a continuous agent is drawn by its own steps; leave them out"
+            )
+        return plot_steps(mdp.partition, ax=ax, **options)
     if options:
         raise Error(f"{', '.join(options)}: only for agents of continuous environments")
+    if isinstance(mdp, Data):
+        return _draw_visits(
+            mdp.counts if visits is None else visits, mdp.n_states, _of_data(mdp, shape), ax
+        )
+    grid = _map(mdp, shape)
+    if isinstance(mdp, Agent):
+        visits = mdp.visits if visits is None else visits
+        mdp = mdp.model
     if visits is None:
         raise Error("visits: counts or probabilities are needed, one per state")
+    return _draw_visits(visits, mdp.n_states, grid, ax)
+
+
+def _draw_visits(visits: npt.ArrayLike, n_states: int, grid: GridMap | None, ax: Any) -> Any:
     values = np.asarray(visits, dtype=np.float64)
-    if values.ndim == 2 and values.shape[0] == mdp.n_states:
+    if values.ndim == 2 and values.shape[0] == n_states:
         values = values.sum(axis=1)
-    if values.shape != (mdp.n_states,):
-        raise Error(f"visits: expected {mdp.n_states} numbers, one per state, found {values.shape}")
+    if values.shape != (n_states,):
+        raise Error(f"visits: expected {n_states} numbers, one per state, found {values.shape}")
     if not np.isfinite(values).all() or (values < 0).any() or values.sum() <= 0:
         raise Error("visits: expected counts or probabilities, not all zero")
     values = values / values.sum()
-    layout = _layout(mdp, shape)
     ax = _axes(ax)
-    if layout is None:
-        ax.bar(np.arange(mdp.n_states), values)
-        ax.axhline(1 / mdp.n_states, linestyle=":", color="black", label="even")
+    if grid is None:
+        ax.bar(np.arange(n_states), values)
+        ax.axhline(1 / n_states, linestyle=":", color="black", label="even")
         ax.set(xlabel="state", ylabel="share of time")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend()
         return ax
-    rows, columns, at = layout
-    sums = np.bincount(at, weights=values, minlength=rows * columns)
-    sums[np.bincount(at, minlength=rows * columns) == 0] = np.nan  # walls
-    image = ax.imshow(sums.reshape(rows, columns), cmap="viridis", vmin=0)
+    image = ax.imshow(grid.sums(values), cmap="viridis", vmin=0, interpolation="none")
     ax.set_facecolor("lightgray")
     ax.set(xticks=[], yticks=[])
     ax.figure.colorbar(image, ax=ax, label="share of time")
     return ax
 
 
-def plot_policy(mdp: MDP, policy: Any, *, ax: Any = None) -> Any:
+def _of_data(data: Data, shape: tuple[int, int] | None) -> GridMap | None:
+    """The map of a data set: its card's, or that of observations that are coordinates."""
+    if shape is not None:
+        rows, columns = shape
+        if rows * columns != data.n_states:
+            raise Error(f"shape = {shape}: {rows * columns} cells for {data.n_states} states")
+        return GridMap(rows, columns, np.arange(data.n_states, dtype=np.int64))
+    cells = data.about.get("cells")
+    if cells is not None:
+        return GridMap(int(cells[0]), int(cells[1]), np.asarray(cells[2], dtype=np.int64))
+    return map_of_observations(data.states)
+
+
+def _map(mdp: MDP | Agent, shape: tuple[int, int] | None) -> GridMap | None:
+    """The map of a model, or of what an agent has learned."""
+    if not isinstance(mdp, Agent):
+        return map_of_model(mdp, shape)
+    observed = mdp.states
+    if shape is None and mdp.map_shape is not None:
+        shape = mdp.map_shape
+    if shape is not None:
+        return map_of_model(mdp.model, shape)
+    return map_of_observations(observed)
+
+
+def plot_policy(
+    mdp: MDP | Agent | Solution,
+    policy: Any = None,
+    *,
+    shape: tuple[int, int] | None = None,
+    ax: Any = None,
+) -> Any:
     """Draw the probability of every action in every state. Needs Matplotlib.
+
+    Arrows on a map where there is one, each pointing to where its action leads on average, as long
+    and dark as it is probable; a dot stands for an action that stays. A table of actions and states
+    otherwise.
 
     Parameters
     ----------
-    mdp : MDP
-        The model.
-    policy : array_like
-        Probabilities (S, A), or one row per state; actions that a state lacks stay blank.
+    mdp : MDP, Agent or Solution
+        A model, an agent, or a solution.
+    policy : array_like, optional
+        Probabilities (S, A), or one row per state; actions that a state lacks stay blank. An agent
+        and a solution have their own.
+    shape : (int, int), optional
+        Rows and columns of a map whose states are numbered row by row (FrozenLake, CliffWalking).
     ax : matplotlib.axes.Axes, optional
         Where to draw.
 
@@ -121,19 +168,37 @@ def plot_policy(mdp: MDP, policy: Any, *, ax: Any = None) -> Any:
     Raises
     ------
     Error
-        If the policy does not fit the model.
+        If there is no policy, or it does not fit the model.
 
     Examples
     --------
     >>> import ide3al
-    >>> mdp = ide3al.MDP.domain("single-chain")
-    >>> axes = ide3al.plot_policy(mdp, ide3al.solve(mdp).policy)
+    >>> axes = ide3al.plot_policy(ide3al.solve(ide3al.MDP.domain("four-rooms")))
     """
+    if isinstance(mdp, Solution):
+        policy = mdp.policy if policy is None else policy
+        mdp = mdp.mdp
+    grid = _map(mdp, shape)
+    if isinstance(mdp, Agent):
+        policy = mdp.policy if policy is None else policy
+        mdp = mdp.model
+    if policy is None:
+        raise Error(
+            "policy: probabilities are needed, (S, A); an agent and a solution have their own"
+        )
+    if isinstance(policy, np.ndarray) and not mdp.is_even and policy.ndim == 2:
+        states, actions = mdp.pairs
+        policy = policy[states, actions]
     flat = probabilities(mdp.native, policy)
+    ax = _axes(ax)
+    if grid is not None:
+        draw_ground(ax, grid)
+        arrows = draw_arrows(ax, mdp, grid, flat)
+        ax.figure.colorbar(arrows, ax=ax, label="probability")
+        return ax
     states, actions = mdp.pairs
     picture = np.full((mdp.n_actions, mdp.n_states), np.nan)
     picture[actions, states] = flat
-    ax = _axes(ax)
     image = ax.imshow(picture, aspect="auto", cmap="viridis", vmin=0, vmax=1, interpolation="none")
     names = mdp.action_names or [str(a) for a in range(mdp.n_actions)]
     ax.set(xlabel="state", ylabel="action", yticks=range(mdp.n_actions))
@@ -224,14 +289,3 @@ def plot_curves(
 
 def _axes(ax: Any) -> Any:
     return ax if ax is not None else need("matplotlib.pyplot", "plot").subplots()[1]
-
-
-def _layout(mdp: MDP, shape: tuple[int, int] | None) -> tuple[int, int, Integers] | None:
-    """Rows, columns and the cell of each state."""
-    if shape is None:
-        layout = mdp.native.layout
-        return None if layout is None else (*layout[:2], np.asarray(layout[2], dtype=np.int64))
-    rows, columns = shape
-    if rows * columns != mdp.n_states:
-        raise Error(f"shape = {shape}: {rows * columns} cells for {mdp.n_states} states")
-    return rows, columns, np.arange(mdp.n_states, dtype=np.int64)

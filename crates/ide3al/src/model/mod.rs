@@ -1,4 +1,4 @@
-//! The world: a finite Markov decision process without rewards, and policies on it.
+//! The world: a finite Markov decision process, and policies on it.
 //!
 //! [`Mdp`] holds one sparse row $P(\cdot \mid s,a)$ per state-action *pair*; states may have
 //! different numbers of actions. A [`Policy`] is one number per pair, a [`TimedPolicy`] one per
@@ -10,8 +10,10 @@ mod counts;
 mod kernel;
 mod layout;
 mod mdp;
+mod mixing;
 mod policy;
 mod restart;
+mod rewards;
 mod timed_policy;
 mod times;
 
@@ -23,4 +25,5 @@ pub use kernel::{Kernel, Row};
 pub use layout::Layout;
 pub use mdp::Mdp;
 pub use policy::Policy;
+pub use rewards::Rewards;
 pub use timed_policy::{Plan, TimedPolicy};

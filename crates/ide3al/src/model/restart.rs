@@ -50,6 +50,8 @@ impl Mdp {
         if let Some(times) = self.times() {
             mdp = mdp.with_times(times.to_vec())?;
         }
+        mdp.rewards.clone_from(&self.rewards);
+        mdp.terminal.clone_from(&self.terminal);
         if let Some(names) = self.state_names() {
             mdp = mdp.with_state_names(names.to_vec())?;
         }

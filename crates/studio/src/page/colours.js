@@ -1,7 +1,10 @@
 // Colours: a ramp that grows evenly in lightness, and looks that any kind of colour vision can tell
 // apart.
 
-const STOPS = [[68, 1, 84], [72, 36, 117], [65, 68, 135], [53, 95, 141], [42, 120, 142], [33, 145, 140], [34, 168, 132], [68, 191, 112], [122, 209, 81], [189, 223, 38], [253, 231, 37]];
+const STOPS = [
+  [68, 1, 84], [72, 36, 117], [65, 68, 135], [53, 95, 141], [42, 120, 142], [33, 145, 140],
+  [34, 168, 132], [68, 191, 112], [122, 209, 81], [189, 223, 38], [253, 231, 37],
+];
 
 /** Red, green and blue at a share of the ramp. */
 export function ramp(share) {

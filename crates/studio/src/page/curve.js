@@ -15,7 +15,8 @@ export class Curve {
     this.controllers = new Map();
   }
 
-  /** Asks for the curves of some panes' questions. The parameter that a curve runs along does not change it. */
+  /** Asks for the curves of some panes' questions. The parameter that a curve runs along does not
+   * change it. */
   ask(questions) {
     clearTimeout(this.timer);
     const wanted = new Map(questions.map((question) => {

@@ -16,7 +16,8 @@ export const TOOLS = [
 const ONE_WAY = '>v<^';
 
 export class Editor {
-  /** `host`: grid and setGrid(grid, done) of a map world, look(pane, states), undo(), redo(), canvases' panes. */
+  /** `host`: grid and setGrid(grid, done) of a map world, look(pane, states), undo(), redo(),
+   * canvases' panes. */
   constructor(toolbar, host) {
     this.host = host;
     this.tool = 'wall';

@@ -12,8 +12,8 @@ const LARGEST_SHARED = 400_000;
 export async function shelve(name, blob) {
   const safe = name.replaceAll(/[^\w.-]/g, '_').slice(-60);
   const answer = await one(`import/${encodeURIComponent(safe)}`, blob);
-  const packed = answer.json === null ? null : await pack(answer.json);
-  return { model: answer.model, name, packed, restart: 0 };
+  const link = answer.json === null ? null : await pack(answer.json);
+  return { model: answer.model, name, packed: link, restart: 0 };
 }
 
 /** A model on the shelf, packed for a link; null where it is too large. */

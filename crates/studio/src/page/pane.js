@@ -32,7 +32,7 @@ export class Pane {
     this.report = null;
   }
 
-  /** Solves; while one solve is young, newer questions wait, and only the newest of them is asked. */
+  /** Solves; while one solve is young, newer questions wait, and only the newest is asked. */
   ask(question) {
     this.waiting = question;
     if (!this.running) this.#next();

@@ -6,7 +6,8 @@ import { make } from './dom.js';
 const SPEEDS = [2, 8, 30, 120, 500, 2000];
 
 export class Player {
-  /** `advance(count)` goes on by some steps and says whether there is more; it may be a promise. `restart()` begins anew. */
+  /** `advance(count)` goes on by some steps and says whether there is more; it may be a promise.
+   * `restart()` begins anew. */
   constructor(host, { begin, advance, name, speed = 2, speeds = SPEEDS }) {
     this.begin = begin;
     this.advance = advance;

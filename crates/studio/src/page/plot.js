@@ -18,7 +18,8 @@ function ticks(low, high, count) {
 }
 
 /**
- * `lines`: [{ points: [[x, y], ...], number, marks }]; `marked`: [{ point, number, name }]; `labels`: [x, y]; `y`: limits, where they are
+ * `lines`: [{ points: [[x, y], ...], number, marks }]; `marked`: [{ point, number, name }];
+ * `labels`: [x, y]; `y`: limits, where they are
  * known.
  */
 export function plot(canvas, { lines, marked = [], labels, x: xLimits, y: yLimits }) {

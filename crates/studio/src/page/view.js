@@ -9,7 +9,8 @@ const DIRECTIONS = [[1, 0], [0, 1], [-1, 0], [0, -1]];
 const most = () => Math.max(260, Math.min(720, window.innerHeight * 0.72));
 
 /**
- * `what`: values (one per state), top (value of the ramp's end), policy (one per pair), grid (marks), selected (states), flow, cursor
+ * `what`: values (one per state), top (value of the ramp's end), policy (one per pair),
+ * grid (marks), selected (states), flow, cursor
  * (a cell), walkers ([state, number] pairs).
  */
 export function draw(canvas, scene, what) {

@@ -94,7 +94,12 @@ def read_parquet(name: str) -> dict[str, Any]:
         table = polars.read_parquet(name)
     except OSError as problem:
         raise Error(f"{name}: cannot read: {problem}") from None
-    except polars.exceptions.PolarsError as problem:
+    except Error:
+        raise
+    except BaseException as problem:
+        # Polars panics on some damaged files, which is no Exception
+        if isinstance(problem, KeyboardInterrupt | SystemExit):
+            raise
         raise Error(
             f"{name}: this is no Parquet file, or it is cut or damaged: {problem}"
         ) from None

@@ -60,7 +60,7 @@ impl ReducedModel {
     /// The `allowed` pairs of some `states`, which must not lead elsewhere. Where $\xi$ leaves no
     /// choice ($A_s \xi = 1$) all pairs of a state are one group. With a restart at every step the
     /// rows have no effect, and a loop stands for each.
-    pub(super) fn of_pairs(
+    pub(crate) fn of_pairs(
         mdp: &Mdp,
         allowed: &[bool],
         states: Vec<usize>,

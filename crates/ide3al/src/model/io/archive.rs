@@ -1,7 +1,7 @@
 //! The ZIP file around NumPy arrays.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
@@ -20,6 +20,11 @@ pub(super) fn member_options(bytes: u64) -> SimpleFileOptions {
         .large_file(bytes >= u64::from(u32::MAX))
 }
 
+/// Unpacked bytes up to which an archive may expand as it likes, and by how much it may beyond:
+/// what people store expands less, what was made to exhaust the memory more.
+const FREE_BYTES: u64 = 1 << 28;
+const MAX_EXPANSION: u64 = 100;
+
 /// An archive opened for reading.
 pub(super) struct Archive {
     path: PathBuf,
@@ -31,12 +36,29 @@ impl Archive {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file = open(path)?;
         let bytes = file.metadata().map_err(|e| cannot_read(path, e))?.len();
-        let zip = ZipArchive::new(BufReader::with_capacity(1 << 18, file)).map_err(|error| {
+        let damaged = |error: zip::result::ZipError| {
             malformed(
                 path,
-                format!("not a readable NPZ (ZIP) archive: {error}; it is truncated or corrupted, write it again"),
+                format!(
+                    "not a readable NPZ (ZIP) archive: {error}; it is truncated or corrupted, write it again"
+                ),
             )
-        })?;
+        };
+        let mut zip = ZipArchive::new(BufReader::with_capacity(1 << 18, file)).map_err(damaged)?;
+        let mut unpacked = 0_u64;
+        for index in 0..zip.len() {
+            let member = zip.by_index_raw(index).map_err(damaged)?;
+            unpacked = unpacked.saturating_add(member.size());
+        }
+        if unpacked > FREE_BYTES.max(bytes.saturating_mul(MAX_EXPANSION)) {
+            return Err(malformed(
+                path,
+                format!(
+                    "it unpacks to {unpacked} bytes, more than {MAX_EXPANSION} times its size; if you trust it, \
+                     write it without compression (numpy.savez)"
+                ),
+            ));
+        }
         Ok(Archive {
             path: path.to_owned(),
             bytes,
@@ -68,7 +90,7 @@ impl Archive {
         let Some(index) = self.zip.index_for_name(&format!("{name}.npy")) else {
             return Err(problem("it is missing; add it".into()));
         };
-        let mut member = self.zip.by_index(index).map_err(|error| {
+        let member = self.zip.by_index(index).map_err(|error| {
             malformed(
                 &self.path,
                 format!("array '{name}': {error}; it is truncated or corrupted, write it again"),
@@ -77,6 +99,9 @@ impl Archive {
         let problem = |problem: String| -> Error {
             malformed(&self.path, format!("array '{name}': {problem}"))
         };
+        // never more than was declared, which was admitted when the archive was opened
+        let declared = member.size();
+        let mut member = member.take(declared);
         let header = Header::read(&mut member).map_err(problem)?;
         read(&header, &mut member, self.bytes).map_err(problem)
     }

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::archive::Archive;
-use super::malformed;
+use super::{malformed, npz};
 use crate::error::{Error, Result};
 use crate::model::Mdp;
 
@@ -17,7 +17,7 @@ pub(super) fn is_one(archive: &Archive) -> bool {
 }
 
 /// Reads `transitions[s, a]`, the next state, or -1 where the episode ends: there the next one
-/// begins, in state 0. Rewards are left alone: exploration has none.
+/// begins, in state 0. `rewards[s, a]` are kept, where they are there.
 pub(super) fn read(path: &Path, archive: &mut Archive) -> Result<Mdp> {
     let array = archive.floats("transitions")?;
     let &[states, actions] = array.shape.as_slice() else {
@@ -47,6 +47,6 @@ pub(super) fn read(path: &Path, archive: &mut Archive) -> Result<Mdp> {
     match problem {
         Some(problem) => Err(malformed(path, problem)),
         None if states == 0 => Err(Error::Empty),
-        None => mdp?.with_start_state(0),
+        None => npz::with_rewards(path, archive, mdp?.with_start_state(0)?),
     }
 }

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::rows::Transitions;
 use super::{atomic, cannot_read, checked_layout, malformed, open};
 use crate::error::{Error, Result, edit_distance};
-use crate::model::Mdp;
+use crate::model::{Mdp, Rewards};
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 11] = [
     "states",
     "actions",
     "start",
@@ -27,6 +27,8 @@ const KEYS: [&str; 9] = [
     "layout",
     "uniform",
     "times",
+    "rewards",
+    "terminal",
 ];
 
 /// What the file said, before it is checked against itself.
@@ -41,6 +43,8 @@ struct Document {
     action_names: Option<Vec<String>>,
     layout: Option<LayoutKey>,
     times: Option<Vec<f64>>,
+    rewards: Option<Vec<f64>>,
+    terminal: Vec<usize>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -183,6 +187,8 @@ impl<'de> Deserialize<'de> for Document {
                         "action_names" => document.action_names = map.next_value()?,
                         "layout" => document.layout = map.next_value()?,
                         "times" => document.times = map.next_value()?,
+                        "rewards" => document.rewards = map.next_value()?,
+                        "terminal" => document.terminal = map.next_value()?,
                         other => {
                             let near = KEYS.iter().find(|known| edit_distance(other, known) <= 2);
                             if let Some(near) = near {
@@ -309,7 +315,11 @@ pub(super) fn read(path: &Path) -> Result<Mdp> {
     if let Some(times) = document.times {
         mdp = mdp.with_times(times)?;
     }
-    Ok(mdp)
+    if let Some(rewards) = document.rewards {
+        let rewards = Rewards::of(&mdp, &rewards)?;
+        mdp = mdp.with_rewards(rewards)?;
+    }
+    mdp.with_terminal(document.terminal)
 }
 
 /// Number of actions to declare: every number in use, and every name.
@@ -329,6 +339,9 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
         write_key(file, "action_names", mdp.action_names())?;
         write_key(file, "layout", layout_key(mdp))?;
         write_key(file, "times", mdp.times())?;
+        write_key(file, "rewards", mdp.rewards())?;
+        let terminal = mdp.terminal();
+        write_key(file, "terminal", (!terminal.is_empty()).then_some(terminal))?;
         let with_share = (0..mdp.n_states())
             .flat_map(|s| mdp.pairs(s).map(move |pair| (s, pair)))
             .map(|(s, pair)| (s, mdp.actions()[pair], mdp.kernel().spread_of(pair)))

@@ -5,7 +5,7 @@
 //! | `.json` | yes | yes |
 //! | `.npz` | yes, dense, sparse or BRIDGE's table | yes |
 //! | `.npy` | | yes |
-//! | `.tra` | yes, with `.lab` and `.sta` beside it | |
+//! | `.tra` | yes, with `.lab`, `.sta`, `.srew` and `.trew` beside it | |
 //! | `.umb` | yes | |
 //!
 //! `docs/reference/formats.md` describes each. What is read is never trusted: memory is bounded by
@@ -25,8 +25,10 @@ mod policy;
 mod rows;
 mod tar;
 mod tra;
+mod tra_rewards;
 mod tra_side;
 mod umb;
+mod umb_rewards;
 mod umb_write;
 
 use std::path::{Path, PathBuf};
@@ -103,6 +105,7 @@ pub fn model_files(path: &Path) -> Vec<PathBuf> {
     let mut files = vec![path.to_owned()];
     if extension(path) == "tra" {
         files.extend(tra_side::paths(path));
+        files.extend(tra_rewards::paths(path));
     }
     files
 }

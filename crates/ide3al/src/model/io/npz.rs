@@ -11,7 +11,7 @@ use super::enduring::Enduring;
 use super::npy::{self, Array};
 use super::{atomic, bridge, checked_layout, malformed};
 use crate::error::{Error, Result};
-use crate::model::Mdp;
+use crate::model::{Mdp, Rewards};
 
 /// Most numbers a dense array may have when written (2 GiB).
 const MAX_DENSE: usize = 1 << 28;
@@ -73,7 +73,27 @@ pub(super) fn read(path: &Path) -> Result<Mdp> {
     if archive.has("times") {
         mdp = mdp.with_times(archive.floats("times")?.data)?;
     }
+    mdp = with_rewards(path, &mut archive, mdp)?;
+    if archive.has("terminal") {
+        mdp = mdp.with_terminal(archive.integers::<usize>("terminal")?.data)?;
+    }
     Ok(mdp)
+}
+
+/// Sets the rewards of an archive, if it has any.
+pub(super) fn with_rewards(path: &Path, archive: &mut Archive, mdp: Mdp) -> Result<Mdp> {
+    if !archive.has("rewards") {
+        return Ok(mdp);
+    }
+    let array = archive.floats("rewards")?;
+    if array.fortran && array.shape.len() > 1 {
+        return Err(malformed(
+            path,
+            "'rewards' is stored column by column; save numpy.ascontiguousarray of it",
+        ));
+    }
+    let rewards = Rewards::of(&mdp, &array.data)?;
+    mdp.with_rewards(rewards)
 }
 
 /// Rescales a row that was rounded to single precision.
@@ -317,6 +337,13 @@ fn write_rest<W: Write + Seek>(zip: &mut ZipWriter<W>, mdp: &Mdp) -> std::io::Re
     if let Some(times) = mdp.times() {
         let items = times.iter().map(|w| w.to_le_bytes());
         member(zip, "times", "<f8", &[times.len()], items)?;
+    }
+    if let Some(rewards) = mdp.rewards() {
+        let items = rewards.iter().map(|r| r.to_le_bytes());
+        member(zip, "rewards", "<f8", &[rewards.len()], items)?;
+    }
+    if !mdp.terminal().is_empty() {
+        whole(zip, "terminal", mdp.terminal())?;
     }
     if let Some(names) = mdp.state_names() {
         text(zip, "state_names", names)?;

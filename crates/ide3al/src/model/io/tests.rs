@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{Counts, Policy, Unvisited};
+use crate::model::{Counts, Policy, Rewards, Unvisited};
 
 /// A folder of its own for each test, removed afterwards.
 pub(super) struct Folder(PathBuf);
@@ -44,9 +44,10 @@ fn any_model() -> impl Strategy<Value = Mdp> {
         prop::option::of(prop::collection::vec(names, 6)),
         prop::option::of(prop::collection::vec(names, 4..6)),
         any::<bool>(),
+        prop::option::of(-1e3f64..1e3),
     )
         .prop_map(
-            |(states, start, single, state_names, action_names, layout)| {
+            |(states, start, single, state_names, action_names, layout, reward)| {
                 let n = states.len();
                 let mut triplets = Vec::new();
                 for (s, actions) in states.iter().enumerate() {
@@ -76,6 +77,11 @@ fn any_model() -> impl Strategy<Value = Mdp> {
                 if layout {
                     let cells = (0..n).collect();
                     mdp = mdp.with_layout(checked_layout(2, 3, cells, n).unwrap());
+                }
+                if let Some(reward) = reward {
+                    let each: Vec<f64> = (0..mdp.n_pairs()).map(|k| reward * k as f64).collect();
+                    mdp = mdp.with_rewards(Rewards::Pairs(&each)).unwrap();
+                    mdp = mdp.with_terminal(vec![n - 1]).unwrap();
                 }
                 mdp
             },
@@ -186,6 +192,44 @@ fn prism_and_storm_files_of_others() {
     let chain = read_model(&folder.path("storm.tra")).unwrap();
     assert_eq!((chain.n_states(), chain.n_pairs()), (2, 2));
     assert_eq!(chain.start(), [0.0, 1.0]);
+}
+
+#[test]
+fn rewards_beside_a_tra() {
+    let folder = Folder::new();
+    let write = |name: &str, text: &str| std::fs::write(folder.path(name), text).unwrap();
+    let tra = "2 3 4\n0 0 0 0.5\n0 0 1 0.5\n0 1 1 1\n1 0 0 1\n";
+    // PRISM: counts first, states and transitions add up
+    write("prism.tra", tra);
+    write("prism.srew", "# Reward structure\n2 1\n1 7\n");
+    write("prism.trew", "2 3 2\n0 0 1 4\n0 1 1 3\n");
+    let mdp = read_model(&folder.path("prism.tra")).unwrap();
+    assert_eq!(mdp.rewards().unwrap(), [2.0, 3.0, 7.0]);
+    // Storm: no counts
+    write("storm.tra", &tra.replace("2 3 4", "mdp"));
+    write("storm.rew", "0 1\n0 0 1 4\n");
+    let mdp = read_model(&folder.path("storm.tra")).unwrap();
+    assert_eq!(mdp.rewards().unwrap(), [3.0, 1.0, 0.0]);
+    // a model without rewards takes those of an earlier one away
+    write_model(
+        &folder.path("prism.tra"),
+        &Mdp::from_triplets(1, 1, [(0, 0, 0, 1.0)]).unwrap(),
+    )
+    .unwrap();
+    assert_eq!(
+        read_model(&folder.path("prism.tra")).unwrap().rewards(),
+        None
+    );
+    let message = |text: &str| {
+        write("storm.rew", text);
+        read_model(&folder.path("storm.tra"))
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(message("0 nan\n").contains("line 1: a reward"));
+    assert!(message("0 0 1 4\n9 1\n").contains("line 2: the model has no state 9"));
+    assert!(message("1 0 1 4\n").contains("no transition from state 1"));
+    assert!(message("0 0 0 0 1\n").contains("neither"));
 }
 
 #[test]

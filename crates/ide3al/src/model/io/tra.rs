@@ -12,9 +12,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
 use super::rows::Transitions;
-use super::{atomic, cannot_read, malformed, open, tra_side};
+use super::{atomic, cannot_read, malformed, open, tra_rewards, tra_side};
 use crate::error::{Error, Result};
-use crate::model::Mdp;
+use crate::model::{Mdp, Rewards};
 
 /// Uniform shares are written out in full, up to this many numbers.
 const MAX_FILLED: usize = 50_000_000;
@@ -218,6 +218,8 @@ pub(super) fn read(path: &Path) -> Result<Mdp> {
         labels.actions()
     };
     let pairs = tra_side::number_actions(path, &sides, &lines)?;
+    let rewards = tra_rewards::read(path, &lines)?;
+    let mut found = Vec::new();
     for &(state, choice, next, value) in &lines {
         let action = match (&pairs, &named) {
             (Some(pairs), _) => pairs[&(state, choice)],
@@ -225,6 +227,9 @@ pub(super) fn read(path: &Path) -> Result<Mdp> {
             (None, None) => choice,
         };
         transitions.push(state, action, next, value);
+        if let Some(rewards) = &rewards {
+            found.push((state, action, rewards.of(state, choice)));
+        }
     }
     drop(lines);
     let n_states = match kind {
@@ -234,6 +239,12 @@ pub(super) fn read(path: &Path) -> Result<Mdp> {
     let mut mdp = transitions.build(n_states, u32::MAX as usize - 1)?;
     if let Some((names, _)) = named {
         mdp = mdp.with_action_names(names)?;
+    }
+    if rewards.is_some() {
+        found.sort_by_key(|x| (x.0, x.1));
+        found.dedup_by_key(|x| (x.0, x.1));
+        let of_pairs: Vec<f64> = found.into_iter().map(|x| x.2).collect();
+        mdp = mdp.with_rewards(Rewards::Pairs(&of_pairs))?;
     }
     sides.apply(mdp)
 }
@@ -298,6 +309,7 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
         .map(|names| names.iter().map(|name| tra_side::quote(name)).collect());
     // the side files first: a .tra that is there is complete
     tra_side::write(path, mdp)?;
+    tra_rewards::write(path, mdp)?;
     atomic::write(path, |file| {
         writeln!(file, "{n} {} {transitions}", mdp.n_pairs())?;
         let mut dense = vec![0.0; if filled > 0 { n } else { 0 }];

@@ -1,6 +1,7 @@
 //! Files beside a `.tra`: `.lab` (initial states), `.sta` (state names), and `.extra.json`
 //! for what PRISM and Storm cannot say (start probabilities that differ, numbers of actions
-//! where states lack some, the layout of a grid). The last is written only when needed.
+//! where states lack some, the layout of a grid, where episodes end). The last is written only when
+//! needed. Rewards are in [`tra_rewards`](super::tra_rewards).
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -31,6 +32,8 @@ struct Extra {
     action_names: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     layout: Option<LayoutKey>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    terminal: Vec<usize>,
 }
 
 /// What the files beside a `.tra` say.
@@ -100,7 +103,8 @@ impl Sides {
                 .map_err(|e| e.in_file(extra))?;
             mdp = mdp.with_layout(layout);
         }
-        Ok(mdp)
+        mdp.with_terminal(self.extra.terminal)
+            .map_err(|e| e.in_file(extra))
     }
 }
 
@@ -302,7 +306,7 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
     }
 }
 
-fn remove(path: &Path) -> Result<()> {
+pub(super) fn remove(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(Error::Io {
             path: path.to_owned(),
@@ -347,7 +351,11 @@ fn extra_of(mdp: &Mdp) -> Option<Extra> {
             mdp.action_names().map(<[String]>::to_vec)
         },
         layout: json::layout_key(mdp),
+        terminal: mdp.terminal().to_vec(),
     };
-    let needed = extra.start.is_some() || extra.actions.is_some() || extra.layout.is_some();
+    let needed = extra.start.is_some()
+        || extra.actions.is_some()
+        || extra.layout.is_some()
+        || !extra.terminal.is_empty();
     needed.then_some(extra)
 }

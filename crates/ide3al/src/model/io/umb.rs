@@ -1,8 +1,8 @@
 //! UMB, the unified Markov binary format of probabilistic model checkers: reading.
 //!
 //! A tar archive, plain or compressed by gzip, with `index.json` and one binary file per
-//! mapping. Files that exploration has no use for (rewards, atomic propositions, valuations,
-//! observations) are passed over.
+//! mapping. Files that nothing here has a use for (atomic propositions, valuations, observations) are
+//! passed over.
 //!
 //! Source: "Specification of the UMB Format", pmc-tools.github.io/umb/spec, of January 2026.
 
@@ -14,9 +14,10 @@ use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
 use super::rows::Transitions;
+use super::umb_rewards::{Annotations, FOLDER};
 use super::{cannot_read, checked_layout, malformed, open, tar};
 use crate::error::{Error, Result};
-use crate::model::Mdp;
+use crate::model::{Mdp, Rewards};
 
 pub(super) const INDEX: &str = "index.json";
 pub(super) const CHOICES: &str = "state-to-choices.bin";
@@ -31,13 +32,14 @@ pub(super) const ACTION_RANGES: &str = "actions/choices/string-mapping.bin";
 pub(super) const START: &str = "ide3al/state-to-start.bin";
 pub(super) const MAP: &str = "ide3al/map.bin";
 pub(super) const CELLS: &str = "ide3al/state-to-cell.bin";
+pub(super) const TERMINAL: &str = "ide3al/state-is-terminal.bin";
 pub(super) const STATE_NAMES: &str = "ide3al/strings.bin";
 pub(super) const STATE_RANGES: &str = "ide3al/string-mapping.bin";
 
 #[rustfmt::skip]
-const WANTED: [&str; 14] = [
+const WANTED: [&str; 15] = [
     INDEX, CHOICES, INITIAL, BRANCHES, TARGET, PROBABILITY, ACTION, ACTION_NAMES, ACTION_RANGES,
-    START, MAP, CELLS, STATE_NAMES, STATE_RANGES,
+    START, MAP, CELLS, TERMINAL, STATE_NAMES, STATE_RANGES,
 ];
 
 /// What a compressed file may grow to, as a multiple of its size: real models shrink to a
@@ -87,6 +89,8 @@ pub(super) struct System {
 struct Index {
     format_version: u64,
     transition_system: System,
+    #[serde(default)]
+    annotations: Annotations,
 }
 
 /// Reads a model.
@@ -112,7 +116,12 @@ pub(super) fn read(path: &Path) -> Result<Mdp> {
     let whole = || {
         let model = Model::new(&members, &index.transition_system)?;
         let labelled = model.actions.is_some();
-        decorate(model.build()?, labelled, &members, &index.transition_system)
+        let rewards = index.annotations.of_choices(&members, &model)?;
+        let mdp = decorate(model.build()?, labelled, &members, &index.transition_system)?;
+        Ok(match rewards {
+            Some(rewards) => mdp.with_rewards(Rewards::Pairs(&rewards))?,
+            None => mdp,
+        })
     };
     whole().map_err(|trouble| match trouble {
         Trouble::Here(problem) => bad(problem),
@@ -121,7 +130,7 @@ pub(super) fn read(path: &Path) -> Result<Mdp> {
 }
 
 /// Something wrong with the file itself, or with the model in it.
-enum Trouble {
+pub(super) enum Trouble {
     Here(String),
     Model(Error),
 }
@@ -138,10 +147,10 @@ impl From<Error> for Trouble {
     }
 }
 
-type Found<T> = std::result::Result<T, Trouble>;
+pub(super) type Found<T> = std::result::Result<T, Trouble>;
 
 /// The members that matter, in memory.
-struct Members(BTreeMap<String, Vec<u8>>);
+pub(super) struct Members(BTreeMap<String, Vec<u8>>);
 
 impl Members {
     fn read(file: std::fs::File, bytes: u64) -> std::result::Result<Self, tar::Problem> {
@@ -181,7 +190,7 @@ impl Members {
         size: u64,
         from: &mut dyn Read,
     ) -> std::result::Result<(), tar::Problem> {
-        if !WANTED.contains(&name) {
+        if !WANTED.contains(&name) && !name.starts_with(FOLDER) {
             return Ok(());
         }
         // grows with what arrives, not with what the header claims
@@ -205,7 +214,11 @@ impl Members {
     }
 
     /// A file of `count` items of `N` bytes, if it is there.
-    fn items<const N: usize>(&self, name: &str, count: u64) -> Found<Option<Vec<[u8; N]>>> {
+    pub(super) fn items<const N: usize>(
+        &self,
+        name: &str,
+        count: u64,
+    ) -> Found<Option<Vec<[u8; N]>>> {
         let Some(bytes) = self.get(name) else {
             return Ok(None);
         };
@@ -258,13 +271,13 @@ impl Members {
 }
 
 /// The mappings of a discrete-time system of at most one player, sizes checked.
-struct Model {
-    choices: Vec<usize>,
-    branches: Vec<usize>,
+pub(super) struct Model {
+    pub(super) choices: Vec<usize>,
+    pub(super) branches: Vec<usize>,
     targets: Vec<u32>,
-    probabilities: Vec<f64>,
+    pub(super) probabilities: Vec<f64>,
     /// Action of each choice, where that is distinct within each state.
-    actions: Option<Vec<u32>>,
+    pub(super) actions: Option<Vec<u32>>,
 }
 
 impl Model {
@@ -449,6 +462,10 @@ fn decorate(mut mdp: Mdp, labelled: bool, members: &Members, system: &System) ->
         if !initial.is_empty() {
             mdp = mdp.with_start(even(n, &initial))?;
         }
+    }
+    if let Some(words) = members.items::<8>(TERMINAL, system.states.div_ceil(64))? {
+        let bit = |s: usize| u64::from_le_bytes(words[s / 64]) >> (s % 64) & 1 == 1;
+        mdp = mdp.with_terminal((0..n).filter(|&s| bit(s)).collect())?;
     }
     let names = members.texts(ACTION_RANGES, ACTION_NAMES, system.choice_actions)?;
     if let Some(names) = names.filter(|_| labelled) {

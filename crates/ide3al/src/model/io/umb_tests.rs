@@ -233,6 +233,35 @@ fn claims_beyond_the_file_are_refused_without_memory_for_them() {
 }
 
 #[test]
+fn rewards_of_states_and_branches_add_up() {
+    let folder = Folder::new();
+    let mut parts = members();
+    assert_eq!(
+        read_model(&file(&folder, &archive(&parts)))
+            .unwrap()
+            .rewards()
+            .unwrap(),
+        [0.0, 0.0, 1.0]
+    );
+    let mut said = index();
+    said["annotations"]["rewards"]["r"]["applies-to"] = json!(["states", "branches"]);
+    parts[0].1 = said.to_string().into_bytes();
+    let branches = [4.0f64, 8.0, 2.0, 0.5]
+        .iter()
+        .flat_map(|r| r.to_le_bytes())
+        .collect();
+    parts.push(("annotations/rewards/r/branches/values.bin", branches));
+    let mdp = read_model(&file(&folder, &archive(&parts))).unwrap();
+    assert_eq!(mdp.rewards().unwrap(), [7.0, 2.0, 1.5]);
+    parts.pop();
+    parts.push(("annotations/rewards/r/branches/values.bin", vec![0; 8]));
+    let told = read_model(&file(&folder, &archive(&parts)))
+        .unwrap_err()
+        .to_string();
+    assert!(told.contains("branches/values.bin has 8 bytes"), "{told}");
+}
+
+#[test]
 fn bridge_tables_are_read() {
     let folder = Folder::new();
     let path = folder.path("consolidated.npz");
@@ -246,6 +275,7 @@ fn bridge_tables_are_read() {
         read_model(&path)
     };
     let mdp = table(&[1, 2, 2, -1, -1, 0], &[3, 2]).unwrap();
+    assert_eq!(mdp.rewards().unwrap(), [0.5; 6]);
     assert_eq!((mdp.n_states(), mdp.n_pairs()), (3, 6));
     let next: Vec<u32> = (0..6).map(|pair| mdp.row(pair).indices[0]).collect();
     assert_eq!(next, [1, 2, 2, 0, 0, 0]);

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::umb::{self, System, Type};
+use super::umb_rewards::{Annotation, OWN, values_file};
 use super::{atomic, tar};
 use crate::error::{Error, Result};
 use crate::model::{Mdp, Row};
@@ -46,7 +47,7 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
             size: Some(64),
         }),
     };
-    let index = index(&system)?;
+    let index = index(&system, mdp.rewards().is_some())?;
     atomic::write(path, |file| {
         member(file, umb::INDEX, index.len(), |file| {
             file.write_all(index.as_bytes())
@@ -56,11 +57,7 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
             umb::CHOICES,
             mdp.first_pair().iter().map(|&k| k as u64),
         )?;
-        let mut words = vec![0u64; n.div_ceil(64)];
-        for &s in &initial {
-            words[s / 64] |= 1 << (s % 64);
-        }
-        numbers(file, umb::INITIAL, words.into_iter())?;
+        numbers(file, umb::INITIAL, bits(n, &initial).into_iter())?;
         let mut end = 0;
         let ends = lengths.map(|k| {
             end += k as u64;
@@ -85,6 +82,13 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
         if !plain_start {
             numbers(file, umb::START, mdp.start().iter().map(|p| p.to_bits()))?;
         }
+        if !mdp.terminal().is_empty() {
+            numbers(file, umb::TERMINAL, bits(n, mdp.terminal()).into_iter())?;
+        }
+        if let Some(rewards) = mdp.rewards() {
+            let values = rewards.iter().map(|r| r.to_bits());
+            numbers(file, &values_file(OWN, "choices"), values)?;
+        }
         if let Some(names) = mdp.state_names() {
             texts(file, umb::STATE_RANGES, umb::STATE_NAMES, names)?;
         }
@@ -99,6 +103,15 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
         }
         tar::finish(file)
     })
+}
+
+/// A set of states as a bitset.
+fn bits(n: usize, states: &[usize]) -> Vec<u64> {
+    let mut words = vec![0u64; n.div_ceil(64)];
+    for &s in states {
+        words[s / 64] |= 1 << (s % 64);
+    }
+    words
 }
 
 /// Transitions that a row is written as.
@@ -135,13 +148,23 @@ fn entries(
     Ok(())
 }
 
-fn index(system: &System) -> Result<String> {
-    let index = json!({
+fn index(system: &System, rewarded: bool) -> Result<String> {
+    let mut index = json!({
         "format-version": 0,
         "format-revision": 0,
         "file-data": {"tool": "ide3al", "tool-version": env!("CARGO_PKG_VERSION")},
         "transition-system": system,
     });
+    if rewarded {
+        let annotation = Annotation {
+            applies_to: vec!["choices".into()],
+            kind: Type {
+                kind: "double".into(),
+                size: Some(64),
+            },
+        };
+        index["annotations"] = json!({"rewards": {OWN: annotation}});
+    }
     serde_json::to_string_pretty(&index)
         .map_err(|error| Error::Unsupported(format!("cannot write JSON: {error}")))
 }

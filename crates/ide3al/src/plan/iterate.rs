@@ -1,0 +1,150 @@
+//! Policy iteration whose policies are evaluated only as well as pays.
+//!
+//! A sweep over all pairs improves the policy and proves how good it is; then the value of the
+//! improved policy is approached by BiCGSTAB, which costs two products with one row per state at a
+//! time. With $\delta = TV - V$ the optimal values and those of the greedy policy both lie between
+//! $TV + \frac{\gamma}{1-\gamma} \min \delta$ and $TV + \frac{\gamma}{1-\gamma} \max \delta$
+//! (MacQueen's bounds); without a discount, on a model in which every state can be reached from
+//! every other, its average reward and the largest lie between $\min \delta$ and $\max \delta$.
+//! These hold whatever $V$ is. Where BiCGSTAB does not help, the policy is followed for some
+//! sweeps instead (modified policy iteration), which always ends.
+//!
+//! Reference: Puterman (1994), *Markov Decision Processes*, sections 6.4 to 6.6, 8.5 and 8.7.
+
+use ide3al_numerics::parallel::largest;
+
+use super::clock::Clock;
+use super::evaluate::Evaluator;
+use super::sweep::{Change, Sweeper};
+use crate::solve::Status;
+
+/// Sweeps that follow a policy where BiCGSTAB does not help.
+const SWEEPS: usize = 20;
+/// Improvements without a smaller width after which BiCGSTAB counts as no help, and after which
+/// rounding counts as what is left.
+const PATIENCE: (usize, usize) = (4, 400);
+
+/// Where policy iteration ended.
+pub(super) struct Iterated {
+    /// $TV$ of the last sweep; without a discount, less the change of the first state.
+    pub(super) values: Vec<f64>,
+    /// The pair chosen in each state, greedy for $V$.
+    pub(super) choice: Vec<u32>,
+    /// Least and largest $\delta$.
+    pub(super) change: Change,
+    pub(super) status: Status,
+}
+
+/// Factor from the span of $\delta$ to the width of the bounds.
+pub(super) fn width_factor(discount: f64) -> f64 {
+    if discount < 1.0 {
+        discount / (1.0 - discount)
+    } else {
+        1.0
+    }
+}
+
+/// Iterates from `values` until the width of the bounds is at most `tolerance`, or `relative` times
+/// the largest value.
+pub(super) fn iterate(
+    sweeper: Sweeper<'_>,
+    mut values: Vec<f64>,
+    (tolerance, relative): (f64, f64),
+    clock: &mut Clock<'_>,
+) -> Iterated {
+    let n = values.len();
+    let discounted = sweeper.discount < 1.0;
+    let factor = width_factor(sweeper.discount);
+    // a constant has no effect on the next sweep's span unless some values are fixed
+    let shifts = discounted && !sweeper.ended.contains(&true);
+    let mut choice = vec![u32::MAX; n];
+    let mut next = vec![0.0; n];
+    let mut evaluator = Evaluator::default();
+    let (mut least, mut stale, mut helps) = (f64::INFINITY, 0, true);
+    loop {
+        let change = sweeper.improve(&values, &mut next, &mut choice);
+        std::mem::swap(&mut values, &mut next);
+        let middle = 0.5 * (change.least + change.most);
+        let width = factor * change.span();
+        let size = largest(&values);
+        let wanted = tolerance.max(relative * size);
+        let status = if width <= wanted {
+            Some(Status::Optimal)
+        } else if width < 0.9 * least {
+            (least, stale) = (width, 0);
+            None
+        } else {
+            stale += 1;
+            if stale == PATIENCE.0 && helps {
+                (helps, stale) = (false, 0);
+            }
+            let rounding = 64.0 * f64::EPSILON * size * factor;
+            let ended = stale >= PATIENCE.1 || (!helps && stale >= PATIENCE.0 && width <= rounding);
+            ended.then_some(Status::Stalled)
+        };
+        let alive = clock.tick(values[0], width);
+        let status = status.or(if alive { None } else { clock.stopped });
+        if let Some(status) = status {
+            return Iterated {
+                values,
+                choice,
+                change,
+                status,
+            };
+        }
+        if shifts {
+            // the constant that the bounds suggest
+            values.iter_mut().for_each(|v| *v += factor * middle);
+        }
+        let done = helps && {
+            next.copy_from_slice(&values);
+            let (mut near, mut average) = (sweeper, 0.0);
+            if !discounted {
+                // as if discounted, by so little that it changes the span of the next sweep less
+                // than what is left of it
+                let ahead = (0.1 * width / spread(&values).max(width)).clamp(1e-12, 0.01);
+                (near.discount, average) = (1.0 - ahead, middle);
+            }
+            evaluator.approach(near, &mut choice, average, &mut next)
+        };
+        if done {
+            if !discounted {
+                let first = next[0];
+                next.iter_mut().for_each(|v| *v -= first);
+            }
+            std::mem::swap(&mut values, &mut next);
+        } else {
+            for _ in 0..SWEEPS {
+                let change = sweeper.follow(&values, &mut next, &mut choice);
+                if discounted {
+                    std::mem::swap(&mut values, &mut next);
+                } else {
+                    // half a step, so that periodic chains settle, too
+                    let first = 0.5 * (change.least + change.most);
+                    for (v, ahead) in values.iter_mut().zip(&next) {
+                        *v += 0.5 * (ahead - *v - first);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds a constant to all values but those of ended states.
+pub(super) fn shift(sweeper: &Sweeper<'_>, values: &mut [f64], by: f64) {
+    for (v, ended) in values.iter_mut().zip(sweeper.ended) {
+        if !ended {
+            *v += by;
+        }
+    }
+}
+
+/// Difference of the largest and the least value.
+fn spread(values: &[f64]) -> f64 {
+    let range = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
+            (low.min(*v), high.max(*v))
+        });
+    range.1 - range.0
+}

@@ -1,0 +1,178 @@
+//! One sweep of dynamic programming over all pairs, and products with the rows that a policy
+//! chooses.
+
+use ide3al_numerics::parallel::share;
+
+use crate::model::Mdp;
+
+/// States handed to one parallel task. Fixed, so that results never depend on thread count.
+const CHUNK: usize = 4096;
+/// Models with fewer transitions stay on the calling thread: waking the others takes as long.
+const SHARED: usize = 1 << 16;
+/// An action replaces the one at hand only if it is better by more than this share of the values'
+/// size: a difference below is rounding, and would let policies alternate for ever.
+const BETTER: f64 = 1e-14;
+
+/// $\max_a \big( r(s,a) + \gamma \sum_t P(t|s,a) V(t) \big)$: what is maximised.
+#[derive(Clone, Copy)]
+pub(super) struct Sweeper<'a> {
+    pub(super) mdp: &'a Mdp,
+    /// $r$, one number per pair.
+    pub(super) reward: &'a [f64],
+    /// $\gamma$.
+    pub(super) discount: f64,
+    /// States whose value is zero whatever is done there.
+    pub(super) ended: &'a [bool],
+    /// Pairs that must not be chosen are false; an empty list allows all.
+    pub(super) allowed: &'a [bool],
+}
+
+/// Least and largest $(TV - V)(s)$.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Change {
+    pub(super) least: f64,
+    pub(super) most: f64,
+}
+
+impl Change {
+    const NONE: Change = Change {
+        least: f64::INFINITY,
+        most: f64::NEG_INFINITY,
+    };
+
+    fn add(&mut self, change: f64) {
+        self.least = self.least.min(change);
+        self.most = self.most.max(change);
+    }
+
+    pub(super) fn span(self) -> f64 {
+        self.most - self.least
+    }
+}
+
+/// The mean of the values, which rows with a uniform share need.
+fn mean(mdp: &Mdp, values: &[f64]) -> f64 {
+    if mdp.kernel().has_spread() {
+        values.iter().sum::<f64>() / values.len() as f64
+    } else {
+        0.0
+    }
+}
+
+impl Sweeper<'_> {
+    /// $\gamma \sum_t P(t|s,a) V(t)$ of one pair.
+    fn outlook(&self, pair: usize, values: &[f64], mean: f64) -> f64 {
+        let kernel = self.mdp.kernel();
+        let range = kernel.offsets()[pair]..kernel.offsets()[pair + 1];
+        let mut sum = 0.0;
+        let entries = kernel.indices()[range.clone()].iter();
+        for (&t, &p) in entries.zip(&kernel.values()[range]) {
+            sum += p * values[t as usize];
+        }
+        self.discount * (sum + kernel.spread_of(pair) * mean)
+    }
+
+    fn worth(&self, pair: usize, values: &[f64], mean: f64) -> f64 {
+        self.reward[pair] + self.outlook(pair, values, mean)
+    }
+
+    fn permits(&self, pair: usize) -> bool {
+        self.allowed.is_empty() || self.allowed[pair]
+    }
+
+    /// The best value of every state into `out`, and the pair that has it into `choice`. A pair
+    /// already there is kept where no other is better by more than rounding.
+    pub(super) fn improve(&self, values: &[f64], out: &mut [f64], choice: &mut [u32]) -> Change {
+        let mean = mean(self.mdp, values);
+        let run = |first: usize, out: &mut [f64], choice: &mut [u32]| {
+            let mut change = Change::NONE;
+            for (k, (out, choice)) in out.iter_mut().zip(choice).enumerate() {
+                let s = first + k;
+                *out = 0.0;
+                if !self.ended[s] {
+                    let pairs = self.mdp.pairs(s);
+                    let (mut best, mut at) = (f64::NEG_INFINITY, *choice as usize);
+                    let held = pairs.contains(&at) && self.permits(at);
+                    if held {
+                        best = self.worth(at, values, mean);
+                    }
+                    let before = if held { at } else { usize::MAX };
+                    for pair in pairs {
+                        if pair == before || !self.permits(pair) {
+                            continue;
+                        }
+                        let worth = self.worth(pair, values, mean);
+                        if worth > best + BETTER * best.abs() || best == f64::NEG_INFINITY {
+                            (best, at) = (worth, pair);
+                        }
+                    }
+                    *out = best;
+                    *choice = at as u32;
+                }
+                change.add(*out - values[s]);
+            }
+            change
+        };
+        self.shared(out, choice, run)
+    }
+
+    /// $r_\pi + \gamma P_\pi V$ into `out` for the pairs chosen.
+    pub(super) fn follow(&self, values: &[f64], out: &mut [f64], choice: &mut [u32]) -> Change {
+        self.chosen(values, out, choice, |pair, mean| {
+            self.worth(pair, values, mean)
+        })
+    }
+
+    /// $\gamma P_\pi V$ into `out` for the pairs chosen.
+    pub(super) fn look(&self, values: &[f64], out: &mut [f64], choice: &mut [u32]) {
+        self.chosen(values, out, choice, |pair, mean| {
+            self.outlook(pair, values, mean)
+        });
+    }
+
+    fn chosen(
+        &self,
+        values: &[f64],
+        out: &mut [f64],
+        choice: &mut [u32],
+        of_pair: impl Fn(usize, f64) -> f64 + Sync,
+    ) -> Change {
+        let mean = mean(self.mdp, values);
+        self.shared(out, choice, |first, out, choice| {
+            let mut change = Change::NONE;
+            for (k, (out, choice)) in out.iter_mut().zip(choice).enumerate() {
+                let s = first + k;
+                let over = self.ended[s];
+                *out = if over {
+                    0.0
+                } else {
+                    of_pair(*choice as usize, mean)
+                };
+                change.add(*out - values[s]);
+            }
+            change
+        })
+    }
+
+    /// Runs over parts of the states, on all threads where that pays.
+    fn shared(
+        &self,
+        out: &mut [f64],
+        choice: &mut [u32],
+        run: impl Fn(usize, &mut [f64], &mut [u32]) -> Change + Sync,
+    ) -> Change {
+        if self.mdp.kernel().nnz() < SHARED {
+            return run(0, out, choice);
+        }
+        let mut changes = vec![Change::NONE; out.len().div_ceil(CHUNK)];
+        let parts = out.chunks_mut(CHUNK).zip(choice.chunks_mut(CHUNK));
+        let parts = parts.zip(changes.iter_mut()).enumerate();
+        share(parts, |(c, ((out, choice), change))| {
+            *change = run(c * CHUNK, out, choice);
+        });
+        changes.iter().fold(Change::NONE, |all, part| Change {
+            least: all.least.min(part.least),
+            most: all.most.max(part.most),
+        })
+    }
+}

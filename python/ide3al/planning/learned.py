@@ -1,0 +1,371 @@
+"""Plans from what was explored: for any reward or goal, with an interval for their value."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from .. import _ide3al
+from .._archives import check_expansion
+from .._ide3al import Error
+from ..datasets.tally import TransitionTally
+from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
+from ..models.mdp import MDP
+from .decoder import Decoder
+from .plan import DISCOUNT, Answer, Plan, plan_in
+from .rewards import count_arguments, reward_range_of, table_of
+from .rollout import Evaluation, roll_out
+from .storage import check_spaces, model_document, model_from
+
+Untried = Literal["worthless", "optimistic"]
+
+#: Most steps of an episode that is followed to evaluate a plan, unless told otherwise.
+LONGEST = 10_000
+
+
+class LearnedPlan(Plan):
+    """A plan in the model of what was explored, for the environment it was explored in.
+
+    :attr:`interval` is where its value lies in the true environment. :meth:`predict` takes
+    observations, :meth:`evaluate` follows the plan in the environment, :meth:`save` keeps it.
+    """
+
+    def __init__(
+        self,
+        mdp: MDP,
+        criterion: str,
+        answer: Answer,
+        decoder: Decoder,
+        details: dict[str, Any],
+        seed: int,
+        earned: Callable[..., float] | None = None,
+    ) -> None:
+        super().__init__(mdp, criterion, answer)
+        self.decoder, self.details = decoder, details
+        self._rng = np.random.default_rng(seed)
+        self._earned = earned
+        self._goal = {int(s) for s in details.get("goal", ())}
+        self._step, self._held, self._left = 0, 0, 0
+
+    @property
+    def policy(self) -> Any:
+        """Probabilities (S, A), or (T, S, A); actions that were never tried have none."""
+        states, actions = self.mdp.pairs
+        tables = self._flat.reshape(-1, self.mdp.n_pairs)
+        whole = np.zeros((len(tables), self.mdp.n_states, int(self.details["n_actions"])))
+        whole[:, states, actions] = tables
+        return whole if self._timed else whole[0]
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Lower and upper bound of the plan's value in the true environment, from the start; they
+        hold with probability :attr:`confidence` where the environment is Markov. None for the
+        average and for a number of steps."""
+        found = self.details.get("interval")
+        return None if found is None else (float(found[0]), float(found[1]))
+
+    @property
+    def optimum_bound(self) -> float | None:
+        """With the same probability no policy has more in the true environment."""
+        found = self.details.get("interval")
+        return None if found is None else float(found[2])
+
+    @property
+    def confidence(self) -> float:
+        """Probability with which :attr:`interval` holds."""
+        return float(self.details["confidence"])
+
+    def predict(self, observation: Any, deterministic: bool = True) -> Any:
+        """Give the action for an observation.
+
+        In a continuous environment an action is held for some calls before another is chosen.
+
+        Parameters
+        ----------
+        observation : object
+            As the environment returns it; where it was never met any action will do.
+        deterministic : bool, default True
+            Without effect: plans are deterministic. For those who call agents of other libraries.
+
+        Returns
+        -------
+        object
+            An action of the environment.
+        """
+        if self._left > 0:
+            self._left -= 1
+            return self.decoder.action(self._held)
+        state = self.decoder.state(observation)
+        size = int(self.details["n_actions"])
+        if state is None:
+            number = int(self._rng.integers(size))
+        else:
+            number = self.action(state, self._step)
+        self._step += 1
+        self._held, self._left = number, self.decoder.repeat - 1
+        return self.decoder.action(number)
+
+    def reset(self) -> None:
+        """Begin an episode: for plans that depend on the step, and for actions that are held."""
+        self._step = self._left = 0
+
+    def evaluate(
+        self, env: Any, episodes: int = 100, max_steps: int = LONGEST, seed: int = 0
+    ) -> Evaluation:
+        """Follow the plan for some episodes in an environment.
+
+        Parameters
+        ----------
+        env : gymnasium.Env
+            The environment, or one like it.
+        episodes : int
+            Number of episodes.
+        max_steps : int
+            Most steps of an episode.
+        seed : int
+            Of the first reset.
+
+        Returns
+        -------
+        Evaluation
+            Returns, lengths, and how often an episode was finished. With a goal, the reward is one
+            for reaching it, and episodes end there.
+
+        Raises
+        ------
+        Error
+            If the environment is unlike the one that was explored.
+        """
+        check_spaces(env, self.decoder)
+        reached = None
+        if self._goal:
+
+            def reached(observation: Any) -> bool:
+                return self.decoder.state(observation) in self._goal
+
+        return roll_out(
+            env, lambda observation, _: self.predict(observation), self.reset, reached,
+            self._earned, float(self.details.get("discount") or 1.0), episodes, max_steps, seed,
+        )  # fmt: skip
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Raises
+        ------
+        Error
+            If it cannot be written, or the plan is one in cells.
+        """
+        if self.decoder.partition is not None:
+            raise Error(
+                "a plan in cells belongs to its agent: keep that (agent.save) and plan again"
+            )
+        buffer = io.BytesIO()
+        arrays: dict[str, Any] = {"values": self.values, "flat": self._flat}
+        if self.steps is not None:
+            arrays["steps"] = self.steps
+        model, document = io.BytesIO(), self._document()
+        np.savez_compressed(model, **arrays)
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("plan.json", json.dumps(document))
+            archive.writestr("plan.npz", model.getvalue())
+            archive.writestr("model.json", json.dumps(model_document(self.mdp)))
+            if isinstance(self.decoder.encoder, DiscoveredStates):
+                archive.writestr("observations.txt", self.decoder.encoder.save())
+        _ide3al.write_file(path, buffer.getvalue())
+
+    def _document(self) -> dict[str, Any]:
+        return {
+            "criterion": self.criterion,
+            "error": self.error,
+            "tables": len(self._flat) // self.mdp.n_pairs if self._timed else None,
+            "certificate": self._certificate,
+            "details": self.details,
+        }
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], env: Any = None) -> LearnedPlan:
+        """Read what :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        env : gymnasium.Env, optional
+            Needed to predict: it says what observations and actions look like.
+
+        Returns
+        -------
+        LearnedPlan
+            The plan.
+
+        Raises
+        ------
+        Error
+            If the file cannot be read, or the environment is another one.
+        """
+        name = os.fspath(path)
+        try:
+            with zipfile.ZipFile(name) as archive:
+                check_expansion(archive)
+                document = json.loads(archive.read("plan.json"))
+                mdp = model_from(json.loads(archive.read("model.json")))
+                with np.load(io.BytesIO(archive.read("plan.npz")), allow_pickle=False) as arrays:
+                    kept = {key: arrays[key] for key in arrays.files}
+                met = None
+                if "observations.txt" in archive.namelist():
+                    met = DiscoveredStates.load(archive.read("observations.txt").decode())
+            answer = (
+                kept["values"], float(document["error"]), document["tables"], kept["flat"],
+                kept.get("steps"), dict(document["certificate"]),
+            )  # fmt: skip
+            encoder: SpaceIndex | DiscoveredStates | None = met
+            actions = None
+            if env is not None:
+                if met is None:
+                    encoder = state_encoder(env.observation_space)
+                else:
+                    met.space = env.observation_space
+                actions = SpaceIndex(env.action_space)
+            decoder = Decoder(encoder, actions, None, mdp.n_states)
+            plan = cls(mdp, str(document["criterion"]), answer, decoder, document["details"], 0)
+        except OSError as problem:
+            raise Error(f"{name}: cannot read: {problem}") from None
+        except Error:
+            raise
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            KeyError,
+            TypeError,
+            ValueError,
+            EOFError,
+        ) as problem:
+            raise Error(
+                f"{name}: this is no plan saved by ide3al, or it is damaged: {problem}"
+            ) from None
+        if env is not None:
+            check_spaces(env, decoder)
+        return plan
+
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = super()._rows()
+        if self.interval is not None:
+            low, high = self.interval
+            share = f"{100 * self.confidence:g} %"
+            rows.append(("in truth", f"between {low:.4g} and {high:.4g}, with probability {share}"))
+        rows.append(("explored", f"{self.details['samples']} steps, {self.details['met']} states"))
+        return rows
+
+
+def plan_learned(
+    tally: TransitionTally,
+    decoder: Decoder,
+    n_actions: int,
+    reward: Any = None,
+    goal: Any = None,
+    *,
+    avoid: Any = None,
+    discount: float | None = None,
+    average: bool = False,
+    within: int | None = None,
+    untried: Untried = "worthless",
+    confidence: float = 0.95,
+    reward_range: tuple[float, float] | None = None,
+    tolerance: float = 1e-9,
+    time_limit: float | None = None,
+    seed: int = 0,
+) -> LearnedPlan:
+    """The plan of :meth:`ide3al.IDE3AL.plan`, from a tally of what was tried."""
+    tally.check()
+    if untried not in ("worthless", "optimistic"):
+        raise Error(f"untried = {untried!r}: known are 'worthless' and 'optimistic'")
+    if not 0 < confidence < 1:
+        raise Error(f"confidence = {confidence}: a probability between 0 and 1 is needed")
+    if goal is not None and reward is not None:
+        raise Error("reward and goal: give one of them")
+    if avoid is not None and goal is None:
+        raise Error("avoid: goes with a goal; give goal=..., or rewards that are low there")
+    rows, n = tally.rows, decoder.n_states
+    met = sorted({*rows[:, 0].tolist(), *rows[:, 2].tolist()})
+    earned: Callable[..., float] | None = None
+    terminal: list[int] = []
+    details: dict[str, Any] = {}
+    values = None
+    if goal is not None:
+        reach = decoder.matching(goal, "goal", met)
+        if not reach:
+            raise Error(f"goal: no state that was met is one; {decoder.summary(met)}")
+        shun = [] if avoid is None else decoder.matching(avoid, "avoid", met)
+        if both := {*reach} & {*shun}:
+            raise Error(f"{decoder.observation(min(both))!r} is both the goal and to be avoided")
+        outcome = np.isin(rows[:, 2], reach).astype(np.float64)
+        terminal, values = [*reach, *shun], (0.0, 1.0)
+        details["goal"] = reach
+        span = (0.0, 1.0)
+    elif reward is None:
+        outcome = tally.rewards[:, 0]
+        if not np.isfinite(outcome).all():
+            raise Error(
+                "the environment's rewards are not finite numbers, one per step; give reward=... or goal=..."
+            )
+        span = (float(outcome.min()), float(outcome.max()))
+    elif callable(reward):
+        arguments = count_arguments(reward)
+        by_number = decoder.earned(reward, arguments)
+        outcome = np.array([by_number(*row[:3]) for row in rows.tolist()])
+        span = (float(outcome.min()), float(outcome.max()))
+
+        def earned(observation: Any, action: Any, reached: Any) -> float:
+            return float(
+                reward(reached) if arguments == 1 else reward(observation, action, reached)
+            )
+
+    else:
+        table = table_of(reward, n, n_actions)
+        outcome = np.ascontiguousarray(table(rows))
+        span = (float(np.min(reward)), float(np.max(reward)))
+    low, high = reward_range_of(reward_range, span)
+    best = None if untried == "worthless" else max(high, 0.0)
+    model = MDP.from_native(
+        tally.model(n, n_actions, reward=outcome, terminal=terminal, untried=best)
+    )
+    own = model.rewards
+    assert own is not None
+    limits = (float(tolerance), 1_000_000, time_limit)
+    criterion, answer = plan_in(model, own, discount, average, within, limits)
+    if goal is not None:
+        criterion = f"reaching the goal, {criterion.replace('rewards', 'a reward of 1')}"
+    if not average and within is None:
+        details["discount"] = DISCOUNT if discount is None else float(discount)
+    plan = LearnedPlan(model, criterion, answer, decoder, details, seed, earned)
+    details |= {
+        "n_actions": n_actions,
+        "confidence": float(confidence),
+        "reward_range": [low, high],
+        "samples": len(tally),
+        "met": len(met),
+        "untried": untried,
+    }
+    if "discount" in details:
+        tried = tally.tried(n, n_actions, decoder.declared)
+        counts = {(int(s), int(a)) for s, a in rows[:, :2].tolist()}
+        chosen = [plan.action(s) for s in range(n)]
+        actions = [a if (s, a) in counts else -1 for s, a in enumerate(chosen)]
+        given = None if reward is None and goal is None else outcome.tolist()
+        details["interval"] = tried.value_interval(
+            actions, given, details["discount"], (low, high), confidence, terminal, values
+        )
+    return plan
