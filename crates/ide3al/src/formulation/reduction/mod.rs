@@ -119,7 +119,9 @@ impl ReducedModel {
                     row.push((local[s], 1.0));
                 } else {
                     for source in group[..size].iter().map(row_of) {
-                        row.extend(source.entries().map(|(t, p)| (local[t], share * p)));
+                        // an entry of probability 0 may lie outside the states that are kept
+                        let entries = source.entries().filter(|(_, p)| *p > 0.0);
+                        row.extend(entries.map(|(t, p)| (local[t], share * p)));
                         uniform += share * source.spread;
                     }
                 }

@@ -165,3 +165,21 @@ fn a_long_chain_falls_apart_quickly() {
     let (left, _) = end_components(&mdp, 0.1, allowed);
     assert!(!left.contains(&true));
 }
+
+/// Estimates hold entries of probability 0 where every episode was cut.
+#[test]
+fn entries_of_probability_zero_lead_nowhere() {
+    let kernel = Kernel::from_raw(
+        2,
+        vec![0, 2, 3],
+        vec![0, 1, 0],
+        vec![1.0, 0.0, 1.0],
+        Vec::new(),
+    );
+    let mdp = Mdp::from_parts(vec![0, 1, 2], vec![0, 0], kernel, vec![1.0, 0.0]);
+    let parts = components(&mdp, 0.0).unwrap();
+    assert_eq!(parts.len(), 1);
+    assert_eq!(parts[0].states, [0]);
+    let row: Vec<(usize, f64)> = parts[0].mdp.row(0).entries().collect();
+    assert_eq!(row, [(0, 1.0)]);
+}
