@@ -46,8 +46,8 @@ def explore(task):
     steps, bins, told = WORLDS[world]
     abstraction = ide3al.Abstraction(**layouts(cells)[name], **told)
     learner = ide3al.IDE3AL(seed=seed, abstraction=abstraction).fit(make(), total_timesteps=steps)
-    lived = continuous.Binned(make(), low, high, bins, numbers)
-    return task, continuous.follow(learner, lived, 1000 + seed, FOLLOWED), len(learner.states)
+    binned = continuous.Binned(make(), low, high, bins, numbers)
+    return task, continuous.follow(learner, binned, 1000 + seed, FOLLOWED), len(learner.states)
 
 
 def main():

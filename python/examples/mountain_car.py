@@ -40,10 +40,10 @@ def main():
     entropies = {}
     for kind in (ide3al.Random, ide3al.IDE3AL):
         agent = kind(seed=given.seed).fit(make(), total_timesteps=given.steps)
-        lived = agent.account(make(), steps=10_000, seed=1000)
-        entropies[kind.__name__] = lived.binned_entropy([12, 11])
+        followed = agent.account(make(), steps=10_000, seed=1000)
+        entropies[kind.__name__] = followed.binned_entropy([12, 11])
         print(
-            f"{kind.__name__}: {entropies[kind.__name__]:.2f} of 4.88 nats over 12 x 11 bins\n{lived}\n"
+            f"{kind.__name__}: {entropies[kind.__name__]:.2f} of 4.88 nats over 12 x 11 bins\n{followed}\n"
         )
     axes = ide3al.plot_visitation(agent, parts=3, trajectories=2)
     axes[0].figure.suptitle(f"MountainCarContinuous, {given.steps:,} steps of IDE3AL")

@@ -44,7 +44,8 @@ class ModelEnv(gymnasium.Env[Any, Any]):
 
     Examples
     --------
-    >>> import gymnasium, ide3al
+    >>> import gymnasium, ide3al.envs
+    >>> ide3al.envs.register()  # not needed where Gymnasium was imported first
     >>> env = gymnasium.make("ide3al/SingleChain-v0", states=12)
     >>> int(env.observation_space.n)
     12

@@ -91,10 +91,10 @@ def test_explores_more_evenly_than_at_random():
     entropies = {}
     for agent in (ide3al.IDE3AL, ide3al.Random):
         learned = agent().fit(Room(speed=0.05), 2000)
-        lived = learned.account(Room(speed=0.05), 4000)
-        entropies[agent] = lived.binned_entropy(8)
-        assert lived.distance < 0.5 and lived.realised.sum() == pytest.approx(1)
-        assert "elsewhere than predicted" in repr(lived)
+        followed = learned.account(Room(speed=0.05), 4000)
+        entropies[agent] = followed.binned_entropy(8)
+        assert followed.distance < 0.5 and followed.realised.sum() == pytest.approx(1)
+        assert "elsewhere than predicted" in repr(followed)
     assert entropies[ide3al.IDE3AL] > entropies[ide3al.Random] + 0.1
 
 

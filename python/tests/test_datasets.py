@@ -205,7 +205,7 @@ def test_killed_at_random_moments_it_goes_on_with_everything_reported(tmp_path):
             text=True,
         )
         first = int(child.stdout.readline())
-        assert first == saved + 1 or saved == 0, "nothing saved is lived again, nothing is missing"
+        assert first == saved + 1 or saved == 0, "nothing saved is taken again, nothing is missing"
         time.sleep(float(rng.uniform(0, 0.04)))
         child.send_signal(signal.SIGKILL)
         lines = [first, *(int(line) for line in child.stdout.read().split() if line != "whole")]

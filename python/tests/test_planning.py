@@ -90,8 +90,8 @@ def test_an_explored_environment_is_planned_for(tmp_path):
     plan = agent.plan(discount=0.95)
     low, high = plan.interval
     assert plan.objective == pytest.approx(0.95**5) and low <= 0.95**5 <= high
-    lived = plan.evaluate(env, episodes=5)
-    assert lived.mean == 1.0 and lived.finished.all() and (lived.lengths == 6).all()
+    followed = plan.evaluate(env, episodes=5)
+    assert followed.mean == 1.0 and followed.finished.all() and (followed.lengths == 6).all()
     # a goal that was never spoken of
     goal = agent.plan(goal=9)
     assert goal.evaluate(env, episodes=3).mean == 1.0
@@ -161,8 +161,8 @@ def test_continuous_environments_are_planned_for_in_cells():
     agent = ide3al.IDE3AL(seed=0).fit(env, 6_000)
     plan = agent.plan(goal=lambda middle: middle[0] > 0.2)
     assert 0 < plan.objective <= 1
-    lived = plan.evaluate(env, episodes=2, max_steps=400)
-    assert lived.lengths.max() <= 400
+    followed = plan.evaluate(env, episodes=2, max_steps=400)
+    assert followed.lengths.max() <= 400
     with pytest.raises(Error, match="agent.save"):
         plan.save("plan.zip")
 

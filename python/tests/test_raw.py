@@ -14,12 +14,12 @@ class Seen(gymnasium.Wrapper):
 
     def reset(self, **options):
         observation, info = super().reset(**options)
-        self.lived = [*getattr(self, "lived", []), ([observation.copy()], [], [])]
+        self.taken = [*getattr(self, "taken", []), ([observation.copy()], [], [])]
         return observation, info
 
     def step(self, action):
         observation, reward, *rest = super().step(action)
-        observations, actions, rewards = self.lived[-1]
+        observations, actions, rewards = self.taken[-1]
         observations.append(observation.copy())
         actions.append(np.array(action))
         rewards.append(reward)
@@ -86,11 +86,11 @@ def test_any_policy_and_every_format(name, vector, fitted, tmp_path, monkeypatch
 def test_what_is_kept_is_what_happened():
     env = Seen(gymnasium.make("Pendulum-v1"))
     agent = ide3al.IDE3AL().fit(env, 800)
-    env.lived = []
+    env.taken = []
     data = ide3al.collect(env, agent, 150)
     assert agent.repeat > 1 and data.raw.durations.max() == agent.repeat
-    assert len(env.lived) == len(data.raw.lengths)
-    for (observations, actions, rewards), kept in zip(env.lived, data.raw.episodes(), strict=True):
+    assert len(env.taken) == len(data.raw.lengths)
+    for (observations, actions, rewards), kept in zip(env.taken, data.raw.episodes(), strict=True):
         n = len(kept.rewards)
         np.testing.assert_array_equal(kept.observations, observations[: n + 1])
         np.testing.assert_array_equal(kept.actions, actions[:n])

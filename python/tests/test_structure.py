@@ -1,6 +1,7 @@
 """How the package is built: layers that import one way, no cycles, no access to private fields."""
 
 import ast
+import re
 from pathlib import Path
 
 import ide3al
@@ -198,3 +199,17 @@ def test_encoders_runners_strategies_and_formats_have_one_shape():
     strategy = FixedStrategy(np.full((16, 4), 0.25), runner, None)
     for method in ("next_plan", "observe", "done", "progress", "plan_info", "promise", "resume"):
         assert callable(getattr(strategy, method))
+
+
+def test_words_that_only_we_knew_stay_away():
+    """Names that readers of the field would not know, replaced by those that they do."""
+    words = (
+        "Roads|Celled|recut|Evened|Promised|Tally|errand|Lessons|thawed|frozen_key|Choices|"
+        "lived|at_hand|_Watch|viewed|Moved"
+    )
+    found = [
+        f"{name}: {match.group()}"
+        for name, path in sources(ROOT).items()
+        for match in re.finditer(rf"\b({words})\b", path.read_text())
+    ]
+    assert found == []

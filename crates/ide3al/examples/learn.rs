@@ -24,11 +24,8 @@ pub(crate) fn main() -> ide3al::Result<()> {
     for (k, algorithm) in experiment.algorithms.iter().enumerate() {
         for result in runs.results(k).into_iter().flatten() {
             if let Some(last) = result.curve.last() {
-                println!(
-                    "{}: {:.3} of the largest entropy",
-                    algorithm.label(),
-                    last.entropy_normalized
-                );
+                let share = last.entropy / (mdp.n_states() as f64).ln();
+                println!("{}: {share:.3} of the largest entropy", algorithm.label());
             }
         }
     }

@@ -1,4 +1,4 @@
-"""What an agent has lived through, step by step, in bounded memory."""
+"""What an agent has observed and done, step by step, in bounded memory."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class TransitionHistory:
 
 
 class JointHistory:
-    """What was lived through in many environments at once: one history each, read one behind the
+    """What was observed in many environments at once: one history each, read one behind the
     other."""
 
     def __init__(self, histories: list[TransitionHistory], limit: int) -> None:

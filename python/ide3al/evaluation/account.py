@@ -1,5 +1,5 @@
 """What cutting a continuous environment into cells costs: what the estimate predicts against what
-is then lived."""
+then happens."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Account:
     :meth:`ide3al.IDE3AL.account` makes one.
     """
 
-    #: Share of decisions per cell in the estimate, and as lived, by number of the cell.
+    #: Share of decisions per cell in the estimate, and realised, by number of the cell.
     predicted: Floats
     realised: Floats
-    #: What was lived: one row per step, the numbers that cells are cut from, with their names.
+    #: What was observed: one row per step, the numbers that cells are cut from, with their names.
     vectors: Floats
     names: list[str]
     low: Floats
@@ -143,10 +143,10 @@ class Account:
         ]
 
     def __repr__(self) -> str:
-        return text_table("Predicted and lived", self._rows())
+        return text_table("Predicted and realised", self._rows())
 
     def _repr_html_(self) -> str:
-        return html_table("Predicted and lived", self._rows())
+        return html_table("Predicted and realised", self._rows())
 
 
 def neighbour_entropy(vectors: Floats, neighbours: int = 4) -> float:

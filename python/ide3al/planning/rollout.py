@@ -1,4 +1,4 @@
-"""A policy lived in an environment: what it earned, episode by episode."""
+"""A policy followed in an environment: what it earned, episode by episode."""
 
 from __future__ import annotations
 

@@ -147,8 +147,10 @@ def _draw_trajectories(axis: Any, vectors: Any, actions: Any, count: int) -> Non
     ends = np.flatnonzero(actions < 0) + 1
     begins = np.concatenate([[0], ends[:-1]])
     # one that has only just begun shows nothing
-    lived = [(first, after) for first, after in zip(begins, ends, strict=True) if after - first > 1]
-    for first, after in lived[-count:]:
+    episodes = [
+        (first, after) for first, after in zip(begins, ends, strict=True) if after - first > 1
+    ]
+    for first, after in episodes[-count:]:
         axis.plot(
             vectors[first:after, 0],
             vectors[first:after, 1],

@@ -1,6 +1,6 @@
 """Environment runners on a Ray cluster. An episode is a function of the plan, the seed and its
-number, so that one whose runner died is simply lived again by another, and the data do not
-depend on who lived what."""
+number, so that one whose runner died is simply taken again by another, and the data do not
+depend on who took which."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def made(make_env: Any) -> Any:
 
 
 class RayRunner:
-    """Episodes lived by runners on a cluster, given in order."""
+    """Episodes taken by runners on a cluster, given in order."""
 
     def __init__(
         self,
