@@ -143,4 +143,32 @@ mod tests {
         gradients.diagonal.fill(1.0);
         assert!(!gradients.solve(&mut x, (1e-12, 1), times));
     }
+
+    /// After so many products as are on trial the rate is looked at, and at no other time: where it
+    /// promises too little the solve ends, elsewhere it goes on.
+    #[test]
+    fn a_trial_ends_what_would_take_too_long() {
+        let products = |spread: f64, trial: usize, most: usize| {
+            let n = 60;
+            let own = |t: usize| spread.powf(t as f64 / (n - 1) as f64);
+            let mut gradients = ConjugateGradients::new(n);
+            gradients.residual.fill(1.0);
+            gradients.trial = trial;
+            let (mut x, mut made) = (vec![0.0; n], 0);
+            let solved = gradients.solve(&mut x, (1e-10, most), |v, out| {
+                made += 1;
+                (0..n).for_each(|t| out[t] = own(t) * v[t]);
+                true
+            });
+            (made, solved)
+        };
+        // eigenvalues up to a million need more than forty rounds
+        assert_eq!(products(1e6, usize::MAX, 40), (40, false));
+        assert_eq!(products(1e6, 7, 40), (7, false));
+        assert_eq!(products(1e6, 13, 40), (13, false));
+        // up to two need fewer, whatever the trial
+        let (enough, solved) = products(2.0, usize::MAX, 40);
+        assert!(solved && enough < 25);
+        assert_eq!(products(2.0, 3, 40), (enough, true));
+    }
 }

@@ -11,7 +11,7 @@
 //! driver
 //! birkhoff, kkt
 //! reference
-//! distance, occupancy, episode
+//! distance, occupancy, episode, reach
 //! ```
 
 pub mod birkhoff;

@@ -4,6 +4,10 @@
 //! bound of its optimum divided by $S$. That is the optimum where the rows can share what
 //! is missing equally. So: Column Sum first, then its excess spread equally over the columns that
 //! have any, then [levels](crate::solve::distance::balanced_columns) for what cannot be spread.
+//! Often the second stage is enough; where it is not, levels take less than half the steps that the
+//! primal-dual gradient takes from there (2,060 and 4,816 to a gap of 1e-6, with
+//! `ide3al solve garnet:states=10000,actions=4,branching=5,seed=2 --formulation infinity --xi 0.01
+//! --tolerance 1e-6 --tie-break none`).
 
 use crate::formulation::Problem;
 use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
