@@ -207,6 +207,8 @@ class CoverageTracker:
     def plan(self, wanted: Floats) -> tuple[Floats, dict[str, Any]]:
         size = self.experience.n_states
         rows, info = self.experience.plan(wanted[:size].ravel(), self.until.each_state is not None)
+        # a step brings one sample at most, whatever became of the solve
+        info["least"] = max(info["least"], float(wanted.sum()))
         return rows.reshape(size, self.n_actions), info
 
     def report(self) -> dict[str, Any]:

@@ -75,7 +75,11 @@ class CoverageStrategy:
         if not self._is_limited and tracker.steps > 0 and tracker.steps >= self._look:
             self._look = _LOOK * tracker.steps
             least = tracker.least()
-            self._least = None if least is None else least["least"]
+            self._least = None
+            if least is not None:
+                # without a proof the steps of the plan found stand for the least
+                found = "least" if least["status"] == "optimal" else "planned"
+                self._least = max(least["least"], least[found])
         if not self._is_limited and self._least is not None:
             if tracker.steps > BUDGET * self._least + BUDGET_STEPS:
                 self._why = self._account()
