@@ -175,7 +175,11 @@ pub(crate) fn table(mdp: &Mdp, analysis: &Analysis) -> Table {
         table.row([
             "states seen".into(),
             percent(last),
-            format!("within {} steps from the start; {}", last.steps, before.join(", ")),
+            format!(
+                "within {} steps from the start; {}",
+                last.steps,
+                before.join(", ")
+            ),
         ]);
     }
     let unit = if mdp.times().is_some() {

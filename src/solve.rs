@@ -242,7 +242,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.problem.formulation == crate::reach::NAME && arguments.steps.is_none() {
         return crate::reach::run(arguments);
     }
-    arguments.reach.must_be_absent(&arguments.problem.formulation)?;
+    arguments
+        .reach
+        .must_be_absent(&arguments.problem.formulation)?;
     if let Some(steps) = arguments.steps {
         bail!(
             "--steps {steps}: {} takes no steps; choose --formulation episode, or --horizon for the best zeta \

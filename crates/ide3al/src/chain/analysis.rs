@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::entropy::{entropy, least_visited, normalized, state_action_entropy};
 use super::mixing::{self, MixingNorm};
-use super::stationary::long_run;
 use super::seen::{Seen, seen};
+use super::stationary::long_run;
 use super::{hitting, horizon, spectrum};
 use crate::error::{Error, Result};
 use crate::model::{Mdp, Policy};
