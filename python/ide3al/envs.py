@@ -44,8 +44,8 @@ class ModelEnv(gymnasium.Env[Any, Any]):
 
     Examples
     --------
-    >>> import gymnasium, ide3al
-    >>> env = gymnasium.make("ide3al/SingleChain-v0", states=12)
+    >>> from ide3al.envs import ModelEnv
+    >>> env = ModelEnv("single-chain", states=12)
     >>> int(env.observation_space.n)
     12
     """
