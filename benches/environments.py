@@ -2,7 +2,7 @@
 """Environments of other people's packages: does everything work, and who explores how far?
 
     make environments
-    python bench/environments.py [--runs 5] [--scale 1.0] [--only NAME,...]
+    python benches/environments.py [--runs 5] [--scale 1.0] [--only NAME,...]
         [--workers N] [--json FILE]
 
 Needs the package and what the Makefile installs into target/environments. For each environment the

@@ -14,6 +14,7 @@ of the visits):
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import multiprocessing
@@ -30,12 +31,45 @@ warnings.filterwarnings("ignore")
 
 AGENTS = {
     "ide3al": ide3al.IDE3AL,
+    "rmax": functools.partial(ide3al.RMax, levels=False),
+    "rmax-levels": ide3al.RMax,
     "count-based": ide3al.CountBased,
     "max-ent": ide3al.MaxEnt,
     "random": ide3al.Random,
 }
 #: Steps that a final policy is followed for.
 FOLLOWED = 10_000
+
+
+class Curve(gym.Wrapper):
+    """Writes down at geometric marks how many states were met, how many pairs tried, and how many states the visits amount
+    to."""
+
+    def __init__(self, env, steps):
+        super().__init__(env)
+        self.marks = sorted({round(10 ** (k / 4)) for k in range(4, 29)} & set(range(steps)) | {steps})
+        self.met, self.tried, self.visits, self.taken, self.points = set(), set(), {}, 0, []
+
+    def reset(self, **options):
+        self.here, info = self.env.reset(**options)
+        self.met.add(name_of(self.here))
+        return self.here, info
+
+    def step(self, action):
+        here = name_of(self.here)
+        self.tried.add((here, int(action)))
+        self.visits[here] = self.visits.get(here, 0) + 1
+        outcome = self.env.step(action)
+        self.here = outcome[0]
+        self.met.add(name_of(self.here))
+        self.taken += 1
+        if self.taken in self.marks:
+            self.points.append((len(self.met), len(self.tried), effective(self.visits.values())))
+        return outcome
+
+
+def name_of(observation):
+    return int(observation) if isinstance(observation, np.integer) else observation
 
 
 class Numbered(gym.Wrapper):
@@ -151,6 +185,13 @@ WORLDS = {
     "multi-room": (minigrid("MiniGrid-MultiRoom-N4-S5-v0", 300), 30_000),
     "blackjack": (lambda: gym.make("Blackjack-v1"), 20_000),
     "unlock-pickup": (minigrid("MiniGrid-UnlockPickup-v0", 300), 30_000),
+    "unlock": (minigrid("MiniGrid-Unlock-v0", 288), 20_000),
+    "door-key-8": (minigrid("MiniGrid-DoorKey-8x8-v0", 300), 30_000),
+    "key-corridor": (minigrid("MiniGrid-KeyCorridorS3R3-v0", 300), 30_000),
+    "lava-crossing": (minigrid("MiniGrid-LavaCrossingS9N2-v0", 324), 20_000),
+    "simple-crossing": (minigrid("MiniGrid-SimpleCrossingS9N2-v0", 324), 20_000),
+    "red-blue-doors": (minigrid("MiniGrid-RedBlueDoors-6x6-v0", 300), 20_000),
+    "locked-room": (minigrid("MiniGrid-LockedRoom-v0", 400), 40_000),
 }
 
 
@@ -161,11 +202,12 @@ def effective(counts):
 
 
 def explore(task):
-    """One run: (data, pairs, policy, seconds)."""
+    """One run: (data, pairs, policy, seconds, area, curve)."""
     world, name, seed, settings = task
     make, steps = WORLDS[world]
-    env, began = make(), time.perf_counter()
+    env, began = Curve(make(), steps), time.perf_counter()
     learner = AGENTS[name](seed=seed, **settings).fit(env, total_timesteps=steps)
+    curve = env.points
     learner.predict(env.reset()[0])
     seconds, visits = time.perf_counter() - began, np.asarray(learner.visits)
     env, seen = make(), {}
@@ -175,10 +217,12 @@ def explore(task):
         seen[observation] = seen.get(observation, 0) + 1
         if terminated or truncated:
             observation, _ = env.reset()
-    return effective(visits.sum(axis=1)), int((visits > 0).sum()), effective(seen.values()), seconds
+    area = float(np.mean([pairs for _, pairs, _ in curve]))
+    data, policy = effective(visits.sum(axis=1)), effective(seen.values())
+    return data, int((visits > 0).sum()), policy, seconds, area, curve
 
 
-FIGURES = ("data", "pairs", "policy", "seconds")
+FIGURES = ("data", "pairs", "policy", "seconds", "area", "curve")
 #: 97.5 % quantiles of Student's t by degrees of freedom.
 T = [
     0,
@@ -241,7 +285,7 @@ def measure(worlds, agents, runs, processes):
 def line(world, agent, of):
     shown = [
         f"{name} {interval(of[name])[0]:7.1f} +- {interval(of[name])[1]:5.1f}"
-        for name in FIGURES[:3]
+        for name in ("data", "pairs", "policy", "area")
     ]
     return f"{world:15s}{agent:13s}" + "   ".join(shown) + f"   {np.mean(of['seconds']):6.1f} s"
 
@@ -249,7 +293,10 @@ def line(world, agent, of):
 def report(found):
     """The table of the README, and what is asked of the default."""
     means = {
-        w: {a: {f: interval(v)[0] for f, v in of.items()} for a, of in agents.items()}
+        w: {
+            a: {f: interval(v)[0] for f, v in of.items() if f != "curve"}
+            for a, of in agents.items()
+        }
         for w, agents in found.items()
     }
     agents = list(next(iter(found.values())))
@@ -267,7 +314,7 @@ def report(found):
     rivals = [a for a in agents if a != "ide3al"]
     if "ide3al" not in agents or not rivals:
         return
-    for figure in ("policy", "data"):
+    for figure in ("policy", "data", "area"):
         ratios = {
             w: m["ide3al"][figure] / max(m[a][figure] for a in rivals) for w, m in means.items()
         }
@@ -277,9 +324,56 @@ def report(found):
             f"\n{figure}: ide3al / best rival, geometric mean {mean:.2f}, least {ratios[worst]:.3f} ({worst})"
         )
         print("  " + ", ".join(f"{w} {r:.2f}" for w, r in ratios.items()))
+    classics = [a for a in rivals if a.startswith("rmax")]
+    if classics:
+        ratios = [m["ide3al"]["area"] / max(m[a]["area"] for a in classics) for m in means.values()]
+        print(f"\narea: ide3al / better R-MAX, geometric mean {math.exp(np.mean(np.log(ratios))):.2f}")
     if "random" in agents:
         fewer = [w for w, m in means.items() if m["ide3al"]["pairs"] < m["random"]["pairs"]]
         print("pairs: fewer than random on " + (", ".join(fewer) or "no world"))
+
+
+#: Told apart by those who do not see all colours.
+COLOURS = {
+    "ide3al": "#0072b2",
+    "rmax": "#cc79a7",
+    "rmax-levels": "#d55e00",
+    "count-based": "#e69f00",
+    "max-ent": "#009e73",
+    "random": "#999999",
+}
+
+
+def curves(found, path):
+    """Pairs tried and effective states against steps, mean and range over runs."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    titles = {1: "pairs tried", 2: "effective states"}
+    figure, axes = plt.subplots(
+        len(found), 2, figsize=(10, 2.6 * len(found) + 0.8), squeeze=False, sharex="row"
+    )
+    for row, (world, of) in zip(axes, found.items(), strict=True):
+        steps = WORLDS[world][1]
+        marks = sorted({round(10 ** (k / 4)) for k in range(4, 29)} & set(range(steps)) | {steps})
+        for axis, (column, title) in zip(row, titles.items(), strict=True):
+            for agent, figures in of.items():
+                runs = np.array([[point[column] for point in run] for run in figures["curve"]])
+                x = marks[: runs.shape[1]]
+                axis.fill_between(x, runs.min(0), runs.max(0), color=COLOURS[agent], alpha=0.2, lw=0)
+                axis.plot(x, runs.mean(0), color=COLOURS[agent], label=agent)
+            axis.set_xscale("log")
+            axis.set_title(f"{world}: {title}", fontsize=10)
+            axis.grid(alpha=0.3)
+            axis.spines[["top", "right"]].set_visible(False)
+        row[0].set_xlabel("steps")
+        row[1].set_xlabel("steps")
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=len(labels), frameon=False)
+    figure.tight_layout(rect=(0, 0.4 / (2.6 * len(found) + 0.8), 1, 1))
+    figure.savefig(path, dpi=100)
 
 
 def picture(found, path):
@@ -289,12 +383,6 @@ def picture(found, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    colours = {
-        "ide3al": "#0072b2",
-        "count-based": "#e69f00",
-        "max-ent": "#009e73",
-        "random": "#999999",
-    }
     worlds, agents = list(found), list(next(iter(found.values())))
     figure, axes = plt.subplots(1, 2, figsize=(11, 0.45 * len(worlds) + 1.6), sharey=True)
     height = 0.8 / len(agents)
@@ -305,7 +393,7 @@ def picture(found, path):
             centre, half = zip(*(interval(of[agent][name]) for of in found.values()), strict=True)
             places = np.arange(len(worlds)) + (k - 0.5 * (len(agents) - 1)) * height
             axis.barh(
-                places, np.divide(centre, best), height, xerr=np.divide(half, best), color=colours[agent],
+                places, np.divide(centre, best), height, xerr=np.divide(half, best), color=COLOURS[agent],
                 label=agent, error_kw={"elinewidth": 0.8, "ecolor": "#333333"},
             )  # fmt: skip
         axis.set_title(f"Effective states {title}", fontsize=11)
@@ -330,6 +418,7 @@ def main():
     parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
     parser.add_argument("--json", help="write every figure of every run")
     parser.add_argument("--picture", help="draw the figures")
+    parser.add_argument("--curves", help="draw pairs and effective states against steps")
     parser.add_argument("--read", help="take the figures from a file that --json wrote")
     given = parser.parse_args()
     if given.read:
@@ -345,6 +434,8 @@ def main():
     report(found)
     if given.picture:
         picture(found, given.picture)
+    if given.curves:
+        curves(found, given.curves)
 
 
 if __name__ == "__main__":

@@ -169,6 +169,7 @@ fn frontier() -> Frontier {
                 state_action_entropy: 0.9 - 0.2 * zeta,
                 spectral_gap: 0.6 * (1.05 - zeta),
                 mixing_time: (i < 19).then_some((3.0 / (1.05 - zeta)).round()),
+                hitting_time: Some((9.0 + 3.0 / (1.05 - zeta)).round()),
             }
         })
         .collect();
@@ -178,6 +179,7 @@ fn frontier() -> Frontier {
         vary: Vary::Zeta,
         fixed: Some(0.1),
         points,
+        beside: None,
     }
 }
 

@@ -9,8 +9,8 @@
 use std::time::Instant;
 
 use ide3al::domains;
-use ide3al::learn::{Environment, PolicySampler, Simulator, Tables, Trajectory, generator};
-use ide3al::model::{Counts, Policy};
+use ide3al::learn::{Environment, PolicySampler, Random, Session, Simulator, Tables, generator};
+use ide3al::model::Policy;
 
 fn main() -> ide3al::Result<()> {
     let mut models: Vec<String> = std::env::args().skip(1).collect();
@@ -45,12 +45,14 @@ fn main() -> ide3al::Result<()> {
         std::hint::black_box(state);
         let stepping = steps as f64 / begun.elapsed().as_secs_f64() / 1e6;
 
-        let mut counts = Counts::new(&actions);
-        let mut trajectory = Trajectory::start(&mut simulator, &mut rng)?;
+        let learner = Box::new(Random::new(Policy::uniform(&mdp)));
+        let mut session = Session::new(learner, &actions, false, rng);
+        session.begin_batch()?;
+        let mut trajectory = session.begin(&mut simulator)?;
         let begun = Instant::now();
-        trajectory.collect(&mut simulator, &mut sampler, steps, &mut counts, &mut rng)?;
+        session.collect(&mut simulator, &mut trajectory, steps)?;
         let counting = steps as f64 / begun.elapsed().as_secs_f64() / 1e6;
-        assert_eq!(counts.total(), steps as u64);
+        assert_eq!(session.counts().total(), steps as u64);
         println!("{model:<24}{stepping:>10.1}{counting:>14.1}");
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use ide3al::chain::episode::analyze_episode;
+use ide3al::chain::seen::Seen;
 use ide3al::chain::{Analysis, AnalyzeOptions, MixingNorm, analyze};
 use ide3al::model::{Mdp, Plan, Policy, TimedPolicy};
 use ide3al_report::table::number;
@@ -25,7 +26,7 @@ when infinite) with mixing_time_kind (exact, or lower_bound where that takes too
 communicating_classes, recurrent_classes, transient_states, period, residual (max |d - M'd|), \
 stationary_method, stationary_converged, stationary; entropy_rate (nats per step), step_time (mean; \
 1 without travel times), kemeny_constant, hitting_time_max, hitting_time_mean, return_time_max, return_time_mean \
-(in the unit of step_time; null with several recurrent classes, the first three also above 1000 states); with --horizon also horizon, horizon_entropy \
+(in the unit of step_time; null with several recurrent classes; above 1000 states kemeny_constant is null and the hitting times are those to 64 states drawn at random, with hitting_time_mean_error); seen (share of the states seen within steps, with standard_error where it is sampled); with --horizon also horizon, horizon_entropy \
 and horizon_entropy_normalized. For a policy that depends on the step: steps, entropy, \
 state_action_entropy and their normalized forms, min_probability, least_visited_state, states_reached and \
 distribution, all of the average over its episode from the start.")]
@@ -163,6 +164,20 @@ pub(crate) fn table(mdp: &Mdp, analysis: &Analysis) -> Table {
         nats(analysis.entropy_rate),
         "how unpredictable the next state is".into(),
     ]);
+    let percent = |seen: &Seen| match seen.standard_error {
+        Some(error) => format!("{:.1} ± {:.1} %", 100.0 * seen.share, 100.0 * error),
+        None => format!("{:.1} %", 100.0 * seen.share),
+    };
+    if let Some((last, before)) = analysis.seen.split_last() {
+        let before = before.iter();
+        let before = before.map(|seen| format!("{} within {}", percent(seen), seen.steps));
+        let before: Vec<String> = before.collect();
+        table.row([
+            "states seen".into(),
+            percent(last),
+            format!("within {} steps from the start; {}", last.steps, before.join(", ")),
+        ]);
+    }
     let unit = if mdp.times().is_some() {
         "in the model's travel times"
     } else {
@@ -184,6 +199,14 @@ pub(crate) fn table(mdp: &Mdp, analysis: &Analysis) -> Table {
     for (name, mean, largest) in times {
         if let Some(mean) = mean {
             let meaning = match largest {
+                Some(largest) if name == "hitting times" => {
+                    let sampled = analysis
+                        .hitting_time_mean_error
+                        .map_or_else(String::new, |error| {
+                            format!("±{} (to 64 states drawn), ", number(error, 2))
+                        });
+                    format!("{sampled}mean, largest {}, {unit}", number(largest, 5))
+                }
                 Some(largest) => format!("mean, largest {}, {unit}", number(largest, 5)),
                 None => format!("mean time to a random visit, {unit}"),
             };

@@ -4,8 +4,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use ide3al::formulation::{Formulation, Problem};
 use ide3al::frontier::{Sweep, Vary, sweep};
+use ide3al::model::Mdp;
 use ide3al::model::io::atomic;
+use ide3al::solve::Options;
 use ide3al_report::Table;
 use ide3al_report::frontier::Frontier;
 use ide3al_report::png::png;
@@ -23,9 +26,10 @@ use crate::watch::Watch;
 #[derive(clap::Args)]
 #[command(after_help = "\
 zeta goes from 1/states to 1, xi from 0 to 1/actions; the other one is xi 0 or zeta 1 unless given. \
+Of reach also within (from 1 to 100 steps for each state) or evenness (up to the largest; frobenius along zeta is drawn beside). \
 JSON: formulation, vary, interrupted, points \
 (xi, zeta, status, objective, gap, seconds, entropy, entropy_normalized, state_action_entropy, \
-state_action_entropy_normalized, spectral_gap, mixing_time, mixing_time_kind, recurrent_classes), \
+state_action_entropy_normalized, spectral_gap, mixing_time, mixing_time_kind, recurrent_classes, hitting_time_mean, and of reach within and evenness), \
 files.")]
 pub(crate) struct Arguments {
     /// Domain with optional parameters, grid:FILE, graph:FILE, or a model file
@@ -52,6 +56,8 @@ pub(crate) struct Arguments {
 enum VaryName {
     Zeta,
     Xi,
+    Within,
+    Evenness,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -63,12 +69,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let vary = match arguments.vary {
         Some(VaryName::Zeta) => Vary::Zeta,
         Some(VaryName::Xi) => Vary::Xi,
+        Some(VaryName::Within) => Vary::Within,
+        Some(VaryName::Evenness) => Vary::Evenness,
         None if problem.formulation.takes_zeta() => Vary::Zeta,
         None => Vary::Xi,
     };
     let fixed_twice = match vary {
         Vary::Zeta => arguments.problem.zeta,
         Vary::Xi => arguments.problem.xi,
+        Vary::Within | Vary::Evenness => None,
     };
     if let Some(value) = fixed_twice {
         let name = vary.name();
@@ -84,9 +93,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if found.points.is_empty() {
         bail!("interrupted before the first point was solved");
     }
-    let svg = Frontier::of_sweep(&found, spec, &problem, vary)
-        .panels()
-        .svg();
+    let mut picture = Frontier::of_sweep(&found, spec, &problem, vary);
+    if vary == Vary::Evenness && !found.interrupted {
+        picture.beside =
+            beside(&mdp, &problem, spec, arguments.points, &options, &watch)?.map(Box::new);
+    }
+    let svg = picture.panels().svg();
     let picture = png(&svg, 2.0)?;
     atomic::write_bytes(&svg_file, svg.as_bytes())?;
     atomic::write_bytes(&png_file, &picture)?;
@@ -116,6 +128,25 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     output::print(&text)
 }
 
+/// The paper's trade-off of the same model, to be drawn beside reach.
+fn beside(
+    mdp: &Mdp,
+    problem: &Problem,
+    spec: &str,
+    points: usize,
+    options: &Options,
+    watch: &Watch,
+) -> anyhow::Result<Option<Frontier>> {
+    let paper = Problem {
+        xi: problem.xi,
+        ..Problem::new(Formulation::Frobenius)
+    };
+    let mut watch = Watch::again("frobenius", watch);
+    let found = sweep(mdp, &paper, Vary::Zeta, points, options, &mut watch)?;
+    let drawn = Frontier::of_sweep(&found, spec, &paper, Vary::Zeta);
+    Ok((!found.points.is_empty()).then_some(drawn))
+}
+
 /// Adds an ending; a prefix that already has it stays as it is.
 fn with_ending(prefix: &Path, ending: &str) -> PathBuf {
     let mut name = prefix.as_os_str().to_owned();
@@ -142,10 +173,11 @@ fn table(found: &Sweep) -> Table {
     ];
     let mut table = Table::new(&header).rights(0..6);
     for point in &found.points {
-        let parameter = if found.vary == "zeta" {
-            point.zeta.unwrap_or(1.0)
-        } else {
-            point.xi
+        let parameter = match found.vary {
+            "zeta" => point.zeta.unwrap_or(1.0),
+            "within" => point.within.unwrap_or(f64::INFINITY),
+            "evenness" => point.evenness.unwrap_or(0.0),
+            _ => point.xi,
         };
         table.row([
             format!("{parameter:.4}"),

@@ -5,6 +5,7 @@
 mod analyze;
 mod certificate;
 mod command_line;
+mod compare;
 mod completions;
 mod convert;
 mod domains;
@@ -14,6 +15,7 @@ mod learn;
 mod man;
 mod output;
 mod plan;
+mod reach;
 mod reproduce;
 mod solve;
 #[cfg(feature = "studio")]
@@ -43,6 +45,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Analyze(analyze::Arguments),
+    Compare(compare::Arguments),
     Completions(completions::Arguments),
     Convert(convert::Arguments),
     Domains(domains::Arguments),
@@ -60,6 +63,7 @@ fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Command::Analyze(arguments) => analyze::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Domains(arguments) => domains::run(&arguments),

@@ -29,13 +29,15 @@ Formulations: frobenius (default; the paper's best), infinity, column-sum, dual 
 entropy), state-entropy (the largest steady-state entropy), target (states in given proportions, \
 --target), coverage (samples of every pair in the fewest steps, --wanted), model-error (the least \
 error of the estimated model), episode (the most even visits within --steps T steps from the start, \
-with a policy that depends on the step).
+with a policy that depends on the step), reach (as many states as possible seen within a random time \
+of mean --within T, or the least mean time to a state with --within inf; --target weighs the states).
 
 Defaults: xi and zeta are the paper's for its domains (xi 0.1, zeta 0.7; knight-quest 0.01 and 1); \
 for other models xi is 0.1, but at most half of 1/actions, and zeta 0.7.
 
 JSON keys: formulation, xi, zeta (null where the formulation takes none), solver, status (optimal, \
 iteration_limit, time_limit, interrupted, stalled), objective, bound, gap, iterations, seconds, \
+for reach also within (null for inf), origin, evenness, restart, share_of_bound, and the status local_optimum, \
 limits (value, budget, price of each --limit), policy (one row per state), bounds (paper: what the paper's theorems claim, which can be wrong; \
 corrected: the theorem mended; certified: the best that is proven), optimal_entropy, optimal_entropy_share, with --horizon also horizon_optimal_entropy (of \
 any policy within the horizon, by 'episode') and horizon_optimal_entropy_share, notes, and all keys of 'analyze'.
@@ -45,14 +47,17 @@ Examples:
   ide3al solve knight-quest --formulation column-sum --xi 0.01 --json
   ide3al solve double-chain --formulation coverage --xi 0 --samples 100
   ide3al solve four-rooms --horizon 500 --out policy.json
-  ide3al solve four-rooms --formulation episode --steps 200 --out policy.npz")]
+  ide3al solve four-rooms --formulation episode --steps 200 --out policy.npz
+  ide3al solve four-rooms --formulation reach --within 416 --xi 0")]
 pub(crate) struct Arguments {
     /// Domain with optional parameters, grid:FILE, graph:FILE, or a model file
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) problem: ProblemArguments,
     #[command(flatten)]
-    visits: crate::visits::VisitsArguments,
+    pub(crate) visits: crate::visits::VisitsArguments,
+    #[command(flatten)]
+    pub(crate) reach: crate::reach::ReachArguments,
     #[command(flatten)]
     pub(crate) solving: SolvingArguments,
     /// Steps of an episode, the start included; only episode takes it
@@ -64,7 +69,7 @@ pub(crate) struct Arguments {
     /// Solve state-entropy too, to report the share of the largest entropy: auto leaves it out on
     /// models with more than 500,000 transitions
     #[arg(long, value_enum, default_value_t = CompareName::Auto)]
-    compare: CompareName,
+    pub(crate) compare: CompareName,
     /// Write the policy (.json, .npz or .npy)
     #[arg(long, value_name = "POLICY")]
     pub(crate) out: Option<PathBuf>,
@@ -77,7 +82,7 @@ pub(crate) struct Arguments {
 #[derive(clap::Args)]
 pub(crate) struct ProblemArguments {
     /// infinity, frobenius, column-sum, dual or state-entropy; 'solve' also takes target, coverage,
-    /// model-error and episode
+    /// model-error, episode and reach
     #[arg(long, value_name = "NAME", default_value = "frobenius")]
     pub(crate) formulation: String,
     /// Least probability of every action, 0 to 1/actions; larger tries actions more evenly
@@ -214,16 +219,30 @@ impl From<TieBreakName> for TieBreak {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum CompareName {
+pub(crate) enum CompareName {
     Auto,
     Always,
     Never,
+}
+
+impl From<CompareName> for Compare {
+    fn from(name: CompareName) -> Self {
+        match name {
+            CompareName::Auto => Compare::Auto,
+            CompareName::Always => Compare::Always,
+            CompareName::Never => Compare::Never,
+        }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.problem.formulation == Episode::NAME {
         return episode::run(arguments);
     }
+    if arguments.problem.formulation == crate::reach::NAME && arguments.steps.is_none() {
+        return crate::reach::run(arguments);
+    }
+    arguments.reach.must_be_absent(&arguments.problem.formulation)?;
     if let Some(steps) = arguments.steps {
         bail!(
             "--steps {steps}: {} takes no steps; choose --formulation episode, or --horizon for the best zeta \
@@ -264,11 +283,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(path) = &arguments.out {
         io::write_policy(path, &mdp, &solution.policy)?;
     }
-    let compare = match arguments.compare {
-        CompareName::Auto => Compare::Auto,
-        CompareName::Always => Compare::Always,
-        CompareName::Never => Compare::Never,
-    };
+    let compare = arguments.compare.into();
     let report = report(
         &mdp,
         &problem,

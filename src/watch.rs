@@ -46,6 +46,17 @@ impl Watch {
         })
     }
 
+    /// The same for a second solve of the same command: the first Ctrl-C counts for both.
+    pub(crate) fn again(what: &str, first: &Watch) -> Self {
+        Watch {
+            stop: first.stop,
+            started: Instant::now(),
+            terminal: first.terminal,
+            spinner: None,
+            what: what.to_owned(),
+        }
+    }
+
     /// Takes the spinner off the screen.
     pub(crate) fn finish(&mut self) {
         if let Some(spinner) = self.spinner.take() {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ._extras import MissingExtra
     from ._ide3al import Error
     from ._studio import Studio, studio
-    from .agents.algorithms import IDE3AL, CountBased, MaxEnt, Random
+    from .agents.algorithms import IDE3AL, CountBased, MaxEnt, Random, RMax
     from .collecting.collect import collect
     from .datasets.audit import audit
     from .datasets.coverage import Coverage
@@ -61,6 +61,7 @@ __all__ = [
     "MaxEnt",
     "MissingExtra",
     "Plan",
+    "RMax",
     "Random",
     "Solution",
     "Studio",
@@ -90,7 +91,7 @@ _HOMES = {
     "_studio": ("Studio", "studio"),
     "encoding.abstraction": ("Abstraction",),
     "evaluation.account": ("Account",),
-    "agents.algorithms": ("IDE3AL", "CountBased", "MaxEnt", "Random"),
+    "agents.algorithms": ("IDE3AL", "CountBased", "MaxEnt", "RMax", "Random"),
     "solving.analysis": ("Analysis", "analyze"),
     "datasets.audit": ("audit",),
     "collecting.collect": ("collect",),

@@ -44,8 +44,9 @@ class ModelEnv(gymnasium.Env[Any, Any]):
 
     Examples
     --------
-    >>> from ide3al.envs import ModelEnv
-    >>> env = ModelEnv("single-chain", states=12)
+    >>> import gymnasium, ide3al.envs
+    >>> ide3al.envs.register()  # not needed where Gymnasium was imported first
+    >>> env = gymnasium.make("ide3al/SingleChain-v0", states=12)
     >>> int(env.observation_space.n)
     12
     """

@@ -21,6 +21,7 @@ Formulation = Literal[
     "target",
     "coverage",
     "model-error",
+    "reach",
 ]
 #: How a problem is solved: by formulation and size, or by the general conic solver.
 Solver = Literal["auto", "conic"]

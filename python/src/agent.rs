@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ide3al::learn::{
-    Algorithm, Experiment, Exploration, Judge, Learner, Lesson, PolicySampler, Trajectory,
-    generator, growing_batch, judge_as_lived,
+    Algorithm, Experiment, Exploration, Judge, PolicySampler, Session, Trajectory, generator,
+    growing_batch, judge_as_lived,
 };
 use ide3al::model::{Counts, Policy, Unvisited};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use crate::batches::learn;
@@ -23,14 +22,9 @@ use crate::settings::{settings, shape};
 use crate::signals::Pending;
 
 pub(crate) struct State {
-    pub(crate) learner: Box<dyn Learner>,
-    pub(crate) counts: Counts,
-    pub(crate) sampler: PolicySampler,
+    pub(crate) session: Session,
     /// Follows the learned exploration for predictions.
     pub(crate) prediction: Option<PolicySampler>,
-    pub(crate) rng: ChaCha8Rng,
-    /// Where the last trajectory began: all the agent knows of the start.
-    pub(crate) start: Option<usize>,
     /// `None` before the first batch and after loading: the next batch begins with a reset.
     pub(crate) trajectory: Option<Trajectory>,
     pub(crate) batches: u64,
@@ -82,28 +76,13 @@ impl Agent {
         self.pending.take().unwrap_or_else(|| exception(problem))
     }
 
-    pub(crate) fn start(&self, state: &State) -> Vec<f64> {
-        let mut start = vec![0.0; state.counts.n_states()];
-        start[state.start.unwrap_or(0)] = 1.0;
-        start
-    }
-
     /// Lets the learner make up its mind, once.
     fn conclude(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
-        if state.concluded || state.counts.total() == 0 {
+        if state.concluded || state.session.counts().total() == 0 {
             return Ok(());
         }
-        let start = self.start(state);
-        let (learner, counts) = (&mut state.learner, &state.counts);
-        let concluded = py.detach(|| {
-            learner.conclude(&Lesson {
-                counts,
-                start: &start,
-                last: true,
-                open: self.is_open(),
-                stop: &AtomicBool::new(false),
-            })
-        });
+        let session = &mut state.session;
+        let concluded = py.detach(|| session.conclude(true, &AtomicBool::new(false)));
         concluded.map_err(|e| self.raise(e))?;
         state.concluded = true;
         Ok(())
@@ -130,7 +109,16 @@ impl Agent {
         }
         let algorithm = Algorithm::from_name(algorithm).map_err(exception)?;
         let shape = shape(n_states, n_actions);
-        let (experiment, growing) = settings(algorithm, &shape, seed, parameters, open)?;
+        let mut given = settings(parameters)?;
+        if given.paper && open {
+            return Err(error(
+                "paper: the paper's algorithms need to know all states beforehand; this environment \
+                 does not declare a finite observation space",
+            ));
+        }
+        let growing = !given.paper && given.batch_size.is_none();
+        (given.algorithms, given.seed) = (Some(vec![algorithm.label()]), Some(seed));
+        let experiment = given.resolve("", &shape).map_err(exception)?;
         experiment.validate(&shape).map_err(exception)?;
         let pending = Arc::new(Pending::default());
         let planner = InterruptiblePlanner::shared(&experiment, &pending);
@@ -144,15 +132,15 @@ impl Agent {
         let mut start = vec![0.0; n_states];
         start[0] = 1.0;
         let ragged = Counts::new(&actions).estimate(Unvisited::SelfLoop, &start);
+        let learner = experiment.learner(&algorithm, &ragged, &planner);
         let state = State {
-            learner: experiment
-                .learner(&algorithm, &ragged, &planner)
-                .map_err(exception)?,
-            counts: Counts::new(&actions),
-            sampler: PolicySampler::new(&actions),
+            session: Session::new(
+                learner.map_err(exception)?,
+                &actions,
+                open,
+                generator(seed, 0),
+            ),
             prediction: None,
-            rng: generator(seed, 0),
-            start: None,
             trajectory: None,
             batches: 0,
             concluded: false,
@@ -183,39 +171,24 @@ impl Agent {
         let mut environment = Callbacks {
             reset,
             step,
-            n_states: state.counts.n_states(),
+            n_states: state.session.counts().n_states(),
             agent: self,
             pending: &self.pending,
         };
-        let behaviour = state.learner.behaviour(&mut state.rng);
-        state
-            .sampler
-            .set_grown(behaviour, &state.counts)
-            .map_err(exception)?;
+        let session = &mut state.session;
+        session.set_open(self.is_open());
+        session.begin_batch().map_err(exception)?;
         let mut trajectory = match state.trajectory.take() {
             Some(trajectory) => trajectory,
             None => {
-                let begun = Trajectory::start(&mut environment, &mut state.rng)
-                    .map_err(|e| self.raise(e))?;
-                while state.counts.n_states() <= begun.state {
-                    let width = self.width(state.counts.n_states());
-                    state.counts.add_state(width);
-                    state.sampler.add_state(width);
-                }
-                state.counts.record_start(begun.state);
-                state.start.get_or_insert(begun.state);
+                let begun = session.begin(&mut environment).map_err(|e| self.raise(e))?;
+                session.record_start(0, begun.state);
                 begun
             }
         };
         // after a failure the environment is in an unknown state: the next batch resets it
-        trajectory
-            .collect(
-                &mut environment,
-                &mut state.sampler,
-                steps,
-                &mut state.counts,
-                &mut state.rng,
-            )
+        session
+            .collect(&mut environment, &mut trajectory, steps)
             .map_err(|e| self.raise(e))?;
         state.trajectory = Some(trajectory);
         learn(py, self, state, last)
@@ -231,7 +204,7 @@ impl Agent {
     fn draw(&self, py: Python<'_>, observed: usize) -> PyResult<usize> {
         let mut guard = self.state()?;
         let state = &mut *guard;
-        let n_states = state.counts.n_states();
+        let n_states = state.session.counts().n_states();
         if observed >= n_states {
             return Err(error(format!(
                 "state {observed} is out of range: there are {n_states}, numbered from 0"
@@ -239,22 +212,22 @@ impl Agent {
         }
         if state.prediction.is_none() {
             self.conclude(py, state)?;
-            let mut sampler = PolicySampler::new(&widths(&state.counts));
+            let mut sampler = PolicySampler::new(&widths(state.session.counts()));
             let lived = !self.experiment.paper;
-            let policy = match state.learner.exploration() {
+            let counts = state.session.counts().clone();
+            let (exploration, rng) = state.session.exploration();
+            let policy = match exploration {
                 Exploration::Policy(policy) => policy,
                 // an episode is over before a member's long run sets in: the one policy with the
                 // visits of all
-                exploration if lived => &judge_as_lived(exploration, &state.counts, false).policy,
-                Exploration::Mixture(mixture) => &mixture.members[mixture.draw(&mut state.rng)],
+                exploration if lived => &judge_as_lived(exploration, &counts, false).policy,
+                Exploration::Mixture(mixture) => &mixture.members[mixture.draw(rng)],
             };
-            sampler
-                .set_grown(policy, &state.counts)
-                .map_err(exception)?;
+            sampler.set_grown(policy, &counts).map_err(exception)?;
             state.prediction = Some(sampler);
         }
         match &state.prediction {
-            Some(sampler) => Ok(sampler.draw(observed, &mut state.rng)),
+            Some(sampler) => Ok(sampler.draw(observed, state.session.rng())),
             None => Err(error("no policy")),
         }
     }
@@ -263,7 +236,7 @@ impl Agent {
     fn draw_any(&self) -> PyResult<usize> {
         let mut sampler = PolicySampler::new(&[]);
         sampler.add_state(self.n_actions);
-        Ok(sampler.draw(0, &mut self.state()?.rng))
+        Ok(sampler.draw(0, self.state()?.session.rng()))
     }
 
     /// The policy learned; for a mixture, the one policy with the same visits (judged on the
@@ -275,26 +248,22 @@ impl Agent {
         let mut guard = self.state()?;
         let state = &mut *guard;
         self.conclude(py, state)?;
-        let start = self.start(state);
-        // a learner may move to another thread, but not be looked at from two
-        let (learner, counts) = (&mut state.learner, &state.counts);
+        let start = state.session.start();
+        let session = &mut state.session;
+        let counts = session.counts().clone();
+        let unvisited = session.learner().unvisited();
         let n_states = counts.n_states();
         let lived = !self.experiment.paper;
         let (policy, distribution, metrics) = py.detach(move || {
+            let (exploration, _) = session.exploration();
             if lived {
-                let judged = judge_as_lived(learner.exploration(), counts, true);
+                let judged = judge_as_lived(exploration, &counts, true);
                 let policy = judged.policy.probabilities().to_vec();
                 return (policy, judged.distribution, judged.metrics);
             }
             let uniform = Policy::uniform(&shape(n_states, self.n_actions));
             let mut judge = Judge::new(None, uniform);
-            let metrics = judge.judge(
-                learner.exploration(),
-                counts,
-                learner.unvisited(),
-                &start,
-                true,
-            );
+            let metrics = judge.judge(exploration, &counts, unvisited, &start, true);
             (
                 judge.policy().probabilities().to_vec(),
                 judge.distribution().to_vec(),
@@ -313,23 +282,23 @@ impl Agent {
     /// The model estimated from what was seen.
     fn estimate(&self) -> PyResult<Model> {
         let state = self.state()?;
-        let start = self.start(&state);
-        let (unvisited, prior) = (state.learner.unvisited(), state.learner.prior());
-        let model = state.counts.estimate_with_prior(unvisited, prior, &start);
+        let start = state.session.start();
+        let unvisited = state.session.learner().unvisited();
+        let model = state.session.counts().estimate(unvisited, &start);
         Ok(Model::new(model, ""))
     }
 
     /// How often each pair was tried.
     fn visits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let state = self.state()?;
-        let totals = state.counts.pair_totals().iter();
+        let totals = state.session.counts().pair_totals().iter();
         let totals: Vec<i64> = totals.map(|&n| n as i64).collect();
         Ok(totals.into_pyarray(py))
     }
 
     #[getter]
     fn n_states(&self) -> PyResult<usize> {
-        Ok(self.state()?.counts.n_states())
+        Ok(self.state()?.session.counts().n_states())
     }
 
     /// Whether states are found one by one.
@@ -353,7 +322,10 @@ impl Agent {
     /// How many actions a state has that is about to be met.
     fn set_width(&self, state: usize, n: usize) -> PyResult<()> {
         if n == 0 || n > self.n_actions {
-            return Err(error(format!("a state has {n} of {} actions", self.n_actions)));
+            return Err(error(format!(
+                "a state has {n} of {} actions",
+                self.n_actions
+            )));
         }
         let mut widths = self.widths.lock().unwrap_or_else(PoisonError::into_inner);
         if state >= widths.len() {
@@ -366,7 +338,8 @@ impl Agent {
     /// Number of actions of each state.
     fn widths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let state = self.state()?;
-        let of_states: Vec<i64> = widths(&state.counts).iter().map(|&n| n as i64).collect();
+        let counts = state.session.counts();
+        let of_states: Vec<i64> = widths(counts).iter().map(|&n| n as i64).collect();
         Ok(of_states.into_pyarray(py))
     }
 
@@ -377,14 +350,14 @@ impl Agent {
 
     #[getter]
     fn steps(&self) -> PyResult<u64> {
-        Ok(self.state()?.counts.total())
+        Ok(self.state()?.session.counts().total())
     }
 
     /// What the user should know of what was learned.
     fn notes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let mut guard = self.state()?;
         self.conclude(py, &mut guard)?;
-        Ok(guard.learner.notes())
+        Ok(guard.session.learner().notes())
     }
 
     /// The policy learned; for a mixture, see `judge`.
@@ -392,9 +365,9 @@ impl Agent {
         let mut guard = self.state()?;
         let state = &mut *guard;
         self.conclude(py, state)?;
-        if let Exploration::Policy(policy) = state.learner.exploration() {
+        if let Exploration::Policy(policy) = state.session.learner().exploration() {
             let mut whole = policy.probabilities().to_vec();
-            grow(&mut whole, &state.counts);
+            grow(&mut whole, state.session.counts());
             return Ok(whole.into_pyarray(py));
         }
         drop(guard);
@@ -411,7 +384,10 @@ impl Agent {
         if !self.growing {
             return Ok(self.experiment.batch_size);
         }
-        Ok(growing_batch(self.state()?.counts.total(), budget))
+        Ok(growing_batch(
+            self.state()?.session.counts().total(),
+            budget,
+        ))
     }
 
     /// Everything needed to go on: a JSON text and the learner's bytes.
@@ -421,29 +397,29 @@ impl Agent {
         self.conclude(py, &mut guard)?;
         let state = &*guard;
         let mut seen = Vec::new();
-        for pair in 0..state.counts.n_pairs() {
-            for &(next, count) in state.counts.seen(pair) {
+        for pair in 0..state.session.counts().n_pairs() {
+            for &(next, count) in state.session.counts().seen(pair) {
                 seen.push(json!([pair, next, count]));
             }
         }
         let text = json!({
-            "format": 3,
+            "format": 4,
             "experiment": self.experiment,
             "algorithm": self.algorithm.label(),
-            "n_states": state.counts.n_states(),
+            "n_states": state.session.counts().n_states(),
             "open": self.is_open(),
             "growing": self.growing,
-            "starts": state.counts.starts(),
-            "ends": state.counts.ends(),
-            "cuts": state.counts.cuts(),
+            "starts": state.session.counts().starts(),
+            "ends": state.session.counts().ends(),
+            "cuts": state.session.counts().cuts(),
             "n_actions": self.n_actions,
             "widths": self.widths.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            "generator": state.rng,
-            "start": state.start,
+            "generator": state.session.random(),
+            "start": state.session.first(),
             "batches": state.batches,
             "counts": seen,
         });
-        Ok((text.to_string(), state.learner.to_bytes()))
+        Ok((text.to_string(), state.session.learner().to_bytes()))
     }
 
     /// Takes back what `save` gave.
@@ -452,9 +428,9 @@ impl Agent {
         let damaged = |what: &str| error(format!("the agent's file is damaged: {what}"));
         let value: Value =
             serde_json::from_str(text).map_err(|e| damaged(&format!("agent.json: {e}")))?;
-        if value["format"] != json!(3) {
+        if value["format"] != json!(4) {
             return Err(error(format!(
-                "the agent's file has format {}, this version of ide3al reads format 3",
+                "the agent's file has format {}, this version of ide3al reads format 4",
                 value["format"]
             )));
         }
@@ -483,6 +459,7 @@ impl Agent {
         parameters.set_item("formulation", &experiment.formulation)?;
         parameters.set_item("xi", experiment.xi)?;
         parameters.set_item("zeta", experiment.zeta)?;
+        parameters.set_item("known", experiment.known)?;
         parameters.set_item("epsilon", experiment.epsilon)?;
         parameters.set_item("eta", experiment.eta)?;
         parameters.set_item("discount", experiment.discount)?;
@@ -494,9 +471,6 @@ impl Agent {
             parameters.set_item("batch_size", experiment.batch_size)?;
         }
         parameters.set_item("paper", experiment.paper)?;
-        parameters.set_item("prior", experiment.prior)?;
-        parameters.set_item("unseen", experiment.unseen)?;
-        parameters.set_item("catch_up", experiment.catch_up)?;
         let agent = Agent::new(
             value["algorithm"]
                 .as_str()
@@ -511,21 +485,22 @@ impl Agent {
         {
             let mut guard = agent.state()?;
             let state = &mut *guard;
-            state.rng = serde_json::from_value(value["generator"].clone())
+            let rng = serde_json::from_value(value["generator"].clone())
                 .map_err(|e| damaged(&e.to_string()))?;
-            state.start = match value["start"].as_u64() {
+            let first = match value["start"].as_u64() {
                 Some(start) if start >= n_states => return Err(damaged("start")),
                 start => start.map(|s| s as usize),
             };
             state.batches = number("batches")?;
             state.concluded = true;
+            let mut held = state.session.counts().clone();
             for entry in counts {
                 let (pair, next, count): (usize, usize, u64) =
                     serde_json::from_value(entry.clone()).map_err(|e| damaged(&e.to_string()))?;
                 if count > u64::MAX >> 16 {
                     return Err(damaged("counts"));
                 }
-                state.counts.add(pair, next, count).map_err(exception)?;
+                held.add(pair, next, count).map_err(exception)?;
             }
             let episodes = |key: &str| {
                 let read: Vec<u64> = serde_json::from_value(value[key].clone())
@@ -537,11 +512,9 @@ impl Agent {
             };
             let (starts, ends) = (episodes("starts")?, episodes("ends")?);
             let cuts = number("cuts")?;
-            state
-                .counts
-                .set_episodes(starts, ends, cuts)
-                .map_err(exception)?;
-            state.learner.restore(learner).map_err(exception)?;
+            held.set_episodes(starts, ends, cuts).map_err(exception)?;
+            state.session.restore(held, first, rng);
+            state.session.restore_learner(learner).map_err(exception)?;
         }
         Ok(agent)
     }
@@ -549,9 +522,8 @@ impl Agent {
 
 /// Number of actions of each state.
 fn widths(counts: &Counts) -> Vec<usize> {
-    (0..counts.n_states())
-        .map(|s| counts.pairs(s).len())
-        .collect()
+    let states = 0..counts.n_states();
+    states.map(|s| counts.pairs(s).len()).collect()
 }
 
 /// Uniform rows for states found since a policy was made.

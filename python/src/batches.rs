@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use ide3al::learn::Lesson;
+use ide3al::learn::{End, Move, Session};
 use ide3al::model::Counts;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -12,66 +12,101 @@ use crate::agent::{Agent, State, grow};
 use crate::errors::{error, exception};
 use crate::planning::nothing_to_explore;
 
-/// The policy for the next batch, one probability per pair; [`agent_draw`] follows it from now on.
+/// Most environments that are explored together.
+const MOST_FOLLOWERS: usize = 1 << 20;
+
+/// Begins a batch: the policy for it, one probability per pair, or `None` where the learner chooses
+/// each action by itself. [`agent_draw`] acts with it from now on.
 #[pyfunction]
 pub(crate) fn agent_behaviour<'py>(
     py: Python<'py>,
     agent: &Agent,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
     let mut guard = agent.state()?;
     let state = &mut *guard;
-    let behaviour = state.learner.behaviour(&mut state.rng);
-    state
-        .sampler
-        .set_grown(behaviour, &state.counts)
-        .map_err(exception)?;
-    let mut rows = behaviour.probabilities().to_vec();
-    grow(&mut rows, &state.counts);
-    Ok(rows.into_pyarray(py))
+    state.session.set_open(agent.is_open());
+    let Some(policy) = state.session.begin_batch().map_err(exception)? else {
+        return Ok(None);
+    };
+    let mut rows = policy.probabilities().to_vec();
+    grow(&mut rows, state.session.counts());
+    Ok(Some(rows.into_pyarray(py)))
 }
 
-/// An action in each of the states, drawn one after the other; a state never met is played
-/// uniformly.
+/// An action in each of the states, chosen one after the other; a state never met is played
+/// uniformly. `followers`: which of the environments explored together each state is of.
 #[pyfunction]
 pub(crate) fn agent_draw<'py>(
     py: Python<'py>,
     agent: &Agent,
     states: PyReadonlyArray1<'py, i64>,
+    followers: PyReadonlyArray1<'py, i64>,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let mut guard = agent.state()?;
-    let state = &mut *guard;
+    let session = &mut guard.session;
     let mut actions = Vec::with_capacity(states.len()?);
-    for &observed in states.as_array() {
-        let observed = known(agent, state, observed)?;
-        actions.push(state.sampler.draw(observed, &mut state.rng) as i64);
+    for (&observed, &follower) in states.as_array().iter().zip(followers.as_array()) {
+        let observed = known(agent, session, observed)?;
+        actions.push(session.act(number(follower)?, observed) as i64);
     }
     Ok(actions.into_pyarray(py))
 }
 
-/// Remembers steps, one row each: state, action, next state, and how it ended: 0 goes on, 1 in a
-/// terminal state, 2 cut short, 3 a step that left a terminal state for a start. `starts`: where
-/// episodes began.
+/// Remembers steps, one row each: state, action, next state, how it ended, and which of the
+/// environments explored together took it. 0 goes on, 1 ended in a terminal state, 2 was cut short,
+/// 3 is a step that left a terminal state for a start. `starts`: where episodes began after that, a
+/// state and an environment each.
 #[pyfunction]
 pub(crate) fn agent_record(
     agent: &Agent,
     steps: PyReadonlyArray2<'_, i64>,
-    starts: PyReadonlyArray1<'_, i64>,
+    starts: PyReadonlyArray2<'_, i64>,
 ) -> PyResult<()> {
     let mut guard = agent.state()?;
-    let state = &mut *guard;
-    for &start in starts.as_array() {
-        let start = known(agent, state, start)?;
-        state.counts.record_start(start);
-        state.start.get_or_insert(start);
-    }
+    let session = &mut guard.session;
     for row in steps.as_array().rows() {
-        let (from, next) = (known(agent, state, row[0])?, known(agent, state, row[2])?);
-        record(&mut state.counts, from, row[1], next, row[3])?;
+        let (from, next) = (
+            known(agent, session, row[0])?,
+            known(agent, session, row[2])?,
+        );
+        let action = action_of(session.counts(), from, row[1])?;
+        let what = match row[3] {
+            1 => Move::Step(End::Terminal),
+            2 => Move::Step(End::Truncated),
+            3 => Move::Restart,
+            _ => Move::Step(End::Continues),
+        };
+        session.record(number(row[4])?, from, action, next, what);
+    }
+    for row in starts.as_array().rows() {
+        let start = known(agent, session, row[0])?;
+        session.record_start(number(row[1])?, start);
     }
     Ok(())
 }
 
-/// One step into the counts.
+/// The number of one of the environments explored together.
+fn number(follower: i64) -> PyResult<usize> {
+    let limit = |k: &usize| *k < MOST_FOLLOWERS;
+    usize::try_from(follower).ok().filter(limit).ok_or_else(|| {
+        error(format!(
+            "environment {follower}: 0 to {MOST_FOLLOWERS} can be explored together"
+        ))
+    })
+}
+
+/// An action that the state has.
+fn action_of(counts: &Counts, from: usize, action: i64) -> PyResult<usize> {
+    let actions = counts.pairs(from).len();
+    let found = usize::try_from(action).ok().filter(|a| *a < actions);
+    found.ok_or_else(|| {
+        error(format!(
+            "action {action} is out of range: there are {actions}, numbered from 0"
+        ))
+    })
+}
+
+/// One step into counts that nobody learns from meanwhile.
 pub(crate) fn record(
     counts: &mut Counts,
     from: usize,
@@ -79,15 +114,7 @@ pub(crate) fn record(
     next: usize,
     end: i64,
 ) -> PyResult<()> {
-    let actions = counts.pairs(from).len();
-    let action = usize::try_from(action)
-        .ok()
-        .filter(|a| *a < actions)
-        .ok_or_else(|| {
-            error(format!(
-                "action {action} is out of range: there are {actions}, numbered from 0"
-            ))
-        })?;
+    let action = action_of(counts, from, action)?;
     counts.record(from, action, next);
     match end {
         2 => counts.record_cut(),
@@ -98,17 +125,13 @@ pub(crate) fn record(
 }
 
 /// A state's number, after making room for it where states are found one by one.
-fn known(agent: &Agent, state: &mut State, observed: i64) -> PyResult<usize> {
-    let limit = state.counts.n_states();
+fn known(agent: &Agent, session: &mut Session, observed: i64) -> PyResult<usize> {
+    let limit = session.counts().n_states();
     let found = usize::try_from(observed).ok();
     match found.filter(|s| *s < limit || (agent.is_open() && *s < u32::MAX as usize)) {
-        Some(s) => {
-            while state.counts.n_states() <= s {
-                let width = agent.width(state.counts.n_states());
-                state.counts.add_state(width);
-                state.sampler.add_state(width);
-            }
-            Ok(s)
+        Some(state) => {
+            session.make_room(state, |s| agent.width(s));
+            Ok(state)
         }
         None => Err(error(format!(
             "state {observed} is out of range: there are {limit}, numbered from 0"
@@ -125,20 +148,11 @@ pub(crate) fn agent_learn(py: Python<'_>, agent: &Agent, last: bool) -> PyResult
 
 /// One lesson.
 pub(crate) fn learn(py: Python<'_>, agent: &Agent, state: &mut State, last: bool) -> PyResult<()> {
-    if let Some(problem) = nothing_to_explore(&state.counts) {
+    if let Some(problem) = nothing_to_explore(state.session.counts()) {
         return Err(error(problem));
     }
-    let start = agent.start(state);
-    let (learner, counts) = (&mut state.learner, &state.counts);
-    let learned = py.detach(|| {
-        learner.update(&Lesson {
-            counts,
-            start: &start,
-            last,
-            open: agent.is_open(),
-            stop: &AtomicBool::new(false),
-        })
-    });
+    let session = &mut state.session;
+    let learned = py.detach(|| session.update(last, &AtomicBool::new(false)));
     learned.map_err(|e| agent.raise(e))?;
     state.batches += 1;
     state.concluded = false;

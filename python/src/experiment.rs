@@ -5,13 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ide3al::formulation::Formulation;
 use ide3al::learn::{
-    self, Algorithm, CheckpointPlan, Convergence, Ended, Entry, Event, Folder, Goal, Metrics,
-    RunResult, Runs, Summary,
+    self, Algorithm, CheckpointPlan, Ended, Entry, Event, Folder, Metrics, RunResult, Runs, Summary,
 };
 use ide3al::model::Mdp;
-use ide3al::solve::TieBreak;
 use ide3al_report::palette::Role;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -20,6 +17,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::errors::{error, exception};
 use crate::json::to_python;
 use crate::model::Model;
+use crate::settings::settings;
 use crate::signals::watched;
 
 /// The parameters of a set of runs on a model, and the results there are so far.
@@ -100,89 +98,6 @@ impl Experiment {
     }
 }
 
-/// Everything given, on top of the defaults of `ide3al learn`.
-fn parameters(spec: &str, mdp: &Mdp, given: &Bound<'_, PyDict>) -> PyResult<learn::Experiment> {
-    let paper = match given.get_item("paper")? {
-        Some(paper) if !paper.is_none() => paper.extract()?,
-        _ => false,
-    };
-    let mut e = if paper {
-        learn::Experiment::for_model(spec, mdp)
-    } else {
-        learn::Experiment::recommended(spec, mdp)
-    };
-    let ends_only = !paper && e.gap_every == e.iterations;
-    let mut epsilon: Option<f64> = None;
-    let mut xi: Option<f64> = None;
-    for (name, value) in given.iter() {
-        if value.is_none() {
-            continue;
-        }
-        let name: String = name.extract()?;
-        match name.as_str() {
-            "algorithms" => {
-                let names: Vec<String> = value.extract()?;
-                e.algorithms = names
-                    .iter()
-                    .map(|name| Algorithm::from_name(name))
-                    .collect::<Result<_, _>>()
-                    .map_err(exception)?;
-            }
-            "formulation" => {
-                let name: String = value.extract()?;
-                let known = Formulation::from_name(&name).map_err(exception)?;
-                e.formulation = known.name().into();
-            }
-            "xi" => xi = Some(value.extract()?),
-            "zeta" => e.zeta = value.extract()?,
-            "epsilon" => epsilon = Some(value.extract()?),
-            "eta" => e.eta = value.extract()?,
-            "discount" => e.discount = value.extract()?,
-            "relative_tolerance" => {
-                e.relative_tolerance = value.extract()?;
-                e.rough_tolerance = e.relative_tolerance;
-            }
-            "paper" => {}
-            "prior" | "unseen" if paper => {
-                return Err(error(format!(
-                    "{name}: the paper has none; leave out paper or {name}"
-                )));
-            }
-            "prior" => e.prior = value.extract()?,
-            "unseen" => e.unseen = value.extract()?,
-            "tie_break" => {
-                e.tie_break =
-                    TieBreak::from_name(&value.extract::<String>()?).map_err(exception)?;
-            }
-            "iterations" => e.iterations = value.extract()?,
-            "batch_size" => e.batch_size = value.extract()?,
-            "runs" => e.runs = value.extract()?,
-            "seed" => e.seed = value.extract()?,
-            "converge" => {
-                e.convergence = Some(Convergence {
-                    tolerance: value.extract()?,
-                    ..Convergence::default()
-                });
-            }
-            "goal" => e.goal = value.extract::<bool>()?.then(Goal::default),
-            other => return Err(error(format!("unknown parameter '{other}'"))),
-        }
-    }
-    // as on the command line: the paper takes epsilon = xi, otherwise every agent has the same
-    // least probability
-    let actions = mdp.max_actions().max(1) as f64;
-    let shared = xi.map(|xi| if paper { xi } else { (xi * actions).min(1.0) });
-    if let (None, Some(epsilon), false) = (xi, epsilon, paper) {
-        e.xi = epsilon / actions;
-    }
-    e.epsilon = epsilon.or(shared).unwrap_or(e.epsilon);
-    e.xi = xi.unwrap_or(e.xi);
-    if ends_only {
-        e.gap_every = e.iterations.max(1);
-    }
-    Ok(e)
-}
-
 #[pymethods]
 impl Experiment {
     /// `parameters`: any of algorithms, formulation, xi, zeta, epsilon, eta, discount,
@@ -190,7 +105,8 @@ impl Experiment {
     #[new]
     fn new(model: &Model, name: &str, given: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mdp = Arc::clone(&model.mdp);
-        let experiment = parameters(&model.spec, &mdp, given)?;
+        let settings = settings(given)?;
+        let experiment = settings.resolve(&model.spec, &mdp).map_err(exception)?;
         experiment.validate(&mdp).map_err(exception)?;
         let jobs = experiment.algorithms.len() * experiment.runs as usize;
         Ok(Experiment {

@@ -11,12 +11,14 @@ mod episode;
 mod errors;
 mod experience;
 mod experiment;
+mod explorer;
 mod gymnasium;
 mod json;
 mod model;
 mod picture;
 mod plan;
 mod planning;
+mod reach;
 mod recount;
 mod settings;
 mod signals;
@@ -43,6 +45,8 @@ mod _ide3al {
     #[pymodule_export]
     use crate::experiment::{Experiment, look, metrics};
     #[pymodule_export]
+    use crate::explorer::{Explorer, agent_explorer};
+    #[pymodule_export]
     use crate::model::{Model, domains};
     #[pymodule_export]
     use crate::picture::heat_map;
@@ -51,6 +55,8 @@ mod _ide3al {
         Tried, expected_rewards, model_rewards, model_terminal, model_with_rewards, plan_goal_of,
         plan_reward,
     };
+    #[pymodule_export]
+    use crate::reach::solve_reach;
     #[pymodule_export]
     use crate::recount::recount;
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! Cells cut anew: an agent's counts made again from the steps that were recorded.
 
-use ide3al::learn::{PolicySampler, Trajectory};
+use ide3al::learn::Trajectory;
 use ide3al::model::Counts;
 use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -49,13 +49,10 @@ pub(crate) fn recount(
     counts.set_episodes(starts, ends, cuts).map_err(exception)?;
     let mut state = agent.state()?;
     state
-        .learner
-        .recut(&origin, agent.n_actions)
+        .session
+        .recut(counts, &origin, first)
         .map_err(exception)?;
-    state.counts = counts;
-    state.sampler = PolicySampler::new(&shape);
     state.prediction = None;
-    state.start = first;
     state.trajectory = at.map(|(state, terminal)| Trajectory { state, terminal });
     state.concluded = false;
     Ok(())

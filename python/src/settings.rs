@@ -1,75 +1,43 @@
-//! An agent's arguments as the parameters of its experiment.
+//! Keyword arguments as the library's settings.
 
-use ide3al::learn::{Algorithm, Experiment};
+use ide3al::learn::Settings;
 use ide3al::model::{Counts, Mdp, Unvisited};
-use ide3al::solve::TieBreak;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::{error, exception};
+use crate::errors::error;
 
-/// Everything given, on top of what is recommended or, in paper mode, of the paper's parameters;
-/// and whether batches grow.
-pub(crate) fn settings(
-    algorithm: Algorithm,
-    shape: &Mdp,
-    seed: u64,
-    parameters: &Bound<'_, PyDict>,
-    open: bool,
-) -> PyResult<(Experiment, bool)> {
-    let paper = match parameters.get_item("paper")? {
-        Some(paper) if !paper.is_none() => paper.extract()?,
-        _ => false,
-    };
-    if paper && open {
-        return Err(error(
-            "paper: the paper's algorithms need to know all states beforehand; this environment does not \
-             declare a finite observation space",
-        ));
-    }
-    let mut experiment = Experiment {
-        algorithms: vec![algorithm],
-        seed,
-        ..if paper {
-            Experiment::for_model("", shape)
-        } else {
-            Experiment::recommended("", shape)
-        }
-    };
-    let mut growing = !paper;
-    for (name, value) in parameters.iter() {
+/// Everything given; what is `None` is left open.
+pub(crate) fn settings(given: &Bound<'_, PyDict>) -> PyResult<Settings> {
+    let mut s = Settings::default();
+    for (name, value) in given.iter() {
         if value.is_none() {
             continue;
         }
         let name: String = name.extract()?;
         match name.as_str() {
-            "formulation" => experiment.formulation = value.extract()?,
-            "xi" => experiment.xi = value.extract()?,
-            "zeta" => experiment.zeta = value.extract()?,
-            "epsilon" => experiment.epsilon = value.extract()?,
-            "eta" => experiment.eta = value.extract()?,
-            "discount" => experiment.discount = value.extract()?,
-            "relative_tolerance" => {
-                experiment.relative_tolerance = value.extract()?;
-                experiment.rough_tolerance = experiment.relative_tolerance;
-            }
-            "rough_tolerance" => experiment.rough_tolerance = value.extract()?,
-            "tie_break" => {
-                experiment.tie_break =
-                    TieBreak::from_name(&value.extract::<String>()?).map_err(exception)?;
-            }
-            "batch_size" => {
-                experiment.batch_size = value.extract()?;
-                growing = false;
-            }
-            "paper" => {}
-            "prior" => experiment.prior = value.extract()?,
-            "unseen" => experiment.unseen = value.extract()?,
-            "catch_up" => experiment.catch_up = value.extract()?,
+            "paper" => s.paper = value.extract()?,
+            "algorithms" => s.algorithms = Some(value.extract()?),
+            "formulation" => s.formulation = Some(value.extract()?),
+            "xi" => s.xi = Some(value.extract()?),
+            "zeta" => s.zeta = Some(value.extract()?),
+            "epsilon" => s.epsilon = Some(value.extract()?),
+            "eta" => s.eta = Some(value.extract()?),
+            "known" => s.known = Some(value.extract()?),
+            "discount" => s.discount = Some(value.extract()?),
+            "relative_tolerance" => s.relative_tolerance = Some(value.extract()?),
+            "rough_tolerance" => s.rough_tolerance = Some(value.extract()?),
+            "tie_break" => s.tie_break = Some(value.extract()?),
+            "iterations" => s.iterations = Some(value.extract()?),
+            "batch_size" => s.batch_size = Some(value.extract()?),
+            "runs" => s.runs = Some(value.extract()?),
+            "seed" => s.seed = Some(value.extract()?),
+            "converge" => s.converge = Some(value.extract()?),
+            "goal" => s.goal = value.extract()?,
             other => return Err(error(format!("unknown parameter '{other}'"))),
         }
     }
-    Ok((experiment, growing))
+    Ok(s)
 }
 
 /// A model with the pairs of the environment and nothing else of interest.

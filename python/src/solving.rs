@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use ide3al::chain::{Analysis, AnalyzeOptions, MixingNorm};
 use ide3al::domains::default_parameters;
+use ide3al::evaluation::reach::ReachReport;
 use ide3al::evaluation::{Compare, report};
+use ide3al::formulation::reach::Reach;
 use ide3al::formulation::visits::{Limit, Visits, per_pair};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::frontier::Vary;
@@ -146,6 +148,7 @@ pub(crate) struct Solved {
     solution: Solution,
     horizon: Option<u64>,
     tried: Vec<(f64, f64)>,
+    reach: Option<Reach>,
 }
 
 impl Solved {
@@ -157,7 +160,27 @@ impl Solved {
             solution,
             horizon: None,
             tried: Vec::new(),
+            reach: None,
         }
+    }
+
+    /// Of reach, with what was asked for.
+    pub(crate) fn of_reach(
+        mdp: Arc<Mdp>,
+        problem: Problem,
+        solution: Solution,
+        reach: Reach,
+    ) -> Self {
+        Solved {
+            reach: Some(reach),
+            ..Solved::new(mdp, problem, solution)
+        }
+    }
+
+    /// The solution, if a solve of this formulation on this model can start from it.
+    pub(crate) fn start_of(&self, formulation: Formulation, mdp: &Mdp) -> Option<&Solution> {
+        let fits = self.problem.formulation == formulation && self.mdp.n_pairs() == mdp.n_pairs();
+        fits.then_some(&self.solution)
     }
 }
 
@@ -170,7 +193,8 @@ impl Solved {
 
     #[getter]
     fn maximises(&self) -> bool {
-        self.problem.formulation.maximises()
+        let hitting = |reach: &Reach| reach.time(&self.mdp).is_infinite();
+        self.problem.formulation.maximises() && !self.reach.as_ref().is_some_and(hitting)
     }
 
     #[getter]
@@ -276,7 +300,10 @@ impl Solved {
         let mut judged = judged.map_err(exception)?;
         judged.policy.clear();
         let stationary = std::mem::take(&mut judged.analysis.stationary);
-        let mut value = plain(&judged)?;
+        let mut value = match &self.reach {
+            Some(reach) => plain(&ReachReport::new(&self.mdp, reach, judged))?,
+            None => plain(&judged)?,
+        };
         if let Some(entries) = value.as_object_mut() {
             entries.remove("policy");
         }
@@ -352,6 +379,7 @@ pub(crate) fn solve(
         solution,
         horizon,
         tried,
+        reach: None,
     })
 }
 
@@ -402,13 +430,19 @@ pub(crate) fn frontier<'py>(
     let vary = match vary {
         Some("zeta") => Vary::Zeta,
         Some("xi") => Vary::Xi,
-        Some(other) => return Err(unknown("parameter", other, &["zeta", "xi"])),
+        Some("within") => Vary::Within,
+        Some("evenness") => Vary::Evenness,
+        Some(other) => {
+            let known = ["zeta", "xi", "within", "evenness"];
+            return Err(unknown("parameter", other, &known));
+        }
         None if problem.formulation.takes_zeta() => Vary::Zeta,
         None => Vary::Xi,
     };
     let fixed_twice = match vary {
         Vary::Zeta => zeta,
         Vary::Xi => xi,
+        Vary::Within | Vary::Evenness => None,
     };
     if let Some(value) = fixed_twice {
         let name = vary.name();

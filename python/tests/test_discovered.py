@@ -7,7 +7,7 @@ import pytest
 import ide3al
 from ide3al.encoding.discrete import DiscoveredStates, to_key
 
-AGENTS = [ide3al.IDE3AL, ide3al.MaxEnt, ide3al.CountBased, ide3al.Random]
+AGENTS = [ide3al.IDE3AL, ide3al.MaxEnt, ide3al.CountBased, ide3al.Random, ide3al.RMax]
 
 
 class Corridor(gymnasium.Env):
@@ -134,8 +134,8 @@ def test_batches_grow_and_paper_mode_is_the_papers():
     assert "paper=True" in repr(paper)
     with pytest.raises(ide3al.Error, match="need to know all states beforehand"):
         ide3al.IDE3AL(paper=True).fit(Corridor(), total_timesteps=10)
-    with pytest.raises(ide3al.Error, match="the paper has none"):
-        ide3al.IDE3AL(paper=True, prior=0.1)
+    with pytest.warns(DeprecationWarning, match="prior does nothing"):
+        ide3al.IDE3AL(prior=0.1)
 
 
 def test_what_is_refused():
@@ -155,11 +155,8 @@ def test_what_is_refused():
 
     with pytest.raises(ide3al.Error, match="every step ended its episode in the same state"):
         ide3al.IDE3AL().fit(Over(), total_timesteps=1000)
-    for prior in (-0.1, float("nan"), float("inf")):
-        with pytest.raises(ide3al.Error, match="prior"):
-            ide3al.IDE3AL(prior=prior).fit(Corridor(), total_timesteps=100)
-    with pytest.raises(ide3al.Error, match="unseen"):
-        ide3al.IDE3AL(unseen=-1).fit(Corridor(), total_timesteps=100)
+    with pytest.raises(ide3al.Error, match="known = 0"):
+        ide3al.RMax(known=0)
     with pytest.raises(ide3al.Error, match="total_timesteps = 0"):
         ide3al.IDE3AL().fit(Corridor(), total_timesteps=0)
     agent = ide3al.IDE3AL().fit(Corridor(), total_timesteps=100)

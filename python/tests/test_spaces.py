@@ -187,7 +187,8 @@ def test_masks_that_are_asked_for():
 
 
 def test_simulators_are_enumerated_without_masked_actions():
-    mdp, keys = ide3al.MDP.from_simulator(Walk(PLACE, int, THREE, masks=few))
+    mdp = ide3al.MDP.from_simulator(Walk(PLACE, int, THREE, masks=few))
+    keys = mdp.state_keys
     assert len(keys) == PLACES and not mdp.is_even
     assert [len(mdp.actions(s)) for s in range(PLACES)] == [int(few(k).sum()) for k in keys]
 

@@ -6,12 +6,10 @@ mod page;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use ide3al::domains;
-use ide3al::formulation::Formulation;
 use ide3al::learn::{
-    self, Algorithm, CheckpointPlan, Convergence, Ended, Entry, Experiment, Folder, Goal,
-    RunResult, Runs, Summary,
+    self, CheckpointPlan, Ended, Entry, Experiment, Folder, RunResult, Runs, Settings, Summary,
 };
 use ide3al::model::Mdp;
 use ide3al::model::io::atomic;
@@ -29,11 +27,12 @@ use crate::{command_line, output, watch};
 pub(crate) struct Arguments {
     /// The environment: domain with optional parameters, grid:FILE, graph:FILE, or a model file
     model: String,
-    /// Everything as in the paper: its IDE3AL, its parameters, no prior
+    /// Everything as in the paper: its IDE3AL and its parameters
     #[arg(long)]
     paper: bool,
     /// Algorithms: ideal (as recommended, or with --paper the paper's), paper, max-ent,
-    /// count-based, random, non-iterative; ideal:FORMULATION for one with a formulation of its own
+    /// count-based, random, rmax, rmax-levels, non-iterative; ideal:FORMULATION for one with a
+    /// formulation of its own
     /// [default: the first five; beyond 500 states without paper and max-ent]
     #[arg(long = "algorithm", value_name = "NAME", value_delimiter = ',')]
     algorithms: Vec<String>,
@@ -41,13 +40,6 @@ pub(crate) struct Arguments {
     /// model-error [default: state-entropy, with --paper frobenius]
     #[arg(long, value_name = "NAME")]
     formulation: Option<String>,
-    /// Weight of the prior: a pair tried N times leads to the unknown with probability PRIOR / (N +
-    /// PRIOR)
-    #[arg(long, allow_negative_numbers = true)]
-    prior: Option<f64>,
-    /// As how many states each action never tried counts
-    #[arg(long, allow_negative_numbers = true)]
-    unseen: Option<f64>,
     /// Least probability of every action (IDE3AL) [default: epsilon / actions, with --paper by
     /// model]
     #[arg(long, allow_negative_numbers = true)]
@@ -61,6 +53,9 @@ pub(crate) struct Arguments {
     /// Step size of MaxEnt: weight of each new policy in its mixture
     #[arg(long, allow_negative_numbers = true)]
     eta: Option<f64>,
+    /// Tries after which R-MAX knows a pair [default: 1]
+    #[arg(long)]
+    known: Option<u32>,
     /// Number of batches [default: by model]
     #[arg(long)]
     iterations: Option<u64>,
@@ -203,67 +198,28 @@ fn finished_before(arguments: &Arguments, folder: &Folder) -> anyhow::Result<()>
 }
 
 fn experiment(arguments: &Arguments, mdp: &Mdp) -> anyhow::Result<Experiment> {
-    let base = if arguments.paper {
-        for (name, given) in [("--prior", arguments.prior), ("--unseen", arguments.unseen)] {
-            if given.is_some() {
-                bail!("{name}: the paper has none; leave out --paper or {name}");
-            }
-        }
-        Experiment::for_model(&arguments.model, mdp)
-    } else {
-        Experiment::recommended(&arguments.model, mdp)
-    };
-    let most_actions = mdp.max_actions().max(1) as f64;
-    let algorithms = if arguments.algorithms.is_empty() {
-        base.algorithms.clone()
-    } else {
-        let names = arguments.algorithms.iter();
-        names
-            .map(|name| Algorithm::from_name(name))
-            .collect::<Result<_, _>>()?
+    let named = !arguments.algorithms.is_empty();
+    let settings = Settings {
+        paper: arguments.paper,
+        algorithms: named.then(|| arguments.algorithms.clone()),
+        formulation: arguments.formulation.clone(),
+        xi: arguments.xi,
+        zeta: arguments.zeta,
+        epsilon: arguments.epsilon,
+        eta: arguments.eta,
+        known: arguments.known,
+        relative_tolerance: arguments.relative_tolerance,
+        iterations: arguments.iterations,
+        batch_size: arguments.batch_size,
+        runs: Some(arguments.runs),
+        seed: Some(arguments.seed),
+        converge: arguments.converge,
+        goal: arguments.goal,
+        ..Settings::default()
     };
     Ok(Experiment {
-        algorithms,
-        formulation: match &arguments.formulation {
-            Some(name) => Formulation::from_name(name)?.name().into(),
-            None => base.formulation.clone(),
-        },
-        prior: arguments.prior.unwrap_or(base.prior),
-        unseen: arguments.unseen.unwrap_or(base.unseen),
-        xi: match (arguments.xi, arguments.epsilon) {
-            (Some(xi), _) => xi,
-            (None, Some(epsilon)) if !arguments.paper => epsilon / most_actions,
-            _ => base.xi,
-        },
-        zeta: arguments.zeta.unwrap_or(base.zeta),
-        // the paper takes epsilon = xi throughout; otherwise every agent has the same least
-        // probability
-        epsilon: match (arguments.epsilon, arguments.xi) {
-            (Some(epsilon), _) => epsilon,
-            (None, Some(xi)) if arguments.paper => xi,
-            (None, Some(xi)) => (xi * most_actions).min(1.0),
-            _ => base.epsilon,
-        },
-        eta: arguments.eta.unwrap_or(base.eta),
-        relative_tolerance: arguments
-            .relative_tolerance
-            .unwrap_or(base.relative_tolerance),
-        rough_tolerance: arguments.relative_tolerance.unwrap_or(base.rough_tolerance),
         tie_break: arguments.tie_break.into(),
-        iterations: arguments.iterations.unwrap_or(base.iterations),
-        gap_every: match arguments.iterations {
-            Some(iterations) if base.gap_every == base.iterations => iterations.max(1),
-            _ => base.gap_every,
-        },
-        batch_size: arguments.batch_size.unwrap_or(base.batch_size),
-        runs: arguments.runs,
-        seed: arguments.seed,
-        convergence: arguments.converge.map(|tolerance| Convergence {
-            tolerance,
-            ..Convergence::default()
-        }),
-        goal: arguments.goal.then(Goal::default),
-        ..base
+        ..settings.resolve(&arguments.model, mdp)?
     })
 }
 

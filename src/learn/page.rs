@@ -87,6 +87,8 @@ fn name(algorithm: &Algorithm, experiment: &Experiment) -> String {
         Kind::NonIterative => format!("Non-iterative ({formulation})"),
         Kind::MaxEnt => "MaxEnt".into(),
         Kind::CountBased => "CountBased".into(),
+        Kind::RMax => "R-MAX".into(),
+        Kind::RMaxLevels => "R-MAX by levels".into(),
         Kind::Random => "Random".into(),
     }
 }
@@ -101,6 +103,7 @@ fn title(formulation: Formulation) -> &'static str {
         Formulation::Target => "Target",
         Formulation::Coverage => "Coverage",
         Formulation::ModelError => "Model Error",
+        Formulation::Reach => "Reach",
         Formulation::Own => "Own",
     }
 }
@@ -114,7 +117,9 @@ fn role(algorithm: &Algorithm, place: usize) -> Role {
         (Kind::MaxEnt, _) => Role::MaxEnt,
         (Kind::CountBased, _) => Role::CountBased,
         (Kind::Random, _) => Role::Random,
-        (Kind::NonIterative | Kind::Paper, _) => Role::Other(4 + place),
+        (Kind::NonIterative | Kind::Paper | Kind::RMax | Kind::RMaxLevels, _) => {
+            Role::Other(4 + place)
+        }
     }
 }
 
@@ -155,17 +160,7 @@ fn mean_distribution(n_states: usize, runs: &[RunResult]) -> Vec<f64> {
 }
 
 fn parameters(experiment: &Experiment) -> Vec<(String, String)> {
-    let mut all = Vec::new();
-    if !experiment.paper {
-        all.extend([
-            ("prior of IDE3AL".to_owned(), experiment.prior.to_string()),
-            (
-                "states that a pair never tried counts as".to_owned(),
-                experiment.unseen.to_string(),
-            ),
-        ]);
-    }
-    let rest = [
+    [
         ("iterations", experiment.iterations.to_string()),
         ("steps per iteration", experiment.batch_size.to_string()),
         ("formulation of IDE3AL", experiment.formulation.clone()),
@@ -185,9 +180,8 @@ fn parameters(experiment: &Experiment) -> Vec<(String, String)> {
             experiment.relative_tolerance.to_string(),
         ),
     ]
-    .map(|(name, value)| (name.to_owned(), value));
-    all.extend(rest);
-    all
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
 }
 
 /// The least probability of an action that the algorithms compared may go down to.
@@ -196,6 +190,7 @@ fn floor(mdp: &Mdp, experiment: &Experiment) -> f64 {
     let of = |algorithm: &Algorithm| match algorithm.kind {
         Kind::Ideal | Kind::Paper | Kind::NonIterative => experiment.xi,
         Kind::MaxEnt | Kind::CountBased => experiment.epsilon * even,
+        Kind::RMax | Kind::RMaxLevels => 0.0,
         Kind::Random => even,
     };
     experiment.algorithms.iter().map(of).fold(even, f64::min)

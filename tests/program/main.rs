@@ -11,6 +11,7 @@ mod learn_cli;
 mod manual;
 mod plan;
 mod process;
+mod reach;
 mod reproduce;
 mod resume;
 mod snapshots;

@@ -1,6 +1,7 @@
 //! A solved problem, judged: the certificate, the long run, the bounds, the share of the truth.
 
 pub mod episode;
+pub mod reach;
 
 use serde::Serialize;
 
@@ -251,7 +252,7 @@ fn lived(mdp: &Mdp, restart: f64, notes: &mut Vec<String>) -> Option<Mdp> {
 /// not say it.
 fn explained(certificate: &Certificate) -> Option<String> {
     let reason = match certificate.status {
-        Status::Optimal | Status::Stalled => return None,
+        Status::Optimal | Status::Stalled | Status::LocalOptimum => return None,
         Status::IterationLimit => "the iteration limit was reached",
         Status::TimeLimit => "the time limit was reached",
         Status::Interrupted => "the solve was interrupted",

@@ -6,11 +6,13 @@
 //! best: [`for_horizon`] finds the `zeta` whose policy visits states most evenly *within* $T$
 //! steps.
 
+pub mod reach;
+
 use serde::Serialize;
 
 use crate::chain::{AnalyzeOptions, analyze, entropy, horizon};
 use crate::error::{Error, Result};
-use crate::formulation::Problem;
+use crate::formulation::{Formulation, Problem};
 use crate::model::Mdp;
 use crate::solve::{Observer, Options, Solution, Status, solve};
 
@@ -21,6 +23,10 @@ pub enum Vary {
     Zeta,
     /// Least probability of every action.
     Xi,
+    /// Mean time of the walk of [reach](crate::formulation::reach).
+    Within,
+    /// Least evenness of its steady state.
+    Evenness,
 }
 
 impl Vary {
@@ -29,6 +35,8 @@ impl Vary {
         match self {
             Vary::Zeta => "zeta",
             Vary::Xi => "xi",
+            Vary::Within => "within",
+            Vary::Evenness => "evenness",
         }
     }
 }
@@ -64,6 +72,14 @@ pub struct SweepPoint {
     pub mixing_time_kind: &'static str,
     /// Number of recurrent classes.
     pub recurrent_classes: usize,
+    /// Mean time from one recurrent state to another; `None` with several recurrent classes.
+    pub hitting_time_mean: Option<f64>,
+    /// Reach: mean time of the walk; `None` where it is unlimited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
+    /// Reach: least evenness asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evenness: Option<f64>,
 }
 
 /// A solved trade-off.
@@ -71,7 +87,7 @@ pub struct SweepPoint {
 pub struct Sweep {
     /// Name of the formulation.
     pub formulation: &'static str,
-    /// "zeta" or "xi".
+    /// "zeta", "xi", "within" or "evenness".
     pub vary: &'static str,
     /// In ascending order of the parameter.
     pub points: Vec<SweepPoint>,
@@ -85,6 +101,8 @@ pub fn values(mdp: &Mdp, vary: Vary, points: usize) -> Vec<f64> {
     let (low, high) = match vary {
         Vary::Zeta => (1.0 / mdp.n_states() as f64, 1.0),
         Vary::Xi => (0.0, 1.0 / mdp.max_actions() as f64),
+        // what reach varies is for `reach::sweep` to say
+        Vary::Within | Vary::Evenness => return Vec::new(),
     };
     if points <= 1 || low >= high {
         return vec![high];
@@ -125,6 +143,17 @@ pub fn sweep(
             problem,
             "there is nothing to vary; vary xi instead (parameter 'vary' = xi)",
         )?;
+    }
+    if matches!(vary, Vary::Within | Vary::Evenness) {
+        if problem.formulation != Formulation::Reach {
+            let (name, vary) = (problem.formulation.name(), vary.name());
+            return Err(Error::Unsupported(format!(
+                "{name} takes no {vary}; vary zeta or xi (parameter 'vary'), or choose the \
+                 formulation reach"
+            )));
+        }
+        let asked = crate::formulation::reach::Reach::with_xi(problem.xi);
+        return reach::sweep(mdp, &asked, vary, points, options, observer);
     }
     let values = values(mdp, vary, points);
     // every value is checked before the first solve
@@ -167,6 +196,7 @@ fn at(problem: &Problem, vary: Vary, value: f64) -> Problem {
     match vary {
         Vary::Zeta => moved.zeta = value,
         Vary::Xi => moved.xi = value,
+        Vary::Within | Vary::Evenness => {}
     }
     moved
 }
@@ -189,6 +219,9 @@ fn judge(mdp: &Mdp, problem: &Problem, solution: &Solution) -> Result<SweepPoint
         mixing_time: analysis.mixing_time,
         mixing_time_kind: analysis.mixing_time_kind,
         recurrent_classes: analysis.recurrent_classes,
+        hitting_time_mean: analysis.hitting_time_mean,
+        within: None,
+        evenness: None,
     })
 }
 

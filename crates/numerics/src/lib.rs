@@ -9,10 +9,13 @@ pub mod gauss;
 pub mod groups;
 pub mod interior_point;
 pub mod line_search;
+pub mod nested_dissection;
 #[cfg(test)]
 mod oracle;
 pub mod parallel;
 pub mod primal_dual;
+pub mod projected_lbfgs;
+pub mod selected_inverse;
 pub mod simplex_quadratic;
 pub mod sorted;
 pub mod twofold;

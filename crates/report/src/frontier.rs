@@ -20,6 +20,8 @@ pub struct FrontierPoint {
     pub spectral_gap: f64,
     /// Steps to come within the threshold; `None` where infinite.
     pub mixing_time: Option<f64>,
+    /// Mean steps to a random state; `None` where infinite.
+    pub hitting_time: Option<f64>,
 }
 
 /// A solved trade-off.
@@ -35,25 +37,30 @@ pub struct Frontier {
     pub fixed: Option<f64>,
     /// In order of the parameter.
     pub points: Vec<FrontierPoint>,
+    /// The paper's own trade-off of the same model, drawn beside this one.
+    pub beside: Option<Box<Frontier>>,
 }
 
 impl Frontier {
     /// A sweep as a picture; `model` is its name in the title.
     pub fn of_sweep(sweep: &Sweep, model: &str, problem: &Problem, vary: Vary) -> Self {
         let fixed = match vary {
-            Vary::Zeta => Some(problem.xi),
+            Vary::Zeta | Vary::Within | Vary::Evenness => Some(problem.xi),
             Vary::Xi => problem.formulation.takes_zeta().then_some(problem.zeta),
         };
         let point = |p: &SweepPoint| FrontierPoint {
             parameter: match vary {
                 Vary::Zeta => p.zeta.unwrap_or(1.0),
                 Vary::Xi => p.xi,
+                Vary::Within => p.within.unwrap_or(f64::NAN),
+                Vary::Evenness => p.evenness.unwrap_or(0.0),
             },
             entropy: p.entropy_normalized,
             state_action_entropy: p.state_action_entropy_normalized,
             spectral_gap: p.spectral_gap,
             // a chain that is mixed from the start has no place on a logarithmic axis
             mixing_time: p.mixing_time.map(|t| t.max(1) as f64),
+            hitting_time: p.hitting_time_mean,
         };
         Frontier {
             model: model.to_owned(),
@@ -61,6 +68,7 @@ impl Frontier {
             vary,
             fixed,
             points: sweep.points.iter().map(point).collect(),
+            beside: None,
         }
     }
 }
@@ -70,17 +78,49 @@ fn label(vary: Vary) -> &'static str {
     match vary {
         Vary::Zeta => "ζ, largest entry of the target (smaller: faster mixing)",
         Vary::Xi => "ξ, least probability of every action",
+        Vary::Within => "T, mean time of the walk",
+        Vary::Evenness => "least evenness H(d) / ln S of the steady state",
     }
 }
 
 impl Frontier {
-    /// Two pictures: entropies and spectral gap from 0 to 1, mixing time on a logarithmic axis.
+    /// Evenness against speed: where each policy stands, whatever varies.
+    fn speed(&self) -> Figure {
+        let points = |points: &[FrontierPoint]| -> Vec<Point> {
+            points
+                .iter()
+                .map(|p| Point::new(p.entropy, p.hitting_time.unwrap_or(f64::NAN)))
+                .collect()
+        };
+        let figure = Figure::new(
+            "Even, or soon",
+            Axis::linear("state entropy H(d) / ln S"),
+            Axis::log("Mean steps to a random state"),
+        );
+        let own = self.formulation.name();
+        let figure = figure.with(own, Role::Other(0), Style::Both, points(&self.points));
+        match &self.beside {
+            Some(beside) => figure.with(
+                "frobenius along ζ",
+                Role::Other(3),
+                Style::Both,
+                points(&beside.points),
+            ),
+            None => figure,
+        }
+    }
+
+    /// Three pictures: entropies and spectral gap from 0 to 1, mixing time on a logarithmic axis,
+    /// and evenness against the mean time to a state.
     pub fn panels(&self) -> Panels {
         // Both pictures span the same values, even where a mixing time is missing.
         let parameters = self.points.iter().map(|p| p.parameter);
         let low = parameters.clone().fold(f64::INFINITY, f64::min);
         let high = parameters.fold(f64::NEG_INFINITY, f64::max);
-        let x = || Axis::linear(label(self.vary)).with_range(low, high);
+        let x = || match self.vary {
+            Vary::Within => Axis::log(label(self.vary)),
+            _ => Axis::linear(label(self.vary)).with_range(low, high),
+        };
         let line = |get: fn(&FrontierPoint) -> f64| -> Vec<Point> {
             self.points
                 .iter()
@@ -128,7 +168,9 @@ impl Frontier {
             .count();
         let other = match (self.vary, self.fixed) {
             (_, None) => String::new(),
-            (Vary::Zeta, Some(xi)) => format!(", ξ = {}", number(xi)),
+            (Vary::Zeta | Vary::Within | Vary::Evenness, Some(xi)) => {
+                format!(", ξ = {}", number(xi))
+            }
             (Vary::Xi, Some(zeta)) => format!(", ζ = {}", number(zeta)),
         };
         let gaps = match infinite {
@@ -143,8 +185,12 @@ impl Frontier {
                 self.vary.name(),
                 self.formulation.name()
             ),
-            panels: vec![Panel::Chart(shares), Panel::Chart(mixing)],
-            columns: 2,
+            panels: vec![
+                Panel::Chart(shares),
+                Panel::Chart(mixing),
+                Panel::Chart(self.speed()),
+            ],
+            columns: 3,
             caption: format!(
                 "Each mark is one solved policy; all values are computed from the model.{gaps}"
             ),
@@ -164,6 +210,7 @@ mod tests {
             state_action_entropy: 0.8,
             spectral_gap: 0.1,
             mixing_time,
+            hitting_time: Some(30.0),
         };
         let frontier = Frontier {
             model: "single-chain".into(),
@@ -171,6 +218,7 @@ mod tests {
             vary: Vary::Zeta,
             fixed: Some(0.1),
             points: vec![point(0.5, Some(12.0)), point(1.0, None)],
+            beside: None,
         };
         let panels = frontier.panels();
         assert!(panels.title.contains("frobenius") && panels.title.contains("ξ = 0.1"));

@@ -24,6 +24,7 @@ mod plot;
 pub mod png;
 pub mod ramp;
 pub mod reproduce;
+pub mod seen;
 mod svg;
 pub mod table;
 

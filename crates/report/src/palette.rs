@@ -190,6 +190,7 @@ impl From<ide3al::formulation::Formulation> for Role {
             Formulation::Target => Role::Other(0),
             Formulation::Coverage => Role::Other(1),
             Formulation::ModelError => Role::Other(2),
+            Formulation::Reach => Role::Other(1),
             Formulation::Own => Role::Other(3),
         }
     }

@@ -191,6 +191,7 @@ pub(super) async fn opening(State(shared): State<Arc<Shared>>) -> Response {
         .collect();
     let formulations: Vec<Value> = Formulation::ALL
         .iter()
+        .chain([&Formulation::Reach])
         .map(|f| json!({ "name": f.name(), "zeta": f.takes_zeta(), "maximises": f.maximises() }))
         .collect();
     let answer = json!({

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._deprecated import warn
+from .._deprecated import renamed, warn
 from .._ide3al import Error
 from ..encoding.abstraction import Abstraction
 from ..types import Formulation, TieBreak
@@ -10,28 +10,24 @@ from .base import Agent
 
 
 class IDE3AL(Agent):
-    """Plan on the estimated model after each batch, and follow the plan.
+    """Try what was never tried, soonest first, then even out all visits.
 
-    Without arguments it is the one recommended for any environment: it knows of the states it has
-    seen and of one unknown state for the rest, plans for episodes as they end or are truncated,
-    weighs what it has visited much less, and hands over the plan for even visits.
+    Without arguments it is the one recommended for any environment. It chooses each action with all
+    that was seen until then: the nearest pair of a state and an action that was never tried is
+    chased, and where none is near the gradient of the entropy of all visits is followed. What it
+    hands over, and :meth:`predict` follows, is the policy with the most even long run in the
+    estimated model, episodes that end or are truncated included.
 
     Parameters
     ----------
     formulation : str, optional
-        What is planned for: ``"state-entropy"`` unless given; ``"model-error"`` for the least error
-        of the estimated model, ``"coverage"`` for samples of every pair, or another of
-        :func:`solve`.
+        What the policy handed over is optimal for: ``"state-entropy"`` unless given;
+        ``"model-error"``, ``"coverage"`` and ``"dual"`` have gradients of their own, of the error
+        of the estimated model, of samples of every pair and of the entropy of pairs.
     xi : float, optional
-        Least probability of every action; 0.1 over the number of actions unless given.
+        Least probability of every action in the policy handed over; 0.1 over the number of actions unless given.
     zeta : float, optional
         Largest entry of the doubly stochastic target, where the formulation has one.
-    prior : float, optional
-        A pair tried N times leads to the unknown state with probability prior / (N + prior).
-    unseen : float, optional
-        As how many states each pair that was never tried counts.
-    catch_up : float, optional
-        How much uneven visits so far weigh.
     tie_break : {"uniform", "none"}, default "none"
         Which of several optimal policies, as in :func:`solve`.
     relative_tolerance : float, optional
@@ -62,15 +58,13 @@ class IDE3AL(Agent):
 
     _algorithm = "ideal"
 
+    @renamed(prior="", unseen="", catch_up="")
     def __init__(
         self,
         *,
         formulation: Formulation | None = None,
         xi: float | None = None,
         zeta: float | None = None,
-        prior: float | None = None,
-        unseen: float | None = None,
-        catch_up: float | None = None,
         tie_break: TieBreak = "none",
         relative_tolerance: float | None = None,
         batch_size: int | None = None,
@@ -78,10 +72,6 @@ class IDE3AL(Agent):
         paper: bool = False,
         seed: int | None = 0,
     ) -> None:
-        if paper:
-            for name, given in (("prior", prior), ("unseen", unseen), ("catch_up", catch_up)):
-                if given is not None:
-                    raise Error(f"{name} = {given}: the paper has none; leave out paper or {name}")
         super().__init__(
             batch_size=batch_size,
             seed=seed,
@@ -89,9 +79,6 @@ class IDE3AL(Agent):
             formulation=formulation,
             xi=xi,
             zeta=zeta,
-            prior=prior,
-            unseen=unseen,
-            catch_up=catch_up,
             tie_break=tie_break,
             relative_tolerance=relative_tolerance,
             paper=paper,
@@ -253,3 +240,52 @@ class Random(Agent):
         if paper is not None:
             warn("Random: paper does nothing")
         super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, paper=False)
+
+
+class RMax(Agent):
+    """R-MAX without rewards (Brafman and Tennenholtz 2002), the classic rival.
+
+    Pairs tried fewer than ``known`` times are worth most, the others what the estimated model says,
+    and the greedy policy is followed, planned anew as soon as a pair becomes known. What it hands
+    over is the policy of its own visits.
+
+    Parameters
+    ----------
+    known : int, optional
+        Tries after which a pair is known; 1 unless given.
+    levels : bool, default True
+        Whether ``known`` grows by one where no unknown pair can be reached any more. Otherwise any
+        action is taken then.
+    batch_size : int, optional
+        Steps between two calls of the callback; a tenth of the steps so far unless given.
+    abstraction : Abstraction, optional
+        How a continuous environment is cut into cells and a few actions.
+    seed : int, default 0
+        Seed of the environment and of all draws; equal seeds give equal results.
+
+    Raises
+    ------
+    Error
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import gymnasium, ide3al
+    >>> rival = ide3al.RMax(seed=1).fit(gymnasium.make("FrozenLake-v1"), 500)
+    >>> rival.visits.shape
+    (16, 4)
+    """
+
+    _algorithm = "rmax-levels"
+
+    def __init__(
+        self,
+        *,
+        known: int | None = None,
+        levels: bool = True,
+        batch_size: int | None = None,
+        abstraction: Abstraction | None = None,
+        seed: int | None = 0,
+    ) -> None:
+        self._algorithm = "rmax-levels" if levels else "rmax"
+        super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, known=known)

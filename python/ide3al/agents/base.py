@@ -6,7 +6,7 @@ import inspect
 import os
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -77,7 +77,7 @@ class Agent:
         Parameters of the algorithm.
     """
 
-    _algorithm: ClassVar[str]
+    _algorithm: str
 
     def __init__(
         self,

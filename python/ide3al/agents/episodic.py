@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import _ide3al
 from ..datasets.episode import Episode, TransitionFlattener
 from ..encoding.discrete import DiscoveredStates
@@ -38,23 +40,32 @@ class LearningStrategy:
     def next_plan(self) -> ScheduledPlan | None:
         self.learn(False)
         inner = self._inner
-        rows = _ide3al.agent_behaviour(inner).reshape(inner.n_states, inner.n_actions)
+        self._number += 1
+        rows = _ide3al.agent_behaviour(inner)
+        if rows is None:
+            # each episode is lived with all that was learned before it
+            nothing = np.zeros((0, inner.n_actions))
+            plan = Plan(self._number - 1, nothing, explorer=_ide3al.agent_explorer(inner))
+            return ScheduledPlan(plan, self._workers, {})
         wanted = inner.batch_size(self._total)
         length = self._steps / self._episodes if self._episodes else float(wanted)
         count = max(self._workers, math.ceil(wanted / max(length, 1.0)))
-        self._number += 1
-        return ScheduledPlan(Plan(self._number - 1, rows), count, {})
+        table = rows.reshape(inner.n_states, inner.n_actions)
+        return ScheduledPlan(Plan(self._number - 1, table), count, {})
 
     def learn(self, last: bool) -> None:
         """From the episodes taken since the last time."""
         if self._batch:
             rows, starts = self._flattener.flatten(self._batch)
-            _ide3al.agent_record(self._inner, rows, starts)
+            # one environment after the other, whoever lived in it
+            alone = np.zeros((len(rows), 1), dtype=np.int64)
+            begun = np.stack([starts, np.zeros_like(starts)], axis=1)
+            _ide3al.agent_record(self._inner, np.concatenate([rows, alone], axis=1), begun)
             self._batch = []
             _ide3al.agent_learn(self._inner, last)
 
-    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> None:
-        pass
+    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> Plan:
+        return plan
 
     def observe(self, episode: Episode) -> None:
         self._batch.append(episode)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _ide3al
-from .._check import real_number
+from .._check import real_number, whole_number
 from .._ide3al import Error
 
 #: Parameters that are names.
@@ -20,6 +20,8 @@ def checked(algorithm: str, parameters: dict[str, Any]) -> dict[str, Any]:
         if name in _WORDS:
             if not isinstance(value, str):
                 raise Error(f"{name} = {value!r}: a name is needed")
+        elif name == "known":
+            parameters = {**parameters, name: whole_number(name, value)}
         elif name == "paper":
             parameters = {**parameters, name: bool(value)}
         else:

@@ -37,6 +37,12 @@ class _Stream:
     left: int = 0
 
 
+#: State, action, next state, how the step ended, and the environment that took it.
+Row = tuple[int, int, int, int, int]
+#: A state that an episode began in, and the environment.
+Start = tuple[int, int]
+
+
 class _Loop:
     """Steps of all environments, as rows of experience."""
 
@@ -68,7 +74,7 @@ class _Loop:
         cut.history = JointHistory(histories, cut.abstraction.memory)
         self._turn = 0
 
-    def step(self, rows: list[tuple[int, int, int, int]], starts: list[int], learn: bool) -> None:
+    def step(self, rows: list[Row], starts: list[Start], learn: bool) -> None:
         """One step everywhere; decisions that came to their end are appended to ``rows``."""
         cut = self.cut
         moved = self._vector.step([cut.actions.element(s.action) for s in self.streams])
@@ -78,7 +84,7 @@ class _Loop:
             if moved.begun[k]:
                 if self._watch is not None:
                     self._watch.begin(k, moved.observations[k])
-                self._begun(stream, cut.vector(moved.observations[k]), rows, starts, learn)
+                self._begun(stream, k, cut.vector(moved.observations[k]), rows, starts, learn)
 
     def _taken(self, stream: _Stream, moved: Any, k: int, rows: list[Any], learn: bool) -> None:
         cut = self.cut
@@ -98,28 +104,34 @@ class _Loop:
             stream.left = 0
             if learn:
                 following = cut.number(vector, terminated)
-                rows.append((cut.number(stream.begun), stream.action, following, end))
+                rows.append((cut.number(stream.begun), stream.action, following, end, k))
             stream.terminal = terminated
 
     def _begun(
-        self, stream: _Stream, vector: Floats, rows: list[Any], starts: list[int], learn: bool
+        self,
+        stream: _Stream,
+        k: int,
+        vector: Floats,
+        rows: list[Row],
+        starts: list[Start],
+        learn: bool,
     ) -> None:
         cut = self.cut
         stream.history.begin(vector)
         if learn:
             start = cut.number(vector)
-            starts.append(start)
+            starts.append((start, k))
             if stream.terminal:
                 # leaving a terminal state is a step of the model, whatever the action
                 action = self._turn % cut.actions.size
                 self._turn += 1
-                rows.append((cut.number(stream.vector, True), action, start, RESTARTED))
+                rows.append((cut.number(stream.vector, True), action, start, RESTARTED, k))
         stream.terminal, stream.left, stream.vector = False, 0, vector
 
-    def deciding(self) -> list[_Stream]:
-        """Environments whose next action is to be chosen."""
-        waiting = [stream for stream in self.streams if stream.left <= 0]
-        for stream in waiting:
+    def deciding(self) -> dict[int, _Stream]:
+        """Environments whose next action is to be chosen, by number."""
+        waiting = {k: stream for k, stream in enumerate(self.streams) if stream.left <= 0}
+        for stream in waiting.values():
             stream.begun = stream.vector
         return waiting
 
@@ -156,17 +168,19 @@ def fit_vector_partitioned(
             _ide3al.agent_behaviour(inner)
             most = math.ceil(loop.left / cut.repeat)
             wanted = min(inner.batch_size(math.ceil(total / cut.repeat)), most)
-            rows: list[tuple[int, int, int, int]] = []
-            starts: list[int] = []
-            while len(rows) < wanted and loop.left > 0:
+            taken = 0
+            while taken < wanted and loop.left > 0:
                 waiting = loop.deciding()
-                states = np.array([cut.number(s.vector) for s in waiting], dtype=np.int64)
-                drawn = _ide3al.agent_draw(inner, states)
-                for stream, action in zip(waiting, drawn.tolist(), strict=True):
+                states = np.array([cut.number(s.vector) for s in waiting.values()], dtype=np.int64)
+                drawn = _ide3al.agent_draw(inner, states, np.array(list(waiting), dtype=np.int64))
+                for stream, action in zip(waiting.values(), drawn.tolist(), strict=True):
                     stream.action, stream.left = action, cut.repeat
+                rows: list[Row] = []
+                starts: list[Start] = []
                 loop.step(rows, starts, True)
-            table = np.array(rows, dtype=np.int64).reshape(-1, 4)
-            _ide3al.agent_record(inner, table, np.array(starts, dtype=np.int64))
+                taken += len(rows)
+                table = np.array(rows, dtype=np.int64).reshape(-1, 5)
+                _ide3al.agent_record(inner, table, np.array(starts, dtype=np.int64).reshape(-1, 2))
             _ide3al.agent_learn(inner, loop.left <= 0)
             show(total - loop.left, total, agent)
             if callback is not None and callback(agent) is False:
@@ -181,7 +195,7 @@ def _survey(loop: _Loop, total: int, seed: int) -> None:
     steps = min(max(FEWEST, min(MOST, int(SURVEY * total))), math.ceil(total / 2))
     until = max(loop.left - steps, 0)
     while loop.left > until:
-        for stream in loop.deciding():
+        for stream in loop.deciding().values():
             stream.action = int(rng.integers(loop.cut.actions.size))
             stream.left = int(rng.choice(REPEATS))
         loop.step([], [], False)

@@ -13,9 +13,9 @@ from ..runners.vector import Flags, Vector, VectorStep
 from ..types import Integers
 from .learner import Learner
 
-#: States, actions, next states, and how steps ended: 0 goes on, 1 in a terminal state, 2 truncated,
-#: 3 left a terminal state.
-Columns = tuple[Integers, Integers, Integers, Integers]
+#: States, actions, next states, how steps ended (0 goes on, 1 in a terminal state, 2 truncated, 3
+#: left a terminal state), and the environments that took them.
+Columns = tuple[Integers, Integers, Integers, Integers, Integers]
 
 
 def fit_vector(
@@ -35,7 +35,8 @@ def fit_vector(
     states = vector.reset(agent.seed if inner.steps == 0 else None)
     if watch is not None:
         watch.begin(states)
-    starts = [states]
+    who = np.arange(vector.n)
+    _record(inner, None, states, who)
     for state in states.tolist():
         agent.tally.begin(state)
     terminal = np.zeros(vector.n, dtype=np.bool_)
@@ -44,36 +45,46 @@ def fit_vector(
     while done < total_timesteps:
         steps = min(inner.batch_size(total_timesteps), total_timesteps - done)
         _ide3al.agent_behaviour(inner)
-        rows: list[Columns] = []
         taken = 0
         while taken < steps:
-            actions = vector.legal(_ide3al.agent_draw(inner, states))
+            actions = vector.legal(_ide3al.agent_draw(inner, states, who))
             moved = vector.step(actions)
             _tally(agent.tally, states, actions, moved)
             if watch is not None:
                 watch.step(actions, moved)
             if moved.plain:
-                rows.append((states, actions, moved.reached, going))
+                _record(inner, (states, actions, moved.reached, going, who), left=steps - taken)
                 taken += vector.n
                 states = moved.states
                 continue
-            for columns in _ended(inner, states, actions, moved, terminal):
-                rows.append(columns)
+            # each part is recorded before the next is made
+            for columns in _ended(inner, states, actions, moved, terminal, who):
+                _record(inner, columns, left=max(steps - taken, 0))
                 taken += len(columns[0])
-            starts.append(moved.states[moved.begun])
+            _record(inner, None, moved.states[moved.begun], who[moved.begun])
             terminal = moved.terminated & moved.stepped
             states = moved.states
-        batch = np.stack([np.concatenate(column) for column in zip(*rows, strict=True)], axis=1)[
-            :steps
-        ]
-        _ide3al.agent_record(inner, batch, np.concatenate(starts))
-        starts = [going[:0]]
         done += steps
         _ide3al.agent_learn(inner, done == total_timesteps)
         if show is not None:
             show(done, total_timesteps, agent)
         if callback is not None and callback(agent) is False:
             break
+
+
+_NOTHING = np.zeros(0, dtype=np.int64)
+
+
+def _record(
+    inner: _ide3al.Agent,
+    columns: Columns | None,
+    starts: Integers = _NOTHING,
+    who: Integers = _NOTHING,
+    left: int | None = None,
+) -> None:
+    """Steps, no more than are left, and where episodes began after them."""
+    steps = np.zeros((0, 5), np.int64) if columns is None else np.stack(columns, axis=1)[:left]
+    _ide3al.agent_record(inner, steps, np.stack([starts, who], axis=1))
 
 
 def _tally(tally: TransitionTally, states: Integers, actions: Integers, moved: VectorStep) -> None:
@@ -86,7 +97,12 @@ def _tally(tally: TransitionTally, states: Integers, actions: Integers, moved: V
 
 
 def _ended(
-    inner: _ide3al.Agent, states: Integers, actions: Integers, moved: VectorStep, terminal: Flags
+    inner: _ide3al.Agent,
+    states: Integers,
+    actions: Integers,
+    moved: VectorStep,
+    terminal: Flags,
+    who: Integers,
 ) -> Iterator[Columns]:
     """What is learned from a step in which episodes ended or began; ``terminal``: where the last
     one ended in a terminal state."""
@@ -95,9 +111,9 @@ def _ended(
     left = terminal & ~moved.stepped
     ends[left] = 3
     kept = moved.stepped | left
-    yield states[kept], actions[kept], moved.reached[kept], ends[kept]
+    yield states[kept], actions[kept], moved.reached[kept], ends[kept], who[kept]
     if moved.stepped.all() and moved.begun.any():
         # started over within the step
         over = moved.terminated & moved.begun
-        again = _ide3al.agent_draw(inner, moved.reached[over])
-        yield moved.reached[over], again, moved.states[over], np.full_like(again, 3)
+        again = _ide3al.agent_draw(inner, moved.reached[over], who[over])
+        yield moved.reached[over], again, moved.states[over], np.full_like(again, 3), who[over]

@@ -92,9 +92,6 @@ class EpisodeJournal:
             "info": info,
         }
         body = np.ascontiguousarray(plan.table).tobytes()
-        if plan.sample_quota is not None:
-            head.update(sample_quota=list(plan.sample_quota.shape), patience=plan.patience)
-            body += np.ascontiguousarray(plan.sample_quota).tobytes()
         self._append(head, body)
         self.plan = plan
         self.plan_info.append(info)
@@ -167,12 +164,8 @@ class EpisodeJournal:
         elif kind == "plan":
             shape = [int(n) for n in head["shape"]]
             table = np.frombuffer(body, dtype=np.float64, count=math.prod(shape)).reshape(shape)
-            sample_quota = None
-            if "sample_quota" in head:
-                sample_quota = np.frombuffer(body, dtype=np.int64, offset=table.nbytes).reshape(
-                    head["sample_quota"]
-                )
-            self.plan = Plan(int(head["number"]), table, sample_quota, int(head.get("patience", 0)))
+            # an explorer is made again from the episodes, which are all here
+            self.plan = Plan(int(head["number"]), table)
             self.plan_info.append(dict(head["info"]))
         elif kind == "episode":
             n = int(head["steps"])

@@ -64,7 +64,7 @@ class CollectionSession:
         elif until is not None and until.effective_states is not None and plans_for(until, policy):
             self._strategy = EntropyStrategy(until, policy, env, runner, steps or 100_000)
         elif until is not None and plans_for(until, policy):
-            self._strategy = CoverageStrategy(until, policy, runner)
+            self._strategy = CoverageStrategy(until, policy, runner, steps)
         else:
             self._strategy = FixedStrategy(policy, runner, until)
         parameters = (
@@ -144,8 +144,8 @@ class CollectionSession:
                 self._observe(episode)
         if journal is not None and journal.plan is not None:
             # the plan at hand, as far as it was not followed yet
-            plan, info = journal.plan, journal.plan_info
-            strategy.resume(plan, info)
+            info = journal.plan_info
+            plan = strategy.resume(journal.plan, info)
             budget = info[-1].get("batch")
             if info[-1]["count"] is not None:
                 count = info[-1]["count"] - sum(

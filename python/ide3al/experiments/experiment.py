@@ -22,7 +22,7 @@ from .saved import SavedExperiment
 Job = tuple[int, int]
 
 
-@renamed(threads="workers")
+@renamed(threads="workers", prior="", unseen="")
 def experiment(
     model: MDP | str,
     algorithms: Sequence[str] | str | None = None,
@@ -41,8 +41,6 @@ def experiment(
     converge: float | None = None,
     goal: bool | None = None,
     paper: bool = False,
-    prior: float | None = None,
-    unseen: float | None = None,
     engine: Engine | Literal["threads"] = "local",
     workers: int | None = None,
     retries: int = 3,
@@ -63,7 +61,7 @@ def experiment(
         A model, or a domain by name.
     algorithms : str or sequence of str, optional
         ``"ideal"`` (as recommended; the paper's with ``paper=True``), ``"paper"``, ``"max-ent"``,
-        ``"count-based"``, ``"random"``, ``"non-iterative"`` or ``"ideal:FORMULATION"``.
+        ``"count-based"``, ``"random"``, ``"rmax"``, ``"rmax-levels"``, ``"non-iterative"`` or ``"ideal:FORMULATION"``.
     runs : int, optional
         Number of runs of each algorithm.
     iterations : int, optional
@@ -88,8 +86,6 @@ def experiment(
         Whether to measure how well a goal is learned afterwards.
     paper : bool, default False
         Whether all algorithms follow the paper to the letter.
-    prior, unseen : float, optional
-        Parameters of IDE3AL, as in :class:`IDE3AL`.
     engine : {"local", "ray"}, default "local"
         Where runs are done: in threads of this process, or as tasks of the Ray cluster one is
         connected to (or a local one).
@@ -150,7 +146,7 @@ def experiment(
         "seed": _whole("seed", seed), "formulation": formulation, "xi": xi, "zeta": zeta,
         "epsilon": epsilon, "eta": eta, "relative_tolerance": relative_tolerance,
         "tie_break": tie_break, "converge": converge, "goal": goal,
-        "paper": paper, "prior": prior, "unseen": unseen,
+        "paper": paper,
     }  # fmt: skip
     name = mdp.native.spec or "model"
     job = _ide3al.Experiment(mdp.native, name, given)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from .. import _ide3al
 from .._ide3al import Error
 from ..encoding.abstraction import ActionGrid
 from ..encoding.discrete import SpaceIndex
-from ..encoding.masks import Mask
+from ..encoding.masks import Mask, nearest_legal
 from .plan import Plan
 
 #: Actions are drawn from numbers made this many at a time.
@@ -42,6 +43,50 @@ def drawn(plan: Plan, state: int, rng: np.random.Generator, n_actions: int) -> i
     return min(int(row.searchsorted(rng.random() * row[-1], "right")), n_actions - 1)
 
 
+class Drawing(Protocol):
+    """What chooses the actions of one episode."""
+
+    def begin(self, state: int) -> None:
+        """Where the episode begins."""
+
+    def action(self, state: int, step: int, mask: Mask | None) -> int:
+        """An action among those allowed."""
+
+    def is_done_after(self, state: int, action: int, following: int, terminated: bool) -> bool:
+        """Whether a step was the last one that is needed."""
+
+
+def drawing(plan: Plan, n_actions: int, rng: np.random.Generator) -> Drawing:
+    """What a plan says of one episode."""
+    if plan.explorer is None:
+        return Draw(plan, n_actions, rng)
+    return Exploration(plan.explorer, n_actions, rng, plan.until_sampled)
+
+
+class Exploration:
+    """An explorer that learns of each step, with the memory that it was given."""
+
+    def __init__(
+        self, saved: bytes, n_actions: int, rng: np.random.Generator, until_sampled: bool
+    ) -> None:
+        self._explorer = _ide3al.Explorer(n_actions, saved)
+        self._explorer.seed(int(rng.integers(2**63)), 0)
+        self._until_sampled = until_sampled
+
+    def begin(self, state: int) -> None:
+        self._explorer.start(0, state)
+
+    def action(self, state: int, step: int, mask: Mask | None) -> int:
+        if mask is not None:
+            self._explorer.forbid(state, np.flatnonzero(~np.asarray(mask, dtype=np.bool_)).tolist())
+        chosen = self._explorer.act(0, state)
+        return chosen if mask is None else nearest_legal(chosen, mask)
+
+    def is_done_after(self, state: int, action: int, following: int, terminated: bool) -> bool:
+        self._explorer.step(0, state, action, following, int(terminated))
+        return self._until_sampled and self._explorer.wanting() == 0
+
+
 class Draw:
     """Actions drawn from a plan's table; states that it does not know of are played uniformly."""
 
@@ -50,8 +95,13 @@ class Draw:
         self._n_actions, self._rng = n_actions, rng
         self._draws: list[float] = []
 
+    def begin(self, state: int) -> None:
+        pass
+
+    def is_done_after(self, state: int, action: int, following: int, terminated: bool) -> bool:
+        return False
+
     def action(self, state: int, step: int, mask: Mask | None) -> int:
-        """An action among those allowed."""
         if not self._draws:
             self._draws = self._rng.random(_CHUNK).tolist()
         x = self._draws.pop()

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._ide3al import Error
-from ..types import Floats, Integers
+from ..types import Floats
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class Plan:
 
     number: int
     table: Floats
-    #: Samples that an episode is for, per pair (S, A) or per state (S, 1): it is cut when it has
-    # brought all of them, or none for : ``patience`` steps after the first.
-    sample_quota: Integers | None = None
-    patience: int = 0
+    #: An explorer that chooses each action instead, as its own bytes.
+    explorer: bytes | None = None
+    #: Whether an episode is cut when the explorer has all samples that it wants.
+    until_sampled: bool = False
     sums: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

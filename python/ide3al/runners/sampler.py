@@ -17,8 +17,7 @@ from ..encoding.abstraction import ActionGrid
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
 from ..encoding.masks import Mask, MaskReader
 from ..encoding.raw import RawRecorder, kept
-from ..types import Integers
-from .drawing import Draw, element_of
+from .drawing import drawing, element_of
 from .plan import Plan
 
 #: Where neither the environment nor the caller ends an episode, and something waits for its end.
@@ -59,7 +58,7 @@ class EpisodeSampler:
         before = states.size
         first, rng = seeds(seed, number)
         max_steps = plan.max_steps(max_steps)
-        draw = Draw(plan, self.actions.size, rng)
+        draw = drawing(plan, self.actions.size, rng)
         if self.policy is not None:
             self.policy.begin(rng)
         visited: list[int] = []
@@ -72,9 +71,7 @@ class EpisodeSampler:
         state = states.number(observation)
         visited.append(state)
         mask = self._mask(observation, info, allowed)
-        quota = (
-            None if plan.sample_quota is None else _SampleQuota(plan.sample_quota, plan.patience)
-        )
+        draw.begin(state)
         while not (terminated or truncated):
             if self.policy is None:
                 action = draw.action(state, len(tried), mask)
@@ -84,9 +81,9 @@ class EpisodeSampler:
                 action = self.actions.number(element)
             observation, reward, terminated, truncated, info = env.step(element)
             self.taken += 1
-            if quota is not None and quota.done(state, action) and not terminated:
+            state, left = states.number(observation), state
+            if draw.is_done_after(left, action, state, bool(terminated)) and not terminated:
                 truncated = True
-            state = states.number(observation)
             visited.append(state)
             tried.append(action)
             rewards.append(kept(reward))
@@ -127,22 +124,3 @@ class EpisodeSampler:
                 "action_masks, too"
             )
         return element
-
-
-class _SampleQuota:
-    """What an episode is for, less what it has brought."""
-
-    def __init__(self, wanted: Integers, patience: int) -> None:
-        self._wanted, self._patience = wanted.copy(), patience
-        self._left, self._waited = int(wanted.sum()), -1
-
-    def done(self, state: int, action: int) -> bool:
-        """Whether to stop after this step."""
-        column = action if self._wanted.shape[1] > 1 else 0
-        if state < len(self._wanted) and self._wanted[state, column] > 0:
-            self._wanted[state, column] -= 1
-            self._left -= 1
-            self._waited = 0
-        elif self._waited >= 0:
-            self._waited += 1
-        return self._left == 0 or self._waited > self._patience

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .. import _ide3al
 from .._extras import need
 from .._ide3al import Error
 from ..datasets.episode import Episode
@@ -234,6 +235,8 @@ class VectorRunner:
         self._ready: deque[Episode] = deque()
         #: What was met since the last episode ended.
         self._kept = self.states.size
+        #: What chooses the actions of all environments, where the plan is an explorer.
+        self._explorer: _ide3al.Explorer | None = None
 
     def episodes(
         self,
@@ -254,6 +257,13 @@ class VectorRunner:
             reset, self._rng = seeds(seed, first)
             self._at = vector.reset(reset)
             self._open = [([int(s)], [], []) for s in self._at]
+            self._explorer = None
+        if plan.explorer is not None and self._explorer is None:
+            # from then on it learns of every step itself
+            self._explorer = _ide3al.Explorer(self.actions.size, plan.explorer)
+            self._explorer.seed(int(self._rng.integers(2**63)), 0)
+            for k, state in enumerate(self._at.tolist()):
+                self._explorer.start(k, state)
         given = 0
         in_progress = sum(len(tried) for _, tried, _ in self._open)
         while count is None or given < count:
@@ -282,6 +292,9 @@ class VectorRunner:
                     tried.append(action)
                     rewards.append(reward)
                     in_progress += 1
+                    if self._explorer is not None:
+                        end = 1 if moved.terminated[k] else 2 if moved.truncated[k] else 0
+                        self._explorer.step(k, visited[-2], action, reached, end)
                     if len(tried) == max_steps:
                         full.append(k)
             self._at = moved.states
@@ -298,9 +311,19 @@ class VectorRunner:
             if not moved.plain:
                 for k in np.flatnonzero(moved.begun).tolist():
                     self._open[k] = ([int(moved.states[k])], [], [])
+                    if self._explorer is not None:
+                        self._explorer.start(k, int(moved.states[k]))
+            if plan.until_sampled and self._explorer is not None and not self._explorer.wanting():
+                # nothing is missing any more: what is in progress ends here
+                for k in range(vector.n):
+                    if self._open[k][1]:
+                        in_progress -= len(self._open[k][1])
+                        self._ready.append(self._ended(k, False, plan.number))
 
     def _draw(self, plan: Plan, at: Integers) -> Integers:
         """One action for each environment; uniform where the plan knows nothing."""
+        if self._explorer is not None:
+            return self._explorer.act_all(at)
         if int(at.max()) < len(plan.sums):
             sums = plan.sums[at]
         else:

@@ -41,7 +41,7 @@ class Certified:
 
     @property
     def status(self) -> str:
-        """optimal, iteration_limit, time_limit, interrupted or stalled."""
+        """optimal, local_optimum, iteration_limit, time_limit, interrupted or stalled."""
         return self.native.status
 
     @property

@@ -55,7 +55,7 @@ def frontier(
     mdp: MDP,
     formulation: Formulation = "frobenius",
     *,
-    vary: Literal["zeta", "xi"] | None = None,
+    vary: Literal["zeta", "xi", "within", "evenness"] | None = None,
     points: int = 20,
     xi: float | None = None,
     zeta: float | None = None,
@@ -75,9 +75,10 @@ def frontier(
         The model.
     formulation : str, default "frobenius"
         What is optimised, as in :func:`solve`.
-    vary : {"zeta", "xi"}, optional
-        The parameter that varies: zeta from 1/S to 1, or xi from 0 to 1/A. Zeta unless given, where
-        the formulation takes it.
+    vary : {"zeta", "xi", "within", "evenness"}, optional
+        The parameter that varies: zeta from 1/S to 1, or xi from 0 to 1/A; of ``"reach"`` also
+        within, from 1 to 100 steps for each state, or evenness, up to the largest. Zeta unless
+        given, where the formulation takes it.
     points : int, default 20
         Number of values.
     xi, zeta : float, optional

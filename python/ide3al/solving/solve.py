@@ -161,6 +161,9 @@ class Solution(Certified):
             "coverage": "least share of what is wanted, maximised",
             "model-error": "error, minimised",
             "own": "utility, maximised",
+            "reach": "share of the states seen, maximised"
+            if maximised
+            else "mean time to a state, minimised",
         }.get(self.formulation, "nats, maximised" if maximised else "distance, minimised")
         proven = f"no policy has {'more' if maximised else 'less'}"
         rows = self._certificate_rows(f"{self.formulation}, xi {self.xi:.4g}{zeta}", what, proven)
@@ -223,6 +226,27 @@ def solve(
 @overload
 def solve(
     mdp: MDP,
+    formulation: Literal["reach"],
+    *,
+    within: float | None = None,
+    origin: Literal["start", "anywhere"] | None = None,
+    evenness: float = 0.0,
+    xi: float | None = None,
+    target: ArrayLike | None = None,
+    restart: float | None = None,
+    discount: float | None = None,
+    tolerance: float = 5e-8,
+    relative_tolerance: float = 0.0,
+    max_iterations: int = 1_000_000,
+    time_limit: float | None = None,
+    warm: Solution | None = None,
+    compare: Compare = "auto",
+) -> Solution: ...
+
+
+@overload
+def solve(
+    mdp: MDP,
     formulation: Formulation = "frobenius",
     *,
     xi: float | None = None,
@@ -250,6 +274,9 @@ def solve(
     formulation: Formulation | Literal["episode"] = "frobenius",
     *,
     steps: int | None = None,
+    within: float | None = None,
+    origin: Literal["start", "anywhere"] | None = None,
+    evenness: float | None = None,
     xi: float | None = None,
     zeta: float | None = None,
     horizon: int | None = None,
@@ -277,10 +304,18 @@ def solve(
     formulation : str, default "frobenius"
         What is optimised: ``"frobenius"``, ``"infinity"``, ``"column-sum"`` (the distance to a
         doubly stochastic chain), ``"dual"``, ``"state-entropy"`` (even visits), ``"target"``,
-        ``"coverage"``, ``"model-error"`` (what to visit), or ``"episode"`` (even visits within an
-        episode).
+        ``"coverage"``, ``"model-error"`` (what to visit), ``"reach"`` (everything seen soon), or
+        ``"episode"`` (even visits within an episode).
     steps : int, optional
         Number of steps of the episode, the start included; for ``"episode"`` only.
+    within : float, optional
+        Mean time within which ``"reach"`` is to see the states, by default four times as many steps
+        as states can be reached; ``math.inf`` for the least mean time to a state. The problem is
+        not concave: the status is ``"local_optimum"`` unless the bound is met.
+    origin : {"start", "anywhere"}, optional
+        Where ``"reach"`` begins: at the start unless given, with ``within=math.inf`` anywhere.
+    evenness : float, default 0
+        Least entropy of the steady state of ``"reach"``, as a share of the largest.
     xi : float, optional
         Least probability of every action. Unless given it is the paper's for its domains; for other
         models 0.1, but at most half of one over the number of actions. Note that :func:`frontier`
@@ -292,12 +327,13 @@ def solve(
     horizon : int, optional
         Choose the zeta whose policy visits states most evenly within that many steps.
     target : array_like of shape (S,), optional
-        Proportions in which to visit states, for ``"target"``.
+        Proportions in which to visit states, for ``"target"``; weights of the states, for
+        ``"reach"``.
     wanted : array_like of shape (S, A), optional
         Proportions in which to sample pairs, for ``"coverage"``.
     restart, discount : float, optional
         Probability of starting over at every step; the discount is one less it. Give one of them,
-        for ``"dual"``, ``"state-entropy"`` and what to visit.
+        for ``"dual"``, ``"state-entropy"``, what to visit and ``"reach"``.
     limits : sequence of (array_like, float), optional
         Costs (S numbers, or S x A) and the largest long-run average that each may have.
     utility : Utility, optional
@@ -346,10 +382,24 @@ def solve(
     if formulation == "episode":
         others |= {"restart": restart, "discount": discount, "limits": limits or None}
         others |= {"utility": utility}
+        others |= {"within": within, "origin": origin, "evenness": evenness}
         return _episode(mdp, steps, xi, how, **others)
     if steps is not None:
         raise Error(f"steps = {steps}: {formulation} takes none; choose 'episode', or give horizon")
     before = None if warm is None else compiled(warm.native)
+    if formulation == "reach" and utility is None:
+        refused = {"zeta": zeta, "horizon": horizon, "wanted": wanted, "limits": limits or None}
+        asked = {
+            "within": within,
+            "origin": origin,
+            "evenness": 0.0 if evenness is None else float(evenness),
+            "target": None if target is None else _numbers(target),
+            "restart": _restart(restart, discount),
+        }
+        return Solution(mdp, _reach(mdp, xi, how, before, asked, refused), compare)
+    for name, value in {"within": within, "origin": origin, "evenness": evenness}.items():
+        if value is not None:
+            raise Error(f"{name} = {value}: {formulation} takes none; choose 'reach'")
     visit_spec = {
         "target": None if target is None else _numbers(target),
         "wanted": None if wanted is None else _numbers(wanted),
@@ -386,6 +436,20 @@ def _own(
                 f"utility: needs the methods value(omega) and gradient(omega), lacks {name}"
             )
     return _ide3al.solve_utility(mdp.native, utility, xi, how, visit_spec)
+
+
+def _reach(
+    mdp: MDP,
+    xi: float | None,
+    how: dict[str, Any],
+    before: _ide3al.Solved | None,
+    asked: dict[str, Any],
+    refused: dict[str, Any],
+) -> _ide3al.Solved:
+    for name, value in refused.items():
+        if value is not None:
+            raise Error(f"{name}: reach takes none; leave it out")
+    return _ide3al.solve_reach(mdp.native, xi, how, before, asked)
 
 
 def _episode(

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::entropy::{entropy, least_visited, normalized, state_action_entropy};
 use super::mixing::{self, MixingNorm};
 use super::stationary::long_run;
+use super::seen::{Seen, seen};
 use super::{hitting, horizon, spectrum};
 use crate::error::{Error, Result};
 use crate::model::{Mdp, Policy};
@@ -117,13 +118,21 @@ pub struct Analysis {
     /// Mean time of a step: 1, or what the policy makes of the model's travel times. The times
     /// below are in the same unit.
     pub step_time: f64,
+    /// Share of the states that is seen from the start within once, twice and four times as many
+    /// steps as there are states to be reached.
+    pub seen: Vec<Seen>,
     /// Kemeny's constant: the mean time to a state drawn from $d$. `None` where there are several
     /// recurrent classes, or more than 1,000 recurrent states.
     pub kemeny_constant: Option<f64>,
-    /// Largest mean time from one recurrent state to another; `None` likewise.
+    /// Largest mean time from one recurrent state to another; `None` where there are several
+    /// recurrent classes. With more than 1,000 recurrent states the largest to any of 64 of them,
+    /// drawn at random.
     pub hitting_time_max: Option<f64>,
-    /// Average of these times over all pairs of different recurrent states; `None` likewise.
+    /// Average of these times over all pairs of different recurrent states, or to those drawn;
+    /// `None` likewise.
     pub hitting_time_mean: Option<f64>,
+    /// Standard error of that average; `None` where it is exact.
+    pub hitting_time_mean_error: Option<f64>,
     /// Largest mean time from a recurrent state back to it; `None` where there are several
     /// recurrent classes.
     pub return_time_max: Option<f64>,
@@ -203,9 +212,11 @@ pub fn analyze(mdp: &Mdp, policy: &Policy, options: &AnalyzeOptions) -> Result<A
         horizon_entropy_normalized: horizon_entropy.map(|h| normalized(h, n)),
         entropy_rate: hitting::entropy_rate(&chain, d),
         step_time: hitting::mean_step(d, &step),
-        kemeny_constant: hitting.map(|times| times.kemeny),
+        seen: seen(mdp, &chain),
+        kemeny_constant: hitting.and_then(|times| times.kemeny),
         hitting_time_max: hitting.map(|times| times.largest),
         hitting_time_mean: hitting.map(|times| times.mean),
+        hitting_time_mean_error: hitting.and_then(|times| times.mean_error),
         return_time_max: back.map(|times| times.largest),
         return_time_mean: back.map(|times| times.mean),
         stationary: long_run.distribution,

@@ -16,12 +16,21 @@
 
 use faer::Mat;
 use faer::linalg::solvers::DenseSolveCore;
+use ide3al_numerics::selected_inverse::{Factor, Symbolic};
+use rand::SeedableRng;
+use rand::seq::index;
+use rand_chacha::ChaCha8Rng;
 
 use super::Chain;
 use super::stationary::LongRun;
 
-/// Largest recurrent class whose hitting times are computed: they are $n^2$ numbers.
+/// Largest recurrent class all of whose hitting times are computed: they are $n^2$ numbers.
 const DENSE_LIMIT: usize = 1_000;
+/// States of larger classes to which they are computed.
+const DRAWN: usize = 64;
+const SEED: u64 = 0x417;
+/// Most numbers in the factor that they are computed with.
+const MOST_NUMBERS: usize = 40_000_000;
 /// Largest relative violation of $h_{ij} = c_i + \sum_{k \ne j} M_{ik} h_{kj}$ at which the times
 /// count as known.
 const RESIDUAL: f64 = 1e-6;
@@ -29,12 +38,14 @@ const RESIDUAL: f64 = 1e-6;
 /// Mean times between the states of a chain's recurrent class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HittingTimes {
-    /// Kemeny's constant.
-    pub kemeny: f64,
-    /// $\max_{i \ne j} h_{ij}$; 0 for one state.
+    /// Kemeny's constant; `None` where the times are those to some states only.
+    pub kemeny: Option<f64>,
+    /// $\max_{i \ne j} h_{ij}$ over all $j$, or over those drawn; 0 for one state.
     pub largest: f64,
-    /// Average of $h_{ij}$ over $i \ne j$; 0 for one state.
+    /// Average of $h_{ij}$ over $i \ne j$, and all $j$ or those drawn; 0 for one state.
     pub mean: f64,
+    /// Standard error of the average; `None` where it is that over all.
+    pub mean_error: Option<f64>,
 }
 
 /// Largest and average of $C / d_j$ over the recurrent states.
@@ -68,16 +79,20 @@ pub fn mean_step(d: &[f64], step: &[f64]) -> f64 {
     d.iter().zip(step).map(|(d, c)| d * c).sum()
 }
 
-/// Mean hitting times; `None` where there are several recurrent classes, more than 1,000 recurrent
-/// states, or states so rare that rounding hides the times.
+/// Mean hitting times; `None` where there are several recurrent classes, or states so rare that
+/// rounding hides the times. With more than 1,000 recurrent states those to 64 of them, drawn at
+/// random, unless the chain is so large and so densely linked that even these would take too long.
 pub fn hitting_times(chain: &Chain, long_run: &LongRun, step: &[f64]) -> Option<HittingTimes> {
     let [class] = long_run.classes.recurrent.as_slice() else {
         return None;
     };
     let states = &class.states;
     let n = states.len();
-    if n > DENSE_LIMIT || !long_run.converged {
+    if !long_run.converged {
         return None;
+    }
+    if n > DENSE_LIMIT {
+        return to_some(chain, long_run, states, step);
     }
     let d: Vec<f64> = states
         .iter()
@@ -119,9 +134,83 @@ pub fn hitting_times(chain: &Chain, long_run: &LongRun, step: &[f64]) -> Option<
     let trace: f64 = (0..n).map(|i| z[(i, i)]).sum();
     let pairs = (n * (n - 1)) as f64;
     Some(HittingTimes {
-        kemeny: mean_step * (trace - 1.0),
+        kemeny: Some(mean_step * (trace - 1.0)),
         largest,
         mean: if n > 1 { sum / pairs } else { 0.0 },
+        mean_error: None,
+    })
+}
+
+/// Mean times to states drawn at random. With $N$ the inverse of $I - M$ without the row and column
+/// of one state $r$, and $t = N c$, they are $h_{ij} = t_i - t_j + C (N_{jj} - N_{ij}) / d_j$.
+fn to_some(
+    chain: &Chain,
+    long_run: &LongRun,
+    states: &[u32],
+    step: &[f64],
+) -> Option<HittingTimes> {
+    let n = states.len();
+    let kernel = chain.kernel();
+    if kernel.has_spread() {
+        return None;
+    }
+    let d = &long_run.distribution;
+    let rows = rows_within(chain, states);
+    let most = |a: &usize, b: &usize| d[states[*a] as usize].total_cmp(&d[states[*b] as usize]);
+    let apart = (0..n).max_by(most)?;
+    let entries = || {
+        let all = rows.iter().enumerate();
+        all.flat_map(|(i, row)| row.iter().map(move |&(j, p)| (i, j, p)))
+    };
+    let from: Vec<u32> = entries().map(|(i, _, _)| i as u32).collect();
+    let to: Vec<u32> = entries().map(|(_, j, _)| j as u32).collect();
+    let symbolic = Symbolic::new(n, &from, &to);
+    if symbolic.size() > MOST_NUMBERS {
+        return None;
+    }
+    let kept = |(i, j, p): (usize, usize, f64)| if i == apart || j == apart { 0.0 } else { -p };
+    let values: Vec<f64> = entries().map(kept).collect();
+    let mut factor = Factor::new(&symbolic);
+    if !factor.eliminate(&symbolic, &values, &vec![1.0; n]) {
+        return None;
+    }
+    let mut time: Vec<f64> = states.iter().map(|s| step[*s as usize]).collect();
+    time[apart] = 0.0;
+    factor.solve(&symbolic, &mut time);
+    let cycle = mean_step(d, step);
+    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+    let (mut largest, mut means) = (0.0f64, Vec::with_capacity(DRAWN));
+    let mut column = vec![0.0; n];
+    for j in index::sample(&mut rng, n, DRAWN) {
+        column.fill(0.0);
+        if j != apart {
+            column[j] = 1.0;
+            factor.solve(&symbolic, &mut column);
+        }
+        let (own, share) = (column[j], d[states[j] as usize]);
+        for (i, x) in column.iter_mut().enumerate() {
+            *x = if i == j {
+                0.0
+            } else {
+                time[i] - time[j] + cycle * (own - *x) / share
+            };
+        }
+        for i in (0..n).filter(|i| *i != j) {
+            let rest: f64 = rows[i].iter().map(|&(k, p)| p * column[k]).sum();
+            if !((column[i] - step[states[i] as usize] - rest).abs() <= RESIDUAL * column[i]) {
+                return None;
+            }
+            largest = largest.max(column[i]);
+        }
+        means.push(column.iter().sum::<f64>() / (n - 1) as f64);
+    }
+    let mean = means.iter().sum::<f64>() / DRAWN as f64;
+    let squares: f64 = means.iter().map(|x| (x - mean) * (x - mean)).sum();
+    Some(HittingTimes {
+        kemeny: None,
+        largest,
+        mean,
+        mean_error: Some((squares / (DRAWN * (DRAWN - 1)) as f64).sqrt()),
     })
 }
 
@@ -195,13 +284,42 @@ mod tests {
         assert!((times.largest - 12.0).abs() < 1e-9, "{times:?}");
         let mean = (1..n).map(|k| (k * (n - k)) as f64).sum::<f64>() / (n - 1) as f64;
         assert!((times.mean - mean).abs() < 1e-9);
-        assert!((times.kemeny - mean * (n - 1) as f64 / n as f64).abs() < 1e-9);
+        assert!((times.kemeny.unwrap() - mean * (n - 1) as f64 / n as f64).abs() < 1e-9);
         let back = return_times(&found, &vec![1.0; n]).unwrap();
         assert!((back.largest - 7.0).abs() < 1e-9 && (back.mean - 7.0).abs() < 1e-9);
         assert!((entropy_rate(&chain, &found.distribution) - 2f64.ln()).abs() < 1e-12);
         // steps that take twice as long double every time
         let slow = hitting_times(&chain, &found, &vec![2.0; n]).unwrap();
-        assert!((slow.kemeny - 2.0 * times.kemeny).abs() < 1e-9);
+        assert!((slow.kemeny.unwrap() - 2.0 * times.kemeny.unwrap()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn times_to_states_drawn_agree_with_all_of_them() {
+        // a walk on a grid that drifts, once by all its states and once by those drawn
+        let (rows, n) = (20, 400);
+        let near = |s: usize| {
+            let (r, c) = (s / rows, s % rows);
+            let to = [
+                (r.saturating_sub(1) * rows + c, 0.2),
+                ((r + 1).min(rows - 1) * rows + c, 0.3),
+                (r * rows + c.saturating_sub(1), 0.3),
+                (r * rows + (c + 1).min(rows - 1), 0.2),
+            ];
+            to.map(|(t, p)| (s, t, p))
+        };
+        let entries: Vec<(usize, usize, f64)> = (0..n).flat_map(near).collect();
+        let chain = Chain::from_entries(n, &entries, vec![]);
+        let found = long_run(&chain);
+        let step: Vec<f64> = (0..n).map(|s| 1.0 + (s % 3) as f64).collect();
+        let all = hitting_times(&chain, &found, &step).unwrap();
+        let states: Vec<u32> = (0..n as u32).collect();
+        let some = to_some(&chain, &found, &states, &step).unwrap();
+        let error = some.mean_error.unwrap();
+        assert!(
+            (some.mean - all.mean).abs() < 4.5 * error,
+            "{some:?} {all:?}"
+        );
+        assert!(some.largest <= all.largest * (1.0 + 1e-9));
     }
 
     #[test]
@@ -219,7 +337,7 @@ mod tests {
         );
         let d = &found.distribution;
         let kemeny = d[0] * d[1] * (4.0 * step[0] + 10.0);
-        assert!((times.kemeny - kemeny).abs() < 1e-9);
+        assert!((times.kemeny.unwrap() - kemeny).abs() < 1e-9);
     }
 
     #[test]
@@ -228,7 +346,7 @@ mod tests {
         let chain = Chain::from_entries(4, &[], vec![1.0; 4]);
         let found = long_run(&chain);
         let times = hitting_times(&chain, &found, &[1.0; 4]).unwrap();
-        assert!((times.largest - 4.0).abs() < 1e-9 && (times.kemeny - 3.0).abs() < 1e-9);
+        assert!((times.largest - 4.0).abs() < 1e-9 && (times.kemeny.unwrap() - 3.0).abs() < 1e-9);
         assert!((entropy_rate(&chain, &found.distribution) - 4f64.ln()).abs() < 1e-12);
         let apart = Chain::from_entries(2, &[(0, 0, 1.0), (1, 1, 1.0)], vec![]);
         let found = long_run(&apart);

@@ -3,7 +3,7 @@
 //! [`analyze`] computes everything at once. Its parts stand alone, for loops that need one figure
 //! many times: [`Classes::of`], [`stationary::long_run`], [`spectrum::second_eigenvalue`],
 //! [`entropy::entropy`], [`mixing::mixing_time`], [`horizon::average_distribution`],
-//! [`hitting::hitting_times`], [`bounds::certified`]; [`episode`] is about policies that depend on
+//! [`hitting::hitting_times`], [`seen::seen`], [`bounds::certified`]; [`episode`] is about policies that depend on
 //! the step.
 
 mod analysis;
@@ -18,6 +18,7 @@ pub mod horizon;
 mod krylov;
 pub mod mixing;
 mod power;
+pub mod seen;
 mod slow_mixing;
 mod slow_part;
 mod sparse_gth;

@@ -10,6 +10,7 @@ pub mod episode;
 pub mod frobenius;
 pub mod infinity;
 pub mod occupancy;
+pub mod reach;
 pub mod reduction;
 pub mod simplex;
 pub mod support;
@@ -41,6 +42,9 @@ pub enum Formulation {
     Coverage,
     /// $\min_\omega \sum c / \omega$: the least expected error of the estimated model.
     ModelError,
+    /// $\max_\pi$ of the share of states [seen](reach) within a random time, or $\min_\pi$ of the mean
+    /// hitting time.
+    Reach,
     /// $\max_\omega f(\omega)$ with a concave [utility](utility::Utility) of the user's own.
     Own,
 }
@@ -64,7 +68,8 @@ impl Formulation {
 
     /// Every formulation that has a name to be chosen by.
     pub fn every() -> impl Iterator<Item = Formulation> {
-        Formulation::ALL.into_iter().chain(Formulation::VISITS)
+        let visits = Formulation::ALL.into_iter().chain(Formulation::VISITS);
+        visits.chain([Formulation::Reach])
     }
 
     /// Name on the command line.
@@ -78,6 +83,7 @@ impl Formulation {
             Formulation::Target => "target",
             Formulation::Coverage => "coverage",
             Formulation::ModelError => "model-error",
+            Formulation::Reach => "reach",
             Formulation::Own => "own",
         }
     }
@@ -105,6 +111,7 @@ impl Formulation {
             Formulation::Dual
                 | Formulation::StateEntropy
                 | Formulation::Coverage
+                | Formulation::Reach
                 | Formulation::Own
         )
     }

@@ -195,8 +195,8 @@ impl Occupancies {
     }
 
     /// $L$ of the [module](self) without the budgets: no occupancy has a larger
-    /// $\langle r, \omega \rangle - \sum_j y_j \langle c_j, \omega \rangle$. `advantage` is that of $V$
-    /// and $y$.
+    /// $\langle r, \omega \rangle - \sum_j y_j \langle c_j, \omega \rangle$. `advantage` is that of
+    /// $V$ and $y$.
     pub fn level(&self, advantage: &[f64], r: &[f64]) -> f64 {
         let of = |s: usize| {
             let row = self.part.mdp.pairs(s).map(|pair| advantage[pair] + r[pair]);

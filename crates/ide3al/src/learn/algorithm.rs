@@ -20,17 +20,23 @@ pub enum Kind {
     NonIterative,
     /// [`Ideal`](super::Ideal): IDE³AL as the paper has it, in any experiment.
     Paper,
+    /// [`RMax`](super::RMax): pairs are known after so many tries.
+    RMax,
+    /// [`RMax`](super::RMax) by levels.
+    RMaxLevels,
 }
 
 impl Kind {
     /// All of them. The order fixes the random streams: append, never reorder.
-    pub const ALL: [Kind; 6] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Ideal,
         Kind::MaxEnt,
         Kind::CountBased,
         Kind::Random,
         Kind::NonIterative,
         Kind::Paper,
+        Kind::RMax,
+        Kind::RMaxLevels,
     ];
 
     /// Name on the command line and in files.
@@ -42,6 +48,8 @@ impl Kind {
             Kind::Random => "random",
             Kind::NonIterative => "non-iterative",
             Kind::Paper => "paper",
+            Kind::RMax => "rmax",
+            Kind::RMaxLevels => "rmax-levels",
         }
     }
 
@@ -54,6 +62,8 @@ impl Kind {
             Kind::Random => 3,
             Kind::NonIterative => 4,
             Kind::Paper => 5,
+            Kind::RMax => 6,
+            Kind::RMaxLevels => 7,
         }
     }
 
@@ -96,6 +106,8 @@ impl Algorithm {
             "ide3al" => "ideal",
             "maxent" => "max-ent",
             "countbased" => "count-based",
+            "r-max" => "rmax",
+            "r-max-levels" => "rmax-levels",
             other => other,
         };
         let kind = Kind::ALL

@@ -4,10 +4,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
 use super::estimate::{Estimate, Untried, fitted, recut, recut_values};
-use super::learner::{Exploration, Learner, Lesson, Loader, Saver};
+use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Saver};
 use super::value_iteration::ValueIteration;
 use crate::error::Result;
-use crate::model::{Policy, Unvisited};
+use crate::model::{Counts, Policy, Unvisited};
 
 /// After each batch: estimate the model (uniform rows for unvisited pairs), reward every
 /// state with $R(s) = 1 / (N(s) + 1)$ and follow the $\epsilon$-greedy policy.
@@ -82,8 +82,8 @@ impl CountBased {
 }
 
 impl Learner for CountBased {
-    fn behaviour(&mut self, _: &mut ChaCha8Rng) -> &Policy {
-        &self.policy
+    fn behaviour(&mut self, _: &mut ChaCha8Rng) -> Behaviour<'_> {
+        Behaviour::Policy(&self.policy)
     }
 
     fn update(&mut self, lesson: &Lesson<'_>) -> Result<()> {
@@ -110,7 +110,8 @@ impl Learner for CountBased {
         Exploration::Policy(&self.policy)
     }
 
-    fn recut(&mut self, from: &[usize], n_actions: usize) -> Result<()> {
+    fn recut(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
+        let n_actions = counts.pairs(0).len();
         self.policy = recut(&self.policy, from, n_actions);
         self.values = recut_values(&self.values, from, 0.0);
         Ok(())

@@ -2,11 +2,9 @@
 //!
 //! Three things set it apart from the maximum-likelihood model on all declared states:
 //!
-//! *What was seen, and one lump for the rest.* Only states that occurred are states of the
-//! estimate. All others are one more, the lump; it leads evenly to all states of the estimate. A
-//! pair tried $N$ times leads to the lump with probability $\lambda / (N + \lambda)$: for sure
-//! where $N = 0$, less and less likely as it becomes known. So no pair ever looks absorbing by mere
-//! chance, and what is little known stays worth a try.
+//! *What was seen.* Only states that occurred are states of the estimate. Where a rival assumes
+//! something of states never seen, all of them are one more, which leads evenly to all states of
+//! the estimate.
 //!
 //! *Ends.* A state in which every episode that came there ended leads to the start distribution
 //! $\mu$ as observed, whatever the action. Of the starts that were seen only once there are as many
@@ -23,10 +21,9 @@ use crate::model::{Counts, Kernel, Mdp, Policy, Unvisited};
 /// What is assumed of pairs that were never tried.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Untried {
-    /// They lead to the lump; pairs tried $N$ times with probability $\lambda / (N + \lambda)$.
-    Lump(f64),
     /// They do what the tried pairs of their state do on average: nothing is to be hoped for or
-    /// feared from them. Where none was tried the episode starts over. There is no lump.
+    /// feared from them. Where none was tried the episode starts over. States never seen are no
+    /// states of the estimate.
     Siblings,
     /// As the rivals assume: uniform over all declared states (those never seen are alike, so the
     /// lump stands for them), or a self-loop.
@@ -39,8 +36,6 @@ pub(crate) struct Estimate {
     pub(crate) model: Mdp,
     /// The environment's number of each state seen, ascending.
     pub(crate) known: Vec<u32>,
-    /// Pairs of states seen that were never tried.
-    pub(crate) untried: usize,
     lump: bool,
 }
 
@@ -65,7 +60,6 @@ impl Estimate {
             ..Rows::default()
         };
         let (mut first_pair, mut actions) = (vec![0], Vec::new());
-        let mut never = 0;
         let mut average: Vec<(u32, f64)> = Vec::new();
         for (i, &s) in known.iter().enumerate() {
             let s = s as usize;
@@ -79,22 +73,12 @@ impl Estimate {
                     continue;
                 }
                 if total > 0.0 {
-                    let prior = match untried {
-                        Untried::Lump(prior) => prior,
-                        _ => 0.0,
-                    };
-                    let whole = total + prior;
                     let seen = counts.seen(pair).iter();
-                    let seen = seen.map(|&(t, c)| (place[t as usize], c as f64 / whole));
-                    rows.push(
-                        seen.chain((prior > 0.0).then_some((lump, prior / whole))),
-                        0.0,
-                    );
+                    let seen = seen.map(|&(t, c)| (place[t as usize], c as f64 / total));
+                    rows.push(seen, 0.0);
                     continue;
                 }
-                never += 1;
                 match untried {
-                    Untried::Lump(_) => rows.push([(lump, 1.0)], 0.0),
                     Untried::Siblings => {
                         if average.is_empty() {
                             siblings(counts, s, &place, &mut average);
@@ -133,7 +117,6 @@ impl Estimate {
         Estimate {
             model: Mdp::from_parts(first_pair, actions, kernel, from),
             known,
-            untried: never,
             lump: has_lump,
         }
     }
@@ -275,6 +258,19 @@ pub(crate) fn fitted(policy: &Policy, counts: &Counts) -> Policy {
     Policy::of_rows(whole)
 }
 
+/// Pairs of states in which an action was a choice: number in the estimate's model, and in the
+/// environment.
+pub(crate) fn open_pairs(counts: &Counts, estimate: &Estimate) -> Vec<(usize, usize)> {
+    let mut open = Vec::new();
+    for (i, &s) in estimate.known.iter().enumerate() {
+        let s = s as usize;
+        if counts.ends()[s] == 0 || counts.ends()[s] < counts.state_totals()[s] {
+            open.extend(estimate.model.pairs(i).zip(counts.pairs(s)));
+        }
+    }
+    open
+}
+
 /// A policy of states that are made of others: each has the row of the one it is made of, a uniform
 /// row where that one is newer than the policy.
 pub(crate) fn recut(policy: &Policy, from: &[usize], n_actions: usize) -> Policy {
@@ -363,19 +359,14 @@ mod tests {
 
     #[test]
     fn rows_are_counts_lump_ends_and_cuts() {
-        let estimate = Estimate::new(&lived(), Untried::Lump(0.5));
+        let estimate = Estimate::new(&lived(), Untried::Rival(Unvisited::Uniform));
         assert_eq!(estimate.known, [0, 2, 4]);
         assert_eq!((estimate.lump(), estimate.restart()), (Some(3), 4));
-        assert_eq!(estimate.untried, 2);
         let rows = estimate.model.kernel().to_dense();
         // one cut in five steps, and the trajectory at hand
         let (stay, cut) = (1.0 - 2.0 / 6.0, 2.0 / 6.0);
-        close(
-            &rows[0],
-            &[stay / 3.5, stay * 2.0 / 3.5, 0.0, stay * 0.5 / 3.5, cut],
-        );
-        close(&rows[1], &[0.0, 0.0, 0.0, stay, cut]);
-        close(&rows[3], &[0.0, 0.0, stay / 1.5, stay * 0.5 / 1.5, cut]);
+        close(&rows[0], &[stay / 3.0, stay * 2.0 / 3.0, 0.0, 0.0, cut]);
+        close(&rows[3], &[0.0, 0.0, stay, 0.0, cut]);
         // the terminal state leads to the start, whatever the action, tried or not
         close(&rows[4], &[stay, 0.0, 0.0, 0.0, cut]);
         close(&rows[5], &[stay, 0.0, 0.0, 0.0, cut]);

@@ -10,7 +10,7 @@ use super::convergence::Convergence;
 use super::goal::Goal;
 use super::learner::{Learner, Planner, Solver};
 use super::value_iteration::ValueIteration;
-use super::{CountBased, Explorer, Ideal, Manner, MaxEnt, Random};
+use super::{CountBased, Explorer, Ideal, MaxEnt, RMax, Random};
 use crate::domains::default_parameters;
 use crate::error::{Error, Result};
 use crate::formulation::{Formulation, Problem};
@@ -23,6 +23,11 @@ const LEAST_SHARE: f64 = 0.1;
 /// their time there.
 const LARGE: usize = 500;
 
+/// R-MAX knows a pair after one try, unless told otherwise.
+fn once() -> u32 {
+    1
+}
+
 /// The parameters of a set of runs. Two sets with equal parameters on equal models have
 /// equal results, whatever the number of threads and interruptions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,15 +37,9 @@ pub struct Experiment {
     /// Formulation of IDE³AL, by name.
     pub formulation: String,
     /// Whether everything is done as the paper does it: IDE³AL and its rivals plan for one
-    /// continuing trajectory over all declared states, without a prior. Otherwise they plan for the
+    /// continuing trajectory over all declared states. Otherwise they plan for the
     /// states seen and the episodes lived, and `ideal` is the [recommended](super::Explorer) one.
     pub paper: bool,
-    /// Weight of the prior, for the recommended IDE³AL.
-    pub prior: f64,
-    /// As how many states each pair never tried counts, for the recommended IDE³AL.
-    pub unseen: f64,
-    /// Weight of uneven visits so far, for the recommended IDE³AL.
-    pub catch_up: f64,
     /// Least probability of every action, for IDE³AL.
     pub xi: f64,
     /// Largest entry of the target, for IDE³AL with Infinity or Frobenius.
@@ -49,6 +48,9 @@ pub struct Experiment {
     pub epsilon: f64,
     /// Step size of MaxEnt.
     pub eta: f64,
+    /// Tries after which R-MAX knows a pair.
+    #[serde(default = "once")]
+    pub known: u32,
     /// Discount of value iteration.
     pub discount: f64,
     /// Tolerance of value iteration.
@@ -85,13 +87,11 @@ impl Default for Experiment {
                 .to_vec(),
             formulation: Formulation::Frobenius.name().into(),
             paper: true,
-            prior: 0.05,
-            unseen: 1.0,
-            catch_up: 0.5,
             xi: 0.1,
             zeta: 0.7,
             epsilon: 0.1,
             eta: 0.1,
+            known: once(),
             discount: method.discount,
             value_tolerance: method.tolerance,
             relative_tolerance: 1e-4,
@@ -181,6 +181,7 @@ impl Experiment {
             ("runs", self.runs),
             ("batch_size", self.batch_size),
             ("iterations", self.iterations),
+            ("known", u64::from(self.known)),
         ] {
             if value == 0 {
                 return bad(name, "0".into(), "at least 1 is needed");
@@ -205,18 +206,6 @@ impl Experiment {
                 "more than 10^14 samples per run cannot be counted; take fewer iterations or \
                  smaller batches",
             );
-        }
-        if !(self.prior >= 0.0 && self.prior.is_finite()) {
-            return bad(
-                "prior",
-                self.prior.to_string(),
-                "must be a number from 0 (none) on",
-            );
-        }
-        for (name, value) in [("unseen", self.unseen), ("catch-up", self.catch_up)] {
-            if !(value >= 0.0 && value.is_finite()) {
-                return bad(name, value.to_string(), "must be a number from 0 on");
-            }
         }
         for (name, value) in [("epsilon", self.epsilon), ("eta", self.eta)] {
             if !(0.0..=1.0).contains(&value) {
@@ -328,12 +317,7 @@ impl Experiment {
         Ok(match algorithm.kind {
             Kind::Ideal if lived => Box::new(Explorer::new(
                 uniform,
-                Manner {
-                    problem: self.problem(algorithm)?,
-                    prior: self.prior,
-                    unseen: self.unseen,
-                    catch_up: self.catch_up,
-                },
+                self.problem(algorithm)?,
                 Arc::clone(planner),
             )),
             Kind::MaxEnt if lived => {
@@ -355,6 +339,8 @@ impl Experiment {
             Kind::MaxEnt => Box::new(MaxEnt::new(uniform, n, self.epsilon, self.eta, method)),
             Kind::CountBased => Box::new(CountBased::new(uniform, n, self.epsilon, method)),
             Kind::Random => Box::new(Random::new(uniform)),
+            Kind::RMax => Box::new(RMax::new(uniform, self.known, false)),
+            Kind::RMaxLevels => Box::new(RMax::new(uniform, self.known, true)),
         })
     }
 
@@ -397,28 +383,7 @@ mod tests {
     fn nonsense_is_refused_by_name() {
         let base = Experiment::default();
         base.validate(&two()).unwrap();
-        let cases: [(&str, Experiment); 11] = [
-            (
-                "prior = -0.1",
-                Experiment {
-                    prior: -0.1,
-                    ..base.clone()
-                },
-            ),
-            (
-                "prior = NaN",
-                Experiment {
-                    prior: f64::NAN,
-                    ..base.clone()
-                },
-            ),
-            (
-                "unseen = inf",
-                Experiment {
-                    unseen: f64::INFINITY,
-                    ..base.clone()
-                },
-            ),
+        let cases: [(&str, Experiment); 8] = [
             (
                 "runs = 0",
                 Experiment {

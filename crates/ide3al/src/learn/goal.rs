@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
 use super::learner::Exploration;
-use super::sampling::{PolicySampler, Trajectory};
+use super::random::Random;
+use super::session::Session;
 use super::value_iteration::ValueIteration;
 use crate::chain::stationary;
 use crate::error::{Error, Result};
-use crate::model::{Counts, Mdp, Policy, Unvisited};
+use crate::model::{Mdp, Policy, Unvisited};
 
 /// What to evaluate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -184,10 +185,6 @@ impl<'a> GoalJudge<'a> {
     ) -> Result<Vec<Success>> {
         let truth = self.truth;
         let actions: Vec<usize> = (0..truth.n_states()).map(|s| truth.n_actions(s)).collect();
-        let mut sampler = PolicySampler::new(&actions);
-        if let Exploration::Policy(policy) = exploration {
-            sampler.set(policy)?;
-        }
         let mut successes = Vec::with_capacity(self.goal.horizons.len());
         for &horizon in &self.goal.horizons {
             let mut sum = Success {
@@ -195,19 +192,20 @@ impl<'a> GoalJudge<'a> {
                 value_share: 0.0,
             };
             for _ in 0..self.goal.repetitions {
-                if let Exploration::Mixture(mixture) = exploration {
-                    sampler.set(&mixture.members[mixture.draw(rng)])?;
-                }
-                let mut counts = Counts::new(&actions);
-                let mut trajectory = Trajectory::start(environment, rng)?;
-                trajectory.collect(
-                    environment,
-                    &mut sampler,
-                    horizon as usize,
-                    &mut counts,
-                    rng,
-                )?;
-                let model = counts.estimate(Unvisited::SelfLoop, truth.start());
+                let policy = match exploration {
+                    Exploration::Policy(policy) => policy,
+                    Exploration::Mixture(mixture) => &mixture.members[mixture.draw(rng)],
+                };
+                // the steps of a fixed policy
+                let follower = Box::new(Random::new(policy.clone()));
+                let mut session = Session::new(follower, &actions, false, rng.clone());
+                session.begin_batch()?;
+                let mut trajectory = session.begin(environment)?;
+                session.collect(environment, &mut trajectory, horizon as usize)?;
+                *rng = session.rng().clone();
+                let model = session
+                    .counts()
+                    .estimate(Unvisited::SelfLoop, truth.start());
                 let mut values = vec![0.0; truth.n_states()];
                 self.method.run(&model, &self.reward, &mut values);
                 let policy = self.method.greedy(&model, &self.reward, &values, 0.0);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
-use super::learner::{Exploration, Learner, Lesson, Loader, Planner, Saver};
+use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Planner, Saver};
 use crate::error::Result;
 use crate::formulation::Problem;
 use crate::formulation::entropy::Target;
@@ -54,8 +54,8 @@ impl Ideal {
 }
 
 impl Learner for Ideal {
-    fn behaviour(&mut self, _: &mut ChaCha8Rng) -> &Policy {
-        &self.policy
+    fn behaviour(&mut self, _: &mut ChaCha8Rng) -> Behaviour<'_> {
+        Behaviour::Policy(&self.policy)
     }
 
     fn update(&mut self, lesson: &Lesson<'_>) -> Result<()> {

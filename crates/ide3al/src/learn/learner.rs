@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::{Damage, Reader, Writer};
+use super::explorer::OnlinePlanner;
 use crate::error::{Error, Result};
 use crate::formulation::Problem;
 use crate::formulation::entropy::Target;
@@ -67,10 +68,24 @@ pub enum Exploration<'a> {
     Mixture(&'a Mixture),
 }
 
+/// What a learner collects samples with.
+#[derive(Debug)]
+pub enum Behaviour<'a> {
+    /// A stationary policy until the next update.
+    Policy(&'a Policy),
+    /// It chooses each action with all that was seen until then.
+    Online(&'a mut OnlinePlanner),
+}
+
 /// An exploration algorithm: everything between two batches of samples.
 pub trait Learner: Send {
-    /// The policy to collect the next batch with.
-    fn behaviour(&mut self, rng: &mut ChaCha8Rng) -> &Policy;
+    /// What to collect the next batch with.
+    fn behaviour(&mut self, rng: &mut ChaCha8Rng) -> Behaviour<'_>;
+
+    /// What chooses each action, where the learner has no policy for a batch.
+    fn online(&mut self) -> Option<&mut OnlinePlanner> {
+        None
+    }
 
     /// Learns from all observations so far.
     fn update(&mut self, lesson: &Lesson<'_>) -> Result<()>;
@@ -97,17 +112,11 @@ pub trait Learner: Send {
         false
     }
 
-    /// Weight of the prior in its model.
-    fn prior(&self) -> f64 {
-        0.0
-    }
-
     /// Takes over other states, as when a continuous space is cut into cells anew: state `s` is
     /// made of what was state `from[s]` before (several may be made of one, and none of another),
-    /// all with `n_actions` actions. The next [`update`](Self::update) is given counts of the new
-    /// states.
-    fn recut(&mut self, from: &[usize], n_actions: usize) -> Result<()> {
-        let _ = (from, n_actions);
+    /// all with the same number of actions. `counts` are of the new states.
+    fn recut(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
+        let _ = (from, counts);
         Err(Error::Unsupported(
             "this algorithm needs to know all states beforehand".into(),
         ))

@@ -7,11 +7,11 @@ use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
 use super::estimate::{Estimate, Untried, fitted, recut, recut_values};
-use super::learner::{Exploration, Learner, Lesson, Loader, Mixture, Saver};
+use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Mixture, Saver};
 use super::value_iteration::ValueIteration;
 use crate::chain::stationary;
 use crate::error::{Error, Result};
-use crate::model::{Policy, Unvisited};
+use crate::model::{Counts, Policy, Unvisited};
 
 /// Members of less weight than this keep the distribution computed for them last: with
 /// step size $\eta$ only about $\ln(10^{-3}/\eta) / \ln(1-\eta)$ members are evaluated per
@@ -139,9 +139,9 @@ impl MaxEnt {
 }
 
 impl Learner for MaxEnt {
-    fn behaviour(&mut self, rng: &mut ChaCha8Rng) -> &Policy {
+    fn behaviour(&mut self, rng: &mut ChaCha8Rng) -> Behaviour<'_> {
         self.drawn = self.mixture.draw(rng);
-        &self.mixture.members[self.drawn]
+        Behaviour::Policy(&self.mixture.members[self.drawn])
     }
 
     fn update(&mut self, lesson: &Lesson<'_>) -> Result<()> {
@@ -188,7 +188,8 @@ impl Learner for MaxEnt {
         Exploration::Mixture(&self.mixture)
     }
 
-    fn recut(&mut self, from: &[usize], n_actions: usize) -> Result<()> {
+    fn recut(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
+        let n_actions = counts.pairs(0).len();
         for member in &mut self.mixture.members {
             *member = recut(member, from, n_actions);
         }

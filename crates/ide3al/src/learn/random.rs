@@ -4,9 +4,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
 use super::estimate::recut;
-use super::learner::{Exploration, Learner, Lesson, Loader, Saver};
+use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Saver};
 use crate::error::Result;
-use crate::model::Policy;
+use crate::model::{Counts, Policy};
 
 /// The baseline: never learns.
 #[derive(Debug, Clone)]
@@ -22,8 +22,8 @@ impl Random {
 }
 
 impl Learner for Random {
-    fn behaviour(&mut self, _: &mut ChaCha8Rng) -> &Policy {
-        &self.policy
+    fn behaviour(&mut self, _: &mut ChaCha8Rng) -> Behaviour<'_> {
+        Behaviour::Policy(&self.policy)
     }
 
     fn update(&mut self, _: &Lesson<'_>) -> Result<()> {
@@ -34,7 +34,8 @@ impl Learner for Random {
         Exploration::Policy(&self.policy)
     }
 
-    fn recut(&mut self, from: &[usize], n_actions: usize) -> Result<()> {
+    fn recut(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
+        let n_actions = counts.pairs(0).len();
         self.policy = recut(&self.policy, from, n_actions);
         Ok(())
     }

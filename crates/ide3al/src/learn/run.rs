@@ -11,8 +11,8 @@ use super::convergence::Convergence;
 use super::environment::{Environment, actions_per_state};
 use super::judge::{Judge, Metrics};
 use super::judge_lived::judge_as_lived;
-use super::learner::{Exploration, Learner, Lesson, Loader, Saver};
-use super::sampling::{PolicySampler, Trajectory};
+use super::learner::{Exploration, Learner};
+use super::session::{Session, Trajectory};
 use crate::error::Result;
 use crate::model::{Counts, Mdp, Policy};
 
@@ -35,14 +35,10 @@ pub struct Plan {
 /// has learned. The curve begins with the untaught learner (iteration 0).
 pub struct Run<'a, E> {
     environment: E,
-    learner: Box<dyn Learner>,
+    session: Session,
     plan: Plan,
     judge: Judge<'a>,
-    sampler: PolicySampler,
-    counts: Counts,
-    rng: ChaCha8Rng,
     trajectory: Trajectory,
-    start: Vec<f64>,
     /// Batches collected; the lesson from the last may be outstanding.
     collected: u64,
     /// Batches learned from; what was made of them may be outstanding.
@@ -68,26 +64,20 @@ impl<'a, E: Environment> Run<'a, E> {
         learner: Box<dyn Learner>,
         truth: Option<&'a Mdp>,
         plan: Plan,
-        mut rng: ChaCha8Rng,
+        rng: ChaCha8Rng,
     ) -> Result<Self> {
         let actions = actions_per_state(&environment)?;
-        let trajectory = Trajectory::start(&mut environment, &mut rng)?;
-        // the agent knows no start distribution but the state it found itself in
-        let mut start = vec![0.0; actions.len()];
-        start[trajectory.state] = 1.0;
-        let mut counts = Counts::new(&actions);
-        counts.record_start(trajectory.state);
-        let uniform = Policy::uniform(&counts.estimate(learner.unvisited(), &start));
+        let mut session = Session::new(learner, &actions, false, rng);
+        let trajectory = session.begin(&mut environment)?;
+        session.record_start(0, trajectory.state);
+        let unvisited = session.learner().unvisited();
+        let uniform = Policy::uniform(&session.counts().estimate(unvisited, &session.start()));
         let mut run = Run {
             judge: Judge::new(truth, uniform),
-            sampler: PolicySampler::new(&actions),
             environment,
-            learner,
+            session,
             plan,
-            counts,
-            rng,
             trajectory,
-            start,
             collected: 0,
             learned: 0,
             unchanged: 0,
@@ -125,12 +115,12 @@ impl<'a, E: Environment> Run<'a, E> {
 
     /// What has been learned.
     pub fn exploration(&self) -> Exploration<'_> {
-        self.learner.exploration()
+        self.session.learner().exploration()
     }
 
     /// What the user should know of what has been learned.
     pub fn notes(&self) -> Vec<String> {
-        self.learner.notes()
+        self.session.learner().notes()
     }
 
     /// Long-run state distribution of what has been learned.
@@ -140,16 +130,13 @@ impl<'a, E: Environment> Run<'a, E> {
 
     /// Everything observed.
     pub fn counts(&self) -> &Counts {
-        &self.counts
+        self.session.counts()
     }
 
     /// Lends learner, environment and generator for an evaluation after the run.
     pub(crate) fn parts(&mut self) -> (Exploration<'_>, &mut E, &mut ChaCha8Rng) {
-        (
-            self.learner.exploration(),
-            &mut self.environment,
-            &mut self.rng,
-        )
+        let (exploration, rng) = self.session.exploration();
+        (exploration, &mut self.environment, rng)
     }
 
     /// One iteration. With [`Error::Interrupted`](crate::Error::Interrupted) the run is at a
@@ -159,30 +146,21 @@ impl<'a, E: Environment> Run<'a, E> {
             return Ok(());
         }
         if self.collected == self.iteration() {
-            let policy = self.learner.behaviour(&mut self.rng);
-            self.sampler.set(policy)?;
-            self.trajectory.collect(
+            self.session.begin_batch()?;
+            self.session.collect(
                 &mut self.environment,
-                &mut self.sampler,
+                &mut self.trajectory,
                 self.plan.batch as usize,
-                &mut self.counts,
-                &mut self.rng,
             )?;
             self.collected += 1;
         }
-        let lesson = Lesson {
-            counts: &self.counts,
-            start: &self.start,
-            last: self.collected == self.plan.iterations,
-            open: false,
-            stop,
-        };
+        let last = self.collected == self.plan.iterations;
         // an interruption in between must not make it learn twice
         if self.learned < self.collected {
-            self.learner.update(&lesson)?;
+            self.session.update(last, stop)?;
             self.learned = self.collected;
         }
-        self.learner.conclude(&lesson)?;
+        self.session.conclude(last, stop)?;
         self.judge_now();
         Ok(())
     }
@@ -192,14 +170,15 @@ impl<'a, E: Environment> Run<'a, E> {
         let before = self.plan.convergence.map(|_| self.judge.policy().clone());
         let with_gap =
             iteration.is_multiple_of(self.plan.gap_every) || iteration == self.plan.iterations;
-        let exploration = self.learner.exploration();
-        let metrics = if self.learner.plans_as_lived() && !self.judge.knows_truth() {
-            let judged = judge_as_lived(exploration, &self.counts, with_gap);
+        let (learner, counts) = (self.session.learner(), self.session.counts());
+        let exploration = learner.exploration();
+        let metrics = if learner.plans_as_lived() && !self.judge.knows_truth() {
+            let judged = judge_as_lived(exploration, counts, with_gap);
             self.judge.adopt(judged)
         } else {
-            let unvisited = self.learner.unvisited();
+            let start = self.session.start();
             self.judge
-                .judge(exploration, &self.counts, unvisited, &self.start, with_gap)
+                .judge(exploration, counts, learner.unvisited(), &start, with_gap)
         };
         self.curve.push(metrics);
         if let (Some(convergence), Some(before)) = (self.plan.convergence, before)
@@ -211,28 +190,22 @@ impl<'a, E: Environment> Run<'a, E> {
             } else {
                 0
             };
-            self.converged = convergence.met(self.unchanged, &self.counts);
+            self.converged = convergence.met(self.unchanged, self.session.counts());
         }
     }
 
     /// The complete state.
     pub(crate) fn save(&self) -> Vec<u8> {
         let mut writer = Writer::default();
-        let position = self.rng.get_word_pos();
-        writer.number(position as u64);
-        writer.number((position >> 64) as u64);
         writer.number(self.trajectory.state as u64);
         writer.byte(u8::from(self.trajectory.terminal));
-        let start = self.start.iter().position(|p| *p > 0.0).unwrap_or(0);
-        writer.number(start as u64);
         writer.number(self.collected);
         writer.number(self.learned);
         writer.number(self.unchanged);
         writer.byte(u8::from(self.converged));
         writer.reals(self.judge.policy().probabilities());
         write_curve(&mut writer, &self.curve);
-        writer.counts(&self.counts);
-        self.learner.save(&mut Saver(&mut writer));
+        self.session.save(&mut writer);
         writer.into_bytes()
     }
 
@@ -240,20 +213,17 @@ impl<'a, E: Environment> Run<'a, E> {
     /// arguments.
     pub(crate) fn load(&mut self, bytes: &[u8]) -> std::result::Result<(), Damage> {
         let mut reader = Reader::new(bytes);
-        let n = self.start.len();
-        let position = u128::from(reader.number()?) | (u128::from(reader.number()?) << 64);
+        let counts = self.session.counts();
+        let (n_states, n_pairs) = (counts.n_states(), counts.n_pairs());
         self.trajectory = Trajectory {
-            state: reader.index(n, "state")?,
+            state: reader.index(n_states, "state")?,
             terminal: reader.byte()? != 0,
         };
-        let start = reader.index(n, "start state")?;
-        self.start.fill(0.0);
-        self.start[start] = 1.0;
         self.collected = reader.number()?;
         self.learned = reader.number()?;
         self.unchanged = reader.number()?;
         self.converged = reader.byte()? != 0;
-        let previous = reader.policy(self.counts.n_pairs())?;
+        let previous = reader.policy(n_pairs)?;
         self.curve = read_curve(&mut reader)?;
         let iteration = self.iteration();
         let fits = |n: u64| (iteration..=iteration + 1).contains(&n);
@@ -263,11 +233,9 @@ impl<'a, E: Environment> Run<'a, E> {
                 self.collected, self.learned
             ));
         }
-        reader.counts(&mut self.counts)?;
-        self.learner.load(&mut Loader(&mut reader))?;
+        self.session.load(&mut reader)?;
         reader.end()?;
         self.judge.restore(previous);
-        self.rng.set_word_pos(position);
         self.environment
             .set_state(self.trajectory.state)
             .map_err(|error| error.to_string())

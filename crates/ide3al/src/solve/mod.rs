@@ -22,6 +22,7 @@ pub mod episode;
 mod kkt;
 mod occupancy;
 mod options;
+pub mod reach;
 mod reference;
 
 use std::ops::ControlFlow;
@@ -48,6 +49,9 @@ pub enum Status {
     TimeLimit,
     /// The observer (Ctrl-C) said stop.
     Interrupted,
+    /// No better policy near this one was found of a problem that is not concave; the gap says by
+    /// how much another one could be better at most.
+    LocalOptimum,
     /// No further progress in floating point; the gap says how good the answer is.
     Stalled,
 }
@@ -60,6 +64,7 @@ impl Status {
             Status::IterationLimit => "iteration_limit",
             Status::TimeLimit => "time_limit",
             Status::Interrupted => "interrupted",
+            Status::LocalOptimum => "local_optimum",
             Status::Stalled => "stalled",
         }
     }
@@ -192,6 +197,11 @@ pub fn solve_towards(
     if Formulation::VISITS.contains(&problem.formulation) {
         let visits = Visits::default();
         return solve_visits(mdp, problem, &visits, options, warm, observer);
+    }
+    if problem.formulation == Formulation::Reach {
+        check(mdp, problem, options, warm)?;
+        let asked = crate::formulation::reach::Reach::with_xi(problem.xi);
+        return reach::solve(mdp, &asked, options, warm, observer);
     }
     let uniform = Policy::uniform(mdp);
     let wanted = (target, uniform.probabilities());

@@ -34,8 +34,8 @@ impl SolverChoice {
 pub enum TieBreak {
     /// For the three distances the optimal policy nearest to uniform in the Euclidean norm; for
     /// State Entropy without restarts and limits the one with the largest entropy of actions, of
-    /// what `xi` leaves free of them; those of Dual are unique wherever they go. Elsewhere no tie is
-    /// broken: a policy from the interior of the optimal ones is returned.
+    /// what `xi` leaves free of them; those of Dual are unique wherever they go. Elsewhere no tie
+    /// is broken: a policy from the interior of the optimal ones is returned.
     #[default]
     Uniform,
     /// Whichever the solver ends on.

@@ -170,6 +170,7 @@ fn name(algorithm: &Algorithm, experiment: &Experiment) -> String {
         Ok(Formulation::Target) => "Target",
         Ok(Formulation::Coverage) => "Coverage",
         Ok(Formulation::ModelError) => "Model Error",
+        Ok(Formulation::Reach) => "Reach",
         Ok(Formulation::Own) => "Own",
         Err(_) => "",
     };
@@ -179,6 +180,8 @@ fn name(algorithm: &Algorithm, experiment: &Experiment) -> String {
         Kind::MaxEnt => "MaxEnt".into(),
         Kind::CountBased => "CountBased".into(),
         Kind::Random => "Random".into(),
+        Kind::RMax => "R-MAX".into(),
+        Kind::RMaxLevels => "R-MAX by levels".into(),
     }
 }
 
@@ -192,6 +195,8 @@ fn role(algorithm: &Algorithm, place: usize) -> Role {
         (Kind::CountBased, _) => Role::CountBased,
         (Kind::Random, _) => Role::Random,
         (Kind::NonIterative, _) => Role::Other(5),
+        (Kind::RMax, _) => Role::Other(6),
+        (Kind::RMaxLevels, _) => Role::Other(7),
     }
 }
 

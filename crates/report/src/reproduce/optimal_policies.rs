@@ -65,6 +65,7 @@ pub(super) fn many(problem: &Problem) -> bool {
         | Formulation::ColumnSum
         | Formulation::Frobenius
         | Formulation::Coverage
+        | Formulation::Reach
         | Formulation::Own => true,
         Formulation::StateEntropy | Formulation::Target | Formulation::ModelError => {
             problem.xi <= 0.0

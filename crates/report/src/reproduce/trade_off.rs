@@ -196,6 +196,9 @@ fn draw_maps(maps: &Maps, base: &Problem, outcome: &mut Outcome) -> Result<()> {
             mixing_time: a.mixing_time,
             mixing_time_kind: a.mixing_time_kind,
             recurrent_classes: a.recurrent_classes,
+            hitting_time_mean: None,
+            within: None,
+            evenness: None,
         });
     }
     trends(&maps.trend, &points, &mut outcome.rows);

@@ -17,8 +17,8 @@ class CollectionStrategy(Protocol):
     def next_plan(self) -> ScheduledPlan | None:
         """The next plan; nothing if no plan can help."""
 
-    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> None:
-        """Goes on with plans made before a crash."""
+    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> Plan:
+        """Goes on with plans made before a crash; the last of them, whole."""
 
     def observe(self, episode: Episode) -> None: ...
 

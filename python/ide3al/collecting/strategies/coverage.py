@@ -1,31 +1,26 @@
-"""Plans for the samples that a promise still lacks, follows the plan for a while, plans again."""
+"""Goes for the samples that a promise still lacks, the nearest first."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from ... import _ide3al
 from ...agents.algorithms import IDE3AL
 from ...datasets.card import NAMED
 from ...datasets.coverage import Coverage, CoverageTracker
-from ...datasets.episode import Episode
+from ...datasets.episode import Episode, TransitionFlattener
 from ...runners.base import EpisodeRunner
 from ...runners.plan import Plan, ScheduledPlan
-from ...types import Floats, Integers
-from ..reachability import ReachabilityGraph
 
-#: The next plan is followed for this share of the steps so far, but for no more than this share of
-# what is still needed.
-_GROWTH, _SHARE = 0.15, 0.4
-#: When fewer steps than this many episodes have are still needed, an episode is cut when it has
-# brought what it was for, or : nothing for this many times as long as a sample should take, and
-# this many steps more.
-_LATE, _PATIENCE = 4, 4
-#: States that no more than this share of the episodes could have come to, of the share for the
-# easiest ones, can wait.
-_RARE = 0.5
+#: Without a number of steps a promise is given up after so many times the least that the data
+# suggest, and so many steps.
+BUDGET, BUDGET_STEPS = 20, 1000
+#: Steps grow by this factor between two looks at the budget.
+_LOOK = 1.5
+#: One of so many episodes more is lived with what was learned before the same one.
+_TOGETHER = 20
 
 
 def plans_for(until: Any, policy: Any) -> bool:
@@ -34,18 +29,32 @@ def plans_for(until: Any, policy: Any) -> bool:
 
 
 class CoverageStrategy:
-    """IDE3AL with a promise: plans for what is missing, follows the plan for a while, and plans
-    again."""
+    """IDE3AL with a promise: the explorer goes for the nearest pair, or state, that has too few
+    samples.
 
-    def __init__(self, until: Coverage, agent: IDE3AL, runner: EpisodeRunner) -> None:
-        self._tracker = CoverageTracker(until, runner.states, runner.actions.size)
-        self._until, self._agent, self._runner = until, agent, runner
+    Each episode is lived with what was learned before it, and learns itself; of later ones some are
+    lived with the same, so that a cluster has something to do, and the data do not depend on who
+    lived what. Where no number of steps was given, a promise that is still short after ``BUDGET``
+    times the least number of steps that the data suggest ends with an account of what is
+    missing."""
+
+    def __init__(
+        self, until: Coverage, agent: IDE3AL, runner: EpisodeRunner, steps: int | None
+    ) -> None:
+        n_actions = runner.actions.size
+        self._tracker = CoverageTracker(until, runner.states, n_actions)
+        self._until, self._agent = until, agent
+        self._is_limited = steps is not None
         self._plan_info: list[dict[str, Any]] = []
-        self._number = self._episodes = 0
-        self._length = 0.0
-        #: The plan that the last episodes followed, how many, and their steps.
-        self._followed, self._of_plan, self._steps_of_plan = 0, 0, 0
-        self._graph = ReachabilityGraph()
+        self._explorer = _ide3al.Explorer(n_actions)
+        samples = until.each_pair or until.each_state or 1
+        self._explorer.set_quota(samples, until.each_pair is None)
+        self._flattener = TransitionFlattener(n_actions)
+        #: Episodes that the explorer was not told of yet, and how many it was told of.
+        self._pending: list[Episode] = []
+        self._told = 0
+        self._look = 0.0
+        self._least: float | None = None
         self._why: str | None = None
 
     def digest(self) -> str:
@@ -53,84 +62,50 @@ class CoverageStrategy:
 
     def observe(self, episode: Episode) -> None:
         self._tracker.observe(episode)
-        self._graph.add(episode)
-        self._episodes += 1
-        if episode.plan != self._followed:
-            self._followed, self._of_plan, self._steps_of_plan = episode.plan, 0, 0
-        self._of_plan += 1
-        self._steps_of_plan += len(episode)
+        self._pending.append(episode)
 
     def done(self) -> bool:
         return self._tracker.holds()
 
     def next_plan(self) -> ScheduledPlan | None:
         tracker = self._tracker
-        if tracker.steps == 0:
-            # nothing is known: any action is as good as any other
-            return self._schedule(np.zeros((0, tracker.n_actions)), 1, {"steps": 0, "least": None})
         if tracker.satisfied():
             self._why = self._cannot()
             return None
-        short = tracker.shortfall()
-        table, info = self._plan_missing(short)
-        # of late episodes, which are cut short, no length is learned
-        usual = max(tracker.steps / self._episodes, self._length)
-        self._length = usual
-        # the last plan's may have been longer: this one resembles it
-        length = max(usual, self._steps_of_plan / max(self._of_plan, 1))
-        batch = min(_GROWTH * tracker.steps, _SHARE * info["planned"])
-        count = max(1, round(batch / length))
-        sample_quota: Integers | None = None
-        patience = 0
-        if count == 1 and info["planned"] < _LATE * length:
-            sample_quota = short.astype(np.int64).reshape(len(short), -1)[: len(table)]
-            patience = math.ceil(_PATIENCE * info["planned"] / short.sum()) + _PATIENCE
-        about = {
-            "steps": tracker.steps,
-            "least": info["least"],
-            "status": info["status"],
-            "episode_length": usual,
-            "batch": batch,
-        }
-        return self._schedule(table, count, about, sample_quota, patience)
-
-    def _plan_missing(self, short: Floats) -> tuple[Floats, dict[str, Any]]:
-        """A plan for what is missing, less what can wait.
-
-        A state that is known only from episodes that started near it seems to need as many episodes
-        as it takes to start there again, and a plan for everything would mostly start over. As long
-        as there are pairs elsewhere that were never tried, and may lead there, such states wait;
-        whoever starts there tries what is missing. Fewer samples need fewer steps: the least number
-        of steps for the rest is one for all."""
-        tracker = self._tracker
-        shares = self._graph.reachable_shares(len(short))
-        untried = ((tracker.counts == 0) & tracker.possible()).any(axis=1) & tracker.actionable
-        missing = short.reshape(len(short), -1)
-        rare = shares <= _RARE * shares[tracker.actionable].max()
-        if (
-            not rare[tracker.actionable].any()
-            or not (untried & ~rare).any()
-            or not missing[~rare].any()
-        ):
-            return tracker.plan(short)
-        table, info = tracker.plan(np.where(rare, 0.0, missing.T).T.reshape(short.shape))
-        if self._until.each_pair is not None:
-            there = np.flatnonzero(rare[: len(table)] & missing[: len(table)].any(axis=1))
-            table[there] = missing[there] / missing[there].sum(axis=1, keepdims=True)
-        return table, info
-
-    def _schedule(
-        self,
-        table: Floats,
-        count: int,
-        info: dict[str, Any],
-        sample_quota: Integers | None = None,
-        patience: int = 0,
-    ) -> ScheduledPlan:
-        plan = Plan(self._number, table, sample_quota, patience)
-        self._number += 1
+        if not self._is_limited and tracker.steps > 0 and tracker.steps >= self._look:
+            self._look = _LOOK * tracker.steps
+            least = tracker.least()
+            self._least = None if least is None else least["least"]
+        if not self._is_limited and self._least is not None:
+            if tracker.steps > BUDGET * self._least + BUDGET_STEPS:
+                self._why = self._account()
+                return None
+        told = self._told + len(self._pending)
+        info = {"steps": tracker.steps, "least": self._least, "look": self._look, "told": told}
         self._plan_info.append(info)
-        return ScheduledPlan(plan, count, info)
+        plan = self._plan(len(self._plan_info) - 1, len(self._pending))
+        return ScheduledPlan(plan, 1 + told // _TOGETHER, info)
+
+    def _plan(self, number: int, more: int) -> Plan:
+        """For episodes that know of so many more than those before."""
+        self._explorer.record(*self._flattener.flatten(self._pending[:more]))
+        self._told += more
+        del self._pending[:more]
+        nothing = np.zeros((0, self._tracker.n_actions))
+        return Plan(number, nothing, explorer=self._explorer.to_bytes(), until_sampled=True)
+
+    def _account(self) -> str:
+        tracker = self._tracker
+        short = tracker.shortfall()
+        unit = "pairs" if self._until.each_pair else "states"
+        places = np.argwhere(short > 0)[:NAMED].tolist()
+        never = int(((tracker.counts == 0) & tracker.possible())[tracker.actionable].sum())
+        return (
+            f"the promise was given up after {tracker.steps} steps, more than {BUDGET} times the {self._least:.0f} that the estimated "
+            f"model calls the least: {int((short > 0).sum())} {unit} are short, for example {places}; {never} pairs of the states "
+            "met were never tried. Either what leads there is rare, or states that look alike are not the same and the model is "
+            "not the environment. Give steps=... to go on for longer, or observations that say what they hide"
+        )
 
     def _cannot(self) -> str:
         named = ", ".join(repr(state) for state in self._tracker.unmet()[:NAMED])
@@ -140,18 +115,17 @@ class CoverageStrategy:
             f"{samples} samples, and none led there"
         )
 
-    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> None:
+    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> Plan:
         self._plan_info = [
             {key: value for key, value in one.items() if key != "count"} for one in info
         ]
-        self._number = plan.number + 1
-        self._length = self._plan_info[-1].get("episode_length", 0.0)
+        last = self._plan_info[-1]
+        self._least, self._look = last["least"], last["look"]
+        # the explorer is told of the same episodes in the same order, and no others
+        return self._plan(plan.number, last["told"])
 
     def progress(self) -> dict[str, Any]:
-        return {
-            **self._tracker.progress(),
-            "least": self._plan_info[-1]["least"] if self._plan_info else None,
-        }
+        return {**self._tracker.progress(), "least": self._least}
 
     def plan_info(self) -> list[dict[str, Any]]:
         return self._plan_info

@@ -41,8 +41,8 @@ class FixedStrategy:
     def next_plan(self) -> ScheduledPlan:
         return ScheduledPlan(Plan(0, self._table), None, {})
 
-    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> None:
-        pass
+    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> Plan:
+        return plan
 
     def observe(self, episode: Episode) -> None:
         if self._tracker is not None:

@@ -41,8 +41,8 @@ pub trait Conjugate: Utility {
     }
 
     /// What a dual point proves of the utility on a part of the model: `advantage` is
-    /// $P_\rho V - V - \sum_j y_j c_j$ per pair, `budgets` is $\sum_j y_j b_j$. Where the reward that
-    /// proves most beside these is known it takes the place of `r`.
+    /// $P_\rho V - V - \sum_j y_j c_j$ per pair, `budgets` is $\sum_j y_j b_j$. Where the reward
+    /// that proves most beside these is known it takes the place of `r`.
     fn bound(&self, part: &Occupancies, advantage: &[f64], budgets: f64, r: &[f64]) -> f64 {
         self.at_most(r, part.level(advantage, r) + budgets)
     }

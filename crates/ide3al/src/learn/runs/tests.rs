@@ -123,7 +123,8 @@ fn interrupted(experiment: Experiment) {
         iterations.fetch_add(count as usize, Ordering::Relaxed);
     });
     assert_eq!(ended.unwrap(), Ended::Finished);
-    assert_eq!(iterations.into_inner(), 6 * 3 * 30);
+    let runs = experiment.algorithms.len() * 3;
+    assert_eq!(iterations.into_inner(), runs * 30);
     let expected = all(&whole, &experiment);
 
     // two tests come here at once

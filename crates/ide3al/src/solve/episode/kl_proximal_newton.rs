@@ -21,7 +21,7 @@ use ide3al_numerics::conjugate_gradients::ConjugateGradients;
 use ide3al_numerics::line_search::search;
 use ide3al_numerics::parallel::{add, dot};
 
-const NAME: &str = "multipliers";
+const NAME: &str = "kl-proximal-newton";
 /// Entropies are measured in nats: at this $\tau$ the distance from the prior counts about as much
 /// as what is maximised.
 const FIRST_TEMPERATURE: f64 = 1.0;

@@ -84,7 +84,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Inverts $K$ with $h$ and $w$ by pairs and $g$ by states; false where a block is not positive.
+    /// Inverts $K$ with $h$ and $w$ by pairs and $g$ by states; false where a block is not
+    /// positive.
     pub(in crate::solve) fn invert(&mut self, xi: f64, h: &[f64], g: &[f64], w: &[f64]) -> bool {
         (0..self.mdp.n_states()).all(|s| self.invert_one(self.mdp.pairs(s), s, xi, (h, g[s], w)))
     }

@@ -3,8 +3,8 @@
 //!
 //! $A$ holds the flow constraints, $(A \omega)(t) = d(t) - (1 - \rho) \sum \omega P(t)$, and
 //! $K^{-1}$ one positive semidefinite [block](super::flow_blocks) per state. Both Newton methods
-//! lead here: the Schur complement of the [interior-point method](crate::solve::occupancy), and the Hessian
-//! of the entropies' [dual function](crate::solve::occupancy).
+//! lead here: the Schur complement of the [interior-point method](crate::solve::occupancy), and the
+//! Hessian of the entropies' [dual function](crate::solve::occupancy).
 //!
 //! State $s$ contributes on its *clique* only, itself and its successors under any action. The
 //! matrix is applied by two products with $P$ and never formed, until it is to be factored.
@@ -182,10 +182,10 @@ impl<'a> FlowSystem<'a> {
         }
     }
 
-    /// Solves by at most so many steps of conjugate gradients, preconditioned by the factor if there
-    /// is one, else by the diagonal; the system itself is that of the last blocks. After `trial`
-    /// steps it ends where their rate promises no more. Returns whether the residual fell by the
-    /// factor `tolerance`.
+    /// Solves by at most so many steps of conjugate gradients, preconditioned by the factor if
+    /// there is one, else by the diagonal; the system itself is that of the last blocks. After
+    /// `trial` steps it ends where their rate promises no more. Returns whether the residual fell
+    /// by the factor `tolerance`.
     pub(in crate::solve) fn conjugate_gradients(
         &mut self,
         right: &[f64],
@@ -225,7 +225,8 @@ impl<'a> FlowSystem<'a> {
     }
 
     /// Bounds the diagonal of the matrix of the blocks at hand from above, in one pass over the
-    /// kernel: squares of sums of an entry's parts count as sums of squares, but for the state's own.
+    /// kernel: squares of sums of an entry's parts count as sums of squares, but for the state's
+    /// own.
     pub(in crate::solve) fn bound_diagonal(&mut self) {
         self.factored = false;
         self.diagonal.fill(0.0);
@@ -316,8 +317,9 @@ impl<'a> FlowSystem<'a> {
         pattern.add_rows(1);
     }
 
-    /// Factors the assembled matrix with `shift` of states and their diagonal entries added to these; pivots below the share
-    /// `least` of their diagonal entries count as rounding. Returns whether that is possible.
+    /// Factors the assembled matrix with `shift` of states and their diagonal entries added to
+    /// these; pivots below the share `least` of their diagonal entries count as rounding. Returns
+    /// whether that is possible.
     pub(in crate::solve) fn factorize(
         &mut self,
         shift: impl Fn(usize, f64) -> f64,
@@ -375,8 +377,8 @@ impl Local {
     }
 
     /// Adds a weighted square of a row to the upper half of the row-major square, or to its
-    /// diagonal alone where there is no stride, and to the products with uniform shares. Returns the
-    /// row.
+    /// diagonal alone where there is no stride, and to the products with uniform shares. Returns
+    /// the row.
     fn add_square(&mut self, which: Which, weight: f64, stride: usize) -> &[f64] {
         let row = match which {
             Which::Row => &self.row,

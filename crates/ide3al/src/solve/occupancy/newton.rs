@@ -2,9 +2,9 @@
 //! gradient and steps.
 //!
 //! The Hessian without $- \nabla F \nabla F^\top$, which only makes the step shorter along the same
-//! direction, is a [flow system](crate::solve::kkt::flow_system). It is solved by conjugate gradients as long as
-//! a few of these do; where they do not it is factored as soon as that costs less, if its factor
-//! can be held.
+//! direction, is a [flow system](crate::solve::kkt::flow_system). It is solved by conjugate
+//! gradients as long as a few of these do; where they do not it is factored as soon as that costs
+//! less, if its factor can be held.
 
 use crate::formulation::entropy::{self, Target};
 use crate::formulation::simplex;
@@ -19,14 +19,14 @@ const MOST_STEPS: usize = 500;
 /// Parts of a chain may hang together by probabilities of any size, so that small pivots are no
 /// rounding: only what is no positive number is left out.
 const PIVOT: f64 = 1e-300;
-/// If the Newton step is no descent direction, this share of $d (1 + 1/\tau)$, an upper bound on the
-/// diagonal, is added to the Hessian: a part of the model that an optimal policy never leaves has a
-/// curvature below the rounding of its gradient, and its step would have any size.
+/// If the Newton step is no descent direction, this share of $d (1 + 1/\tau)$, an upper bound on
+/// the diagonal, is added to the Hessian: a part of the model that an optimal policy never leaves
+/// has a curvature below the rounding of its gradient, and its step would have any size.
 const SHIFT: f64 = 1e-12;
 /// After so many steps by the Hessian's factor in a row whose length is below `SHORT` of the Newton
 /// step, another engine is tried: where parts of the model are hardly ever visited (queues that
-/// hardly ever fill), rounding decides how far their potentials may move. Some models converge after
-/// more such steps.
+/// hardly ever fill), rounding decides how far their potentials may move. Some models converge
+/// after more such steps.
 const STUCK: usize = 10;
 const SHORT: f64 = 0.1;
 

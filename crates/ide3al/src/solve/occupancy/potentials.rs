@@ -60,8 +60,8 @@ pub(super) struct Potentials<'a> {
     /// True if the problem is smooth as it is, so that there is no path of $\tau$ to follow.
     smooth: bool,
     loose: bool,
-    /// A certificate is computed once the violation of the flow constraints is below this; along the
-    /// path, once $\tau$ is.
+    /// A certificate is computed once the violation of the flow constraints is below this; along
+    /// the path, once $\tau$ is.
     near: f64,
     /// $\tau$ and $V$ of the smoothing step before this one.
     previous: Option<(f64, Vec<f64>)>,

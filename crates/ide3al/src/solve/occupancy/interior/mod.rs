@@ -51,8 +51,8 @@ const LEAST_SLACK: f64 = 1e-2;
 /// A certificate costs a policy's exact occupancy. It is asked for once the relative error of the
 /// flow constraints is below this.
 const NEARLY_FEASIBLE: f64 = 1e-4;
-/// If a policy exceeds budgets by at most `SLIGHTLY` times the largest cost, and lowering them costs
-/// at most this share of the wanted gap, they are lowered at once, at the same mu.
+/// If a policy exceeds budgets by at most `SLIGHTLY` times the largest cost, and lowering them
+/// costs at most this share of the wanted gap, they are lowered at once, at the same mu.
 const CHEAP: f64 = 0.1;
 const SLIGHTLY: f64 = 1e-6;
 /// Below this mu, or after so many infeasible policies in a row, budgets are lowered instead of
@@ -346,8 +346,8 @@ impl<'a> Interior<'a> {
     }
 
     /// What a policy visits that is worth as much as the occupancy at hand, if there is one among
-    /// two. Budgets are lowered that this policy, or else the one that comes nearest to that,
-    /// exceeds.
+    /// two (with the first alone `tests/solving/faint_links.rs` does not reach its optima). Budgets
+    /// are lowered that this policy, or else the one that comes nearest to that, exceeds.
     fn visited_within(&mut self, prices: &[f64], driver: &Driver<'_>) -> PolicyOccupancy {
         let value = self.utility.value(&self.occupancy());
         let gap = driver.wanted(value);

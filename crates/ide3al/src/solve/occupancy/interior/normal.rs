@@ -6,11 +6,11 @@
 //! $$K_s = \mathrm{diag}(h) + g\, \mathbf 1 \mathbf 1^\top + N^\top \mathrm{diag}(w) N, \qquad N = I - \xi \mathbf 1 \mathbf 1^\top ,$$
 //!
 //! $h$ and $g$ the curvature of the utility by pairs and by state, $w$ the barrier's weights of
-//! $\omega - \xi d \ge 0$: a [flow system](crate::solve::kkt::flow_system). It is solved by conjugate
-//! gradients, preconditioned by its diagonal as long as that takes less work than its Cholesky
-//! factor would, then by that factor, so that one or two steps mend the rounding: the nearer to the
-//! optimum, the more the weights differ, and the worse the diagonal does. Models whose factor is too
-//! large keep to the diagonal.
+//! $\omega - \xi d \ge 0$: a [flow system](crate::solve::kkt::flow_system). It is solved by
+//! conjugate gradients, preconditioned by its diagonal as long as that takes less work than its
+//! Cholesky factor would, then by that factor, so that one or two steps mend the rounding: the
+//! nearer to the optimum, the more the weights differ, and the worse the diagonal does. Models
+//! whose factor is too large keep to the diagonal.
 
 use crate::formulation::occupancy::Occupancies;
 use crate::solve::cost::DENSE;

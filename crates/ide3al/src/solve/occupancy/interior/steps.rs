@@ -6,14 +6,14 @@ use super::point::{Point, max_step};
 use crate::formulation::utility::Form;
 use crate::solve::driver::Driver;
 
-/// A mu this small is rounding: below the last digit of occupancies and multipliers, which are scaled
-/// to about one.
+/// A mu this small is rounding: below the last digit of occupancies and multipliers, which are
+/// scaled to about one.
 const LEAST: f64 = 1e-17;
-/// The centring parameter is at least this, however well the predictor does: eight digits in one step
-/// are enough.
+/// The centring parameter is at least this, however well the predictor does: eight digits in one
+/// step are enough.
 const LEAST_CENTRE: f64 = 1e-8;
-/// If the corrected step is shorter than this, a pure centring step to `LESS` times mu is tried, too:
-/// from a point on the central path, centring at mu itself would lead nowhere.
+/// If the corrected step is shorter than this, a pure centring step to `LESS` times mu is tried,
+/// too: from a point on the central path, centring at mu itself would lead nowhere.
 const TOO_SHORT: f64 = 0.1;
 const LESS: f64 = 0.5;
 /// The method ends after so many steps in a row that are shorter than this.
@@ -25,12 +25,12 @@ const MOST_ROUNDING_STEPS: usize = 60;
 const MOST_STEPS: usize = 300;
 /// A step goes at most this share of the way to the boundary, as usual with Mehrotra's method.
 const TO_THE_BOUNDARY: f64 = 0.995;
-/// No complementarity product may fall below this share of mu, the neighbourhood of the central path
-/// (S. Wright 1997, *Primal-Dual Interior-Point Methods*, chapter 5). Values from 0.01 to 0.05 take
-/// about equally many steps.
+/// No complementarity product may fall below this share of mu, the neighbourhood of the central
+/// path (S. Wright 1997, *Primal-Dual Interior-Point Methods*, chapter 5). Values from 0.01 to 0.05
+/// take about equally many steps.
 const CENTRAL: f64 = 0.02;
-/// A step that leaves the neighbourhood is shortened by this factor, at most so many times: to 4 % of
-/// its length at least.
+/// A step that leaves the neighbourhood is shortened by this factor, at most so many times: to 4 %
+/// of its length at least.
 const SHORTEN: (f64, usize) = (0.9, 30);
 
 impl Interior<'_> {

@@ -1,0 +1,87 @@
+//! One of the environments that are explored together: its plan at hand and its memory of the
+//! episode.
+
+use super::chase::{Chase, Foresight};
+use super::receding_horizon::RecedingHorizon;
+use super::rule::{Otherwise, Rule};
+use super::view::View;
+
+/// Steps that a chase may take beyond its estimate, and the share of the steps since the last try of
+/// something new that are added.
+const PATIENCE: f64 = 20.0;
+const PATIENCE_GROWTH: f64 = 0.1;
+/// What the last plan of a follower is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Chase,
+    Otherwise,
+}
+
+/// One of the environments that are explored together.
+#[derive(Debug, Clone)]
+pub(super) struct Follower {
+    pub(super) mode: Mode,
+    pub(super) chase: Chase,
+    /// Steps since the plan was made, or `None` where it must be made anew.
+    pub(super) age: Option<u32>,
+    /// Steps of chases, and of the third rule, since the last try of something new, and the estimate of the
+    /// first chase since.
+    pub(super) chased: u64,
+    pub(super) followed: u64,
+    pub(super) estimate: Option<f64>,
+    /// Whether the episode is over, so that the next action means nothing.
+    pub(super) over: bool,
+    /// Last outcomes in the episode at hand, by pair; up to date while others are at work.
+    pub(super) outcomes: Vec<(u32, u32)>,
+}
+
+impl Follower {
+    pub(super) fn new(ahead: Foresight) -> Self {
+        Follower {
+            mode: Mode::Otherwise,
+            chase: Chase::new(ahead),
+            age: None,
+            chased: 0,
+            followed: 0,
+            estimate: None,
+            over: false,
+            outcomes: Vec::new(),
+        }
+    }
+
+    /// After a try of something new.
+    pub(super) fn begin_anew(&mut self) {
+        (self.age, self.chased, self.followed, self.estimate) = (None, 0, 0, None);
+    }
+
+    /// Makes a plan, and says how many outcomes were looked at.
+    pub(super) fn plan(
+        &mut self,
+        rule: Rule,
+        horizon: &mut RecedingHorizon,
+        view: &View<'_>,
+        node: usize,
+        most: usize,
+    ) -> usize {
+        self.age = Some(0);
+        let mut spent = 0;
+        let patience = PATIENCE + PATIENCE_GROWTH * self.followed as f64;
+        let is_over = |estimate| rule.is_wary && self.chased as f64 > estimate + patience;
+        if !self.estimate.is_some_and(is_over) {
+            let (value, cost) = self.chase.plan(view, node, rule.quota, most);
+            spent += cost;
+            if value > 0.0 {
+                self.mode = Mode::Chase;
+                let steps = value.ln() / rule.ahead.discount.ln();
+                self.estimate.get_or_insert(steps);
+                return spent;
+            }
+        }
+        self.mode = Mode::Otherwise;
+        if let Otherwise::Follow(_) = rule.otherwise {
+            // of many followers one plans for all
+            spent += horizon.plan(view, most.saturating_sub(spent));
+        }
+        spent
+    }
+}

@@ -1,0 +1,478 @@
+//! What an explorer has experienced: transitions between the states met.
+//!
+//! States are nodes in the order in which they were met, so that nothing depends on how the
+//! environment numbers them and memory grows with the samples only. Node 0 is the *restart*, which
+//! leads to the start states as observed. Terminal states are nodes without actions, which lead to
+//! the restart; where the same observation is terminal at one time and not at another there are two
+//! nodes of it, which share their visits.
+//!
+//! *Novelty.* $h_N$ is the frequency with which a try of a pair tried $N$ times before met a state
+//! never seen, pooled over pairs, with a forgetting factor.
+//!
+//! *Memory.* Where states alias, the outcomes of a pair repeat within an episode more often than
+//! its frequencies say: a door that was found locked stays locked. With $y$ the frequency of the
+//! last outcome and $x$ whether it came again, $w = \sum (x - y) / \sum (1 - y)$ is the share of
+//! tries that repeat it. $w$ is 0 where states are Markov.
+
+use crate::learn::codec::{Damage, Reader, Writer};
+use crate::model::Counts;
+
+/// Node of the restart.
+pub(super) const RESTART: usize = 0;
+/// Stands for no node.
+pub(super) const NONE: u32 = u32::MAX;
+/// Pairs tried this often or more are one class of novelty.
+const CLASSES: usize = 64;
+/// In place of the logarithm of the tries of a pair that is not allowed.
+const FORBIDDEN: f64 = 1e9;
+/// What a try weighs after another one, in the frequency of novelty.
+const FORGETTING: f64 = 0.99;
+
+/// Outcomes of a pair and how often each was seen, in the order in which they came. Most pairs have
+/// one, which needs no memory of its own. Counts stop at $2^{32} - 1$.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Row {
+    pub(super) first: (u32, u32),
+    pub(super) others: Vec<(u32, u32)>,
+}
+
+impl Row {
+    fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let first = (self.first.1 > 0).then_some(self.first);
+        first.into_iter().chain(self.others.iter().copied())
+    }
+
+    fn add(&mut self, node: u32, count: u32) {
+        if self.first.1 == 0 || self.first.0 == node {
+            self.first = (node, self.first.1.saturating_add(count));
+            return;
+        }
+        match self.others.iter_mut().find(|entry| entry.0 == node) {
+            Some(entry) => entry.1 = entry.1.saturating_add(count),
+            None => self.others.push((node, count)),
+        }
+    }
+
+    fn count(&self, node: u32) -> u32 {
+        let found = self.iter().find(|entry| entry.0 == node);
+        found.map_or(0, |entry| entry.1)
+    }
+}
+
+/// Counts of transitions between nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Transitions {
+    /// By state of the environment: its node where actions are taken, and where it is terminal.
+    node_of: Vec<[u32; 2]>,
+    /// By node; the restart is no state.
+    state_of: Vec<u32>,
+    first_pair: Vec<u32>,
+    pub(super) rows: Vec<Row>,
+    pub(super) tries: Vec<u32>,
+    visits: Vec<u32>,
+    /// $\ln (N + 1 / A)$ per pair and $\ln (n + 1)$ per node, kept so that no plan computes them.
+    log_tries: Vec<f64>,
+    log_visits: Vec<f64>,
+    /// Number of episodes that began in each node, and the nodes in which any did.
+    begun: Vec<u32>,
+    starts: Vec<u32>,
+    episodes: u64,
+    steps: u64,
+    /// Steps, and visits of terminal states.
+    all_visits: u64,
+    truncations: u64,
+    tried: [f64; CLASSES],
+    news: [f64; CLASSES],
+    repeats: f64,
+    room: f64,
+}
+
+impl Transitions {
+    pub(super) fn new() -> Self {
+        Transitions {
+            node_of: Vec::new(),
+            state_of: vec![NONE],
+            first_pair: vec![0, 0],
+            rows: Vec::new(),
+            tries: Vec::new(),
+            visits: vec![0],
+            log_tries: Vec::new(),
+            log_visits: vec![0.0],
+            begun: vec![0],
+            starts: Vec::new(),
+            episodes: 0,
+            steps: 0,
+            all_visits: 0,
+            truncations: 0,
+            tried: [0.0; CLASSES],
+            news: [0.0; CLASSES],
+            repeats: 0.0,
+            room: 0.0,
+        }
+    }
+
+    /// Everything that was counted, for states that are new, as when cells are cut anew. What is
+    /// known of novelty and memory stays: it is a property of the environment.
+    pub(super) fn recount(&mut self, counts: &Counts) {
+        let before = std::mem::replace(self, Transitions::new());
+        (self.tried, self.news) = (before.tried, before.news);
+        (self.repeats, self.room) = (before.repeats, before.room);
+        let terminal =
+            |s: usize| counts.ends()[s] > 0 && counts.ends()[s] == counts.state_totals()[s];
+        for s in 0..counts.n_states() {
+            let begun = counts.starts()[s];
+            if begun > 0 {
+                let node = self.meet(s, counts.pairs(s).len());
+                self.starts.push(node as u32);
+                self.begun[node] = small(begun);
+                self.episodes += begun;
+            }
+            if terminal(s) {
+                continue;
+            }
+            for (action, pair) in counts.pairs(s).enumerate() {
+                for &(next, count) in counts.seen(pair) {
+                    let from = self.meet(s, counts.pairs(s).len());
+                    let next = next as usize;
+                    let to = match terminal(next) {
+                        true => self.meet(next, 0),
+                        false => self.meet(next, counts.pairs(next).len()),
+                    };
+                    self.add(from, action, to, count);
+                }
+            }
+        }
+        self.truncations = counts.cuts();
+    }
+
+    /// The node of a state, which is made where the state is met for the first time. A terminal
+    /// one has no actions.
+    pub(super) fn meet(&mut self, state: usize, n_actions: usize) -> usize {
+        let kind = usize::from(n_actions == 0);
+        if self.node_of.len() <= state {
+            self.node_of.resize(state + 1, [NONE; 2]);
+        }
+        if self.node_of[state][kind] != NONE {
+            return self.node_of[state][kind] as usize;
+        }
+        let node = self.state_of.len();
+        self.node_of[state][kind] = node as u32;
+        self.state_of.push(state as u32);
+        let twin = self.node_of[state][1 - kind];
+        let visits = if twin == NONE {
+            0
+        } else {
+            self.visits[twin as usize]
+        };
+        self.visits.push(visits);
+        self.log_visits.push((f64::from(visits) + 1.0).ln());
+        self.begun.push(0);
+        let pairs = self.rows.len() + n_actions;
+        self.rows.resize(pairs, Row::default());
+        self.tries.resize(pairs, 0);
+        self.log_tries.resize(pairs, -(n_actions as f64).ln());
+        self.first_pair.push(pairs as u32);
+        node
+    }
+
+    /// The node of a state in which actions were taken.
+    pub(super) fn node(&self, state: usize) -> Option<usize> {
+        let nodes = self.node_of.get(state)?;
+        (nodes[0] != NONE).then_some(nodes[0] as usize)
+    }
+
+    /// Takes a pair out of all plans: an action that is not allowed, as if it had been tried so
+    /// often that nobody wants it any more, and led nowhere. Whether it was in.
+    pub(super) fn forbid(&mut self, node: usize, action: usize) -> bool {
+        let pair = self.first_pair[node] as usize + action;
+        let was_allowed = self.log_tries[pair] < FORBIDDEN && self.tries[pair] == 0;
+        if was_allowed {
+            self.rows[pair].first = (node as u32, 0);
+            self.tries[pair] = u32::MAX;
+            self.log_tries[pair] = FORBIDDEN;
+        }
+        was_allowed
+    }
+
+    /// Counts visits of a node, for all nodes of the state.
+    fn visit(&mut self, node: usize, count: u64) {
+        for node in self.node_of[self.state_of[node] as usize] {
+            if node != NONE {
+                let visits = &mut self.visits[node as usize];
+                *visits = visits.saturating_add(small(count));
+                self.log_visits[node as usize] = (f64::from(*visits) + 1.0).ln();
+            }
+        }
+        self.all_visits += count;
+    }
+
+    /// Counts the start of an episode; whether none began there before.
+    pub(super) fn start(&mut self, node: usize) -> bool {
+        if self.begun[node] == 0 {
+            self.starts.push(node as u32);
+        }
+        self.begun[node] = self.begun[node].saturating_add(1);
+        self.episodes += 1;
+        self.begun[node] == 1
+    }
+
+    /// Counts a transition. `last`: the outcome of the same pair before, in the same episode.
+    pub(super) fn record(
+        &mut self,
+        from: usize,
+        action: usize,
+        to: usize,
+        is_new: bool,
+        last: Option<u32>,
+        truncated: bool,
+    ) {
+        let pair = self.first_pair[from] as usize + action;
+        let class = (self.tries[pair] as usize).min(CLASSES - 1);
+        self.tried[class] = FORGETTING * self.tried[class] + 1.0;
+        self.news[class] = FORGETTING * self.news[class] + f64::from(u8::from(is_new));
+        if let Some(last) = last {
+            let share = f64::from(self.rows[pair].count(last)) / f64::from(self.tries[pair]);
+            let again = f64::from(u8::from(last as usize == to));
+            // a pair with one outcome so far says nothing while it repeats it
+            if share < 1.0 || again == 0.0 {
+                self.repeats += again - share;
+                self.room += if share < 1.0 { 1.0 - share } else { 1.0 };
+            }
+        }
+        self.truncations += u64::from(truncated);
+        self.add(from, action, to, 1);
+    }
+
+    fn add(&mut self, from: usize, action: usize, to: usize, count: u64) {
+        let pair = self.first_pair[from] as usize + action;
+        let actions = self.n_actions(from) as f64;
+        self.rows[pair].add(to as u32, small(count));
+        self.tries[pair] = self.tries[pair].saturating_add(small(count));
+        self.log_tries[pair] = (f64::from(self.tries[pair]) + 1.0 / actions).ln();
+        self.visit(from, count);
+        if self.is_terminal(to) {
+            self.visit(to, count);
+        }
+        self.steps += count;
+    }
+
+    pub(super) fn n_nodes(&self) -> usize {
+        self.state_of.len()
+    }
+
+    pub(super) fn n_pairs(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(super) fn n_actions(&self, node: usize) -> usize {
+        self.pairs(node).len()
+    }
+
+    /// Whether a node is a terminal state.
+    #[inline]
+    pub(super) fn is_terminal(&self, node: usize) -> bool {
+        node != RESTART && self.pairs(node).is_empty()
+    }
+
+    #[inline]
+    pub(super) fn pairs(&self, node: usize) -> std::ops::Range<usize> {
+        self.first_pair[node] as usize..self.first_pair[node + 1] as usize
+    }
+
+    #[inline]
+    pub(super) fn tries(&self, pair: usize) -> u32 {
+        self.tries[pair]
+    }
+
+    /// $n_s$.
+    pub(super) fn visits(&self) -> &[u32] {
+        &self.visits
+    }
+
+    /// $\ln (N + 1 / A)$.
+    #[inline]
+    pub(super) fn log_tries(&self, pair: usize) -> f64 {
+        self.log_tries[pair]
+    }
+
+    /// $\ln (n + 1)$.
+    pub(super) fn log_visits(&self) -> &[f64] {
+        &self.log_visits
+    }
+
+    /// Steps, and visits of terminal states.
+    pub(super) fn all_visits(&self) -> u64 {
+        self.all_visits
+    }
+
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Nodes in which episodes began, with their shares.
+    pub(super) fn starts(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let whole = self.episodes.max(1) as f64;
+        let share = move |s: &u32| (*s as usize, f64::from(self.begun[*s as usize]) / whole);
+        self.starts.iter().map(share)
+    }
+
+    pub(super) fn n_starts(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Share of the starts that were never seen, as many as were seen once (Good 1953).
+    pub(super) fn new_starts(&self) -> f64 {
+        let once = self.starts.iter().filter(|s| self.begun[**s as usize] == 1);
+        once.count() as f64 / (self.episodes as f64 + 1.0)
+    }
+
+    /// $h_N$ by the number of tries.
+    pub(super) fn novelty(&self) -> [f64; CLASSES] {
+        std::array::from_fn(|class| self.news[class] / (self.tried[class] + 1.0))
+    }
+
+    /// $h$ of a pair, from [`novelty`](Self::novelty).
+    #[inline]
+    pub(super) fn novelty_of(&self, pair: usize, novelty: &[f64; CLASSES]) -> f64 {
+        novelty[(self.tries[pair] as usize).min(CLASSES - 1)]
+    }
+
+    /// $w$.
+    pub(super) fn memory(&self) -> f64 {
+        if self.room > 0.0 {
+            (self.repeats / self.room).clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// $\rho$: share of the steps after which an episode was truncated.
+    pub(super) fn truncation(&self) -> f64 {
+        self.truncations as f64 / self.steps.max(1) as f64
+    }
+
+    /// Every outcome of a pair and its count.
+    pub(super) fn outcomes(&self, pair: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.rows[pair].iter()
+    }
+
+    pub(super) fn save(&self, writer: &mut Writer) {
+        let numbers = |writer: &mut Writer, values: &[u32]| {
+            writer.number(values.len() as u64);
+            values.iter().for_each(|v| writer.number(u64::from(*v)));
+        };
+        numbers(writer, &self.state_of);
+        numbers(writer, &self.first_pair);
+        for row in &self.rows {
+            writer.number(row.iter().count() as u64);
+            for (node, count) in row.iter() {
+                writer.number(u64::from(node));
+                writer.number(u64::from(count));
+            }
+        }
+        numbers(writer, &self.starts);
+        for start in &self.starts {
+            writer.number(u64::from(self.begun[*start as usize]));
+        }
+        let forbidden = (0..self.rows.len()).filter(|pair| self.log_tries[*pair] == FORBIDDEN);
+        numbers(
+            writer,
+            &forbidden.map(|pair| pair as u32).collect::<Vec<_>>(),
+        );
+        writer.number(self.truncations);
+        writer.reals(&self.tried);
+        writer.reals(&self.news);
+        writer.real(self.repeats);
+        writer.real(self.room);
+    }
+
+    pub(super) fn load(reader: &mut Reader<'_>) -> Result<Self, Damage> {
+        let wrong = |what: &str| Damage::from(format!("its {what} make no sense"));
+        let numbers = |reader: &mut Reader<'_>| -> Result<Vec<u32>, Damage> {
+            let length = reader.length(8)?;
+            let one = |_| reader.index(u32::MAX as usize + 1, "number");
+            let read: Result<Vec<usize>, Damage> = (0..length).map(one).collect();
+            Ok(read?.into_iter().map(|v| v as u32).collect())
+        };
+        let states = numbers(reader)?;
+        let first_pair = numbers(reader)?;
+        let mut loaded = Transitions::new();
+        let shape = first_pair.len() == states.len() + 1
+            && first_pair[..2] == [0, 0]
+            && first_pair.windows(2).all(|pair| pair[0] <= pair[1]);
+        if states.first() != Some(&NONE) || !shape {
+            return Err(wrong("states"));
+        }
+        for (node, &state) in states.iter().enumerate().skip(1) {
+            let actions = (first_pair[node + 1] - first_pair[node]) as usize;
+            if state == NONE || loaded.meet(state as usize, actions) != node {
+                return Err(wrong("states"));
+            }
+        }
+        for node in 1..states.len() {
+            for action in 0..loaded.n_actions(node) {
+                for _ in 0..reader.length(16)? {
+                    let to = reader.index(states.len(), "next state")?;
+                    let count = reader.index(u32::MAX as usize, "count")?;
+                    loaded.add(node, action, to, count as u64);
+                }
+            }
+        }
+        for start in numbers(reader)? {
+            if start == 0 || start as usize >= states.len() {
+                return Err(wrong("starts"));
+            }
+            loaded.starts.push(start);
+        }
+        for place in 0..loaded.starts.len() {
+            let count = reader.index(u32::MAX as usize, "count")?;
+            loaded.begun[loaded.starts[place] as usize] = count as u32;
+            loaded.episodes += count as u64;
+        }
+        for pair in numbers(reader)? {
+            let node = loaded.first_pair.partition_point(|first| *first <= pair) - 1;
+            if pair as usize >= loaded.rows.len() || loaded.tries[pair as usize] > 0 {
+                return Err(wrong("actions that are not allowed"));
+            }
+            loaded.forbid(node, (pair - loaded.first_pair[node]) as usize);
+        }
+        loaded.truncations = reader.number()?;
+        for class in [&mut loaded.tried, &mut loaded.news] {
+            *class = reader.reals()?.try_into().map_err(|_| wrong("classes"))?;
+        }
+        loaded.repeats = reader.real()?;
+        loaded.room = reader.real()?;
+        Ok(loaded)
+    }
+}
+
+fn small(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_saved_is_loaded_bit_by_bit() {
+        let mut seen = Transitions::new();
+        let (a, b) = (seen.meet(7, 2), seen.meet(3, 3));
+        seen.start(a);
+        seen.record(a, 1, b, true, None, false);
+        let end = seen.meet(3, 0);
+        seen.record(b, 2, end, false, None, false);
+        seen.record(a, 1, a, false, Some(b as u32), true);
+        seen.start(b);
+        assert!(seen.forbid(b, 0) && !seen.forbid(b, 0) && !seen.forbid(b, 2));
+        let mut writer = Writer::default();
+        seen.save(&mut writer);
+        let bytes = writer.into_bytes();
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(Transitions::load(&mut reader).unwrap(), seen);
+        reader.end().unwrap();
+        for short in 0..bytes.len() {
+            assert!(Transitions::load(&mut Reader::new(&bytes[..short])).is_err());
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The transitions as one follower expects them.
+
+use super::transitions::{NONE, RESTART, Transitions};
+
+/// The transitions as they look to one follower: with its memory of the episode.
+pub(super) struct View<'a> {
+    pub(super) transitions: &'a Transitions,
+    /// Last outcome of each pair in the episode at hand.
+    last: &'a [u32],
+    memory: f64,
+    pub(super) truncation: f64,
+}
+
+impl<'a> View<'a> {
+    /// `remembers`: whether outcomes are expected to repeat within an episode as they did so far.
+    pub(super) fn new(transitions: &'a Transitions, last: &'a [u32], remembers: bool) -> Self {
+        View {
+            transitions,
+            last,
+            memory: if remembers { transitions.memory() } else { 0.0 },
+            truncation: transitions.truncation(),
+        }
+    }
+
+    /// $(1 - \rho) \sum_t p_t V_t + \rho V_{\text{restart}}$ of a pair that was tried, and the number of
+    /// outcomes that took.
+    #[inline]
+    pub(super) fn expect(&self, pair: usize, value: impl Fn(usize) -> f64) -> (f64, usize) {
+        let row = &self.transitions.rows[pair];
+        let mut mean = value(row.first.0 as usize);
+        if !row.others.is_empty() {
+            mean *= f64::from(row.first.1);
+            for &(t, count) in &row.others {
+                mean += f64::from(count) * value(t as usize);
+            }
+            mean /= f64::from(self.transitions.tries[pair]);
+        }
+        if self.memory > 0.0 && self.last[pair] != NONE {
+            mean += self.memory * (value(self.last[pair] as usize) - mean);
+        }
+        let rho = self.truncation;
+        if rho > 0.0 {
+            mean += rho * (value(RESTART) - mean);
+        }
+        (mean, 1 + row.others.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_that_repeat_within_episodes_are_memory_and_chance_is_none() {
+        // a pair whose outcome is drawn once per episode, and one whose outcome is drawn each time
+        let mut coin = 1u32;
+        let mut toss = || {
+            coin = coin.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            coin >> 31
+        };
+        for once_per_episode in [true, false] {
+            let mut seen = Transitions::new();
+            let (here, a, b) = (seen.meet(0, 1), seen.meet(1, 1), seen.meet(2, 1));
+            for _ in 0..100 {
+                let drawn = toss();
+                let mut last = None;
+                for _ in 0..10 {
+                    let outcome = if once_per_episode { drawn } else { toss() };
+                    let next = if outcome == 0 { a } else { b };
+                    seen.record(here, 0, next, false, last, false);
+                    last = Some(next as u32);
+                }
+            }
+            let memory = seen.memory();
+            assert!(
+                if once_per_episode {
+                    memory > 0.95
+                } else {
+                    memory < 0.1
+                },
+                "{memory}"
+            );
+        }
+    }
+}

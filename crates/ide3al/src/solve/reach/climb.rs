@@ -1,0 +1,192 @@
+//! One ascent: projected quasi-Newton steps on unnormalised rows.
+//!
+//! A row of the policy is $\pi = \xi + (1 - n \xi)\, y / \sum y$ with $y \ge 0$ of its $n$ actions.
+//! Its entries become exactly $\xi$ where that is best, which with a soft maximum in the place of
+//! the projection they never do: its gradient vanishes near deterministic policies, where most
+//! optima lie.
+
+use ide3al_numerics::projected_lbfgs::{Minimiser, Objective, Stop};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::formulation::reach::hitting::Hitting;
+use crate::formulation::reach::seen::Seen;
+use crate::formulation::reach::world::World;
+
+/// A row whose sum falls below this keeps its last values: nothing is known of its direction.
+const VANISHED: f64 = 1e-6;
+/// Steps over which progress is averaged.
+const WINDOW: usize = 10;
+
+/// Values of policies, whichever they are.
+#[derive(Debug, Clone)]
+pub(super) enum Judge<'a> {
+    Seen(Seen<'a>),
+    Hitting(Hitting<'a>),
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(world: &'a World) -> Self {
+        if world.is_hitting() {
+            Judge::Hitting(Hitting::new(world))
+        } else {
+            Judge::Seen(Seen::new(world))
+        }
+    }
+
+    /// The problem's own value, to be maximised or minimised.
+    pub(super) fn value(&mut self, policy: &[f64]) -> f64 {
+        match self {
+            Judge::Seen(seen) => seen.value(policy, None),
+            Judge::Hitting(hitting) => hitting.value(policy, None),
+        }
+    }
+
+    /// A value to be minimised, and its gradient.
+    fn loss(&mut self, policy: &[f64], gradient: &mut [f64]) -> f64 {
+        match self {
+            Judge::Seen(seen) => {
+                let value = seen.value(policy, Some(gradient));
+                gradient.iter_mut().for_each(|g| *g = -*g);
+                -value
+            }
+            Judge::Hitting(hitting) => hitting.value(policy, Some(gradient)),
+        }
+    }
+}
+
+/// The loss as a function of unnormalised rows.
+pub(super) struct Slope<'a> {
+    world: &'a World,
+    judge: Judge<'a>,
+    /// The share seen within some other time, if that is what is climbed.
+    other: Option<Seen<'a>>,
+    climbs_other: bool,
+    policy: Vec<f64>,
+}
+
+impl<'a> Slope<'a> {
+    pub(super) fn new(world: &'a World) -> Self {
+        Slope {
+            world,
+            judge: Judge::new(world),
+            other: None,
+            climbs_other: false,
+            policy: vec![0.0; world.pair.len()],
+        }
+    }
+
+    /// What to climb: the share seen within a time, or the problem's own objective.
+    pub(super) fn aim(&mut self, time: Option<f64>) {
+        self.climbs_other = time.is_some();
+        if let Some(time) = time {
+            let world = self.world;
+            self.other
+                .get_or_insert_with(|| Seen::new(world))
+                .set_time(time);
+        }
+    }
+
+    /// The problem's own value of unnormalised rows.
+    pub(super) fn value_of(&mut self, x: &[f64]) -> f64 {
+        normalise(self.world, x, &mut self.policy);
+        self.judge.value(&self.policy)
+    }
+}
+
+impl Objective for Slope<'_> {
+    fn evaluate(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
+        normalise(self.world, x, &mut self.policy);
+        let value = match &mut self.other {
+            Some(seen) if self.climbs_other => {
+                let value = seen.value(&self.policy, Some(gradient));
+                gradient.iter_mut().for_each(|g| *g = -*g);
+                -value
+            }
+            _ => self.judge.loss(&self.policy, gradient),
+        };
+        by_rows(self.world, x, gradient);
+        value
+    }
+
+    fn mend(&self, from: &[f64], trial: &mut [f64]) {
+        keep_vanished(self.world, from, trial);
+    }
+}
+
+/// Rows that have lost all their mass go back to what they were.
+pub(super) fn keep_vanished(world: &World, from: &[f64], trial: &mut [f64]) {
+    for s in 0..world.n_states() {
+        let pairs = world.pairs(s);
+        if !(trial[pairs.clone()].iter().sum::<f64>() >= VANISHED) {
+            trial[pairs.clone()].copy_from_slice(&from[pairs]);
+        }
+    }
+}
+
+/// The policy of unnormalised rows.
+pub(super) fn normalise(world: &World, x: &[f64], policy: &mut [f64]) {
+    for s in 0..world.n_states() {
+        let pairs = world.pairs(s);
+        let free = free_mass(world, s);
+        let sum: f64 = x[pairs.clone()].iter().sum();
+        for k in pairs {
+            policy[k] = world.xi + free * x[k] / sum;
+        }
+    }
+}
+
+/// From derivatives by the policy to those by unnormalised rows.
+pub(super) fn by_rows(world: &World, x: &[f64], gradient: &mut [f64]) {
+    for s in 0..world.n_states() {
+        let pairs = world.pairs(s);
+        let (free, sum) = (free_mass(world, s), x[pairs.clone()].iter().sum::<f64>());
+        let mean: f64 = pairs.clone().map(|k| x[k] * gradient[k]).sum::<f64>() / sum;
+        for k in pairs {
+            gradient[k] = free * (gradient[k] - mean) / sum;
+        }
+    }
+}
+
+/// Rows of sum one that make this policy, so much of them spread evenly.
+pub(super) fn rows_of(world: &World, policy: &[f64], even: f64) -> Vec<f64> {
+    let mut x = policy.to_vec();
+    for s in 0..world.n_states() {
+        let row = &mut x[world.pairs(s)];
+        let n = row.len() as f64;
+        row.iter_mut().for_each(|p| *p = (*p - world.xi).max(0.0));
+        let sum: f64 = row.iter().sum();
+        for p in row {
+            let own = if sum > 0.0 { *p / sum } else { 1.0 / n };
+            *p = (1.0 - even) * own + even / n;
+        }
+    }
+    x
+}
+
+fn free_mass(world: &World, s: usize) -> f64 {
+    (1.0 - world.pairs(s).len() as f64 * world.xi).max(0.0)
+}
+
+/// A row drawn from Dirichlet's distribution with all parameters 2: random, but no action rules out
+/// any other.
+pub(super) fn draw_row(row: &mut [f64], rng: &mut ChaCha8Rng) {
+    let mut sum = 0.0;
+    for x in row.iter_mut() {
+        let (u, v): (f64, f64) = (rng.random(), rng.random());
+        *x = -((1.0 - u) * (1.0 - v)).ln() + 1e-12;
+        sum += *x;
+    }
+    row.iter_mut().for_each(|x| *x /= sum);
+}
+
+/// An ascent from unnormalised rows.
+pub(super) fn climb(x: Vec<f64>, steps: usize, decrease: f64) -> Minimiser {
+    let n = x.len();
+    let stop = Stop {
+        steps,
+        decrease,
+        window: WINDOW,
+    };
+    Minimiser::new(x, vec![0.0; n], vec![f64::INFINITY; n], stop)
+}

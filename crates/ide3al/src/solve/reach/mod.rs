@@ -1,0 +1,179 @@
+//! Reach: many starts, the best of them improved, and a bound of what any policy can.
+//!
+//! The problem has local optima, which differ by some per cent. `search` begins in several places,
+//! goes on with the better half, and changes the best policy at random in some neighbourhood to
+//! improve it again; `climb` is one ascent; `evenness` adds the limit on the steady state's
+//! entropy; `sharpen` looks for good multipliers of the bound by first arrivals.
+
+mod climb;
+mod evenness;
+mod search;
+mod sharpen;
+#[cfg(test)]
+mod tests;
+
+use super::driver::{Candidate, Driver, Kind};
+use super::{Observer, Options, Solution, SolverChoice, Status};
+use crate::error::{Error, Result};
+use crate::formulation::Formulation;
+use crate::formulation::reach::world::World;
+use crate::formulation::reach::{Origin, Reach, counting, single};
+use crate::model::{Mdp, Policy};
+use climb::Judge;
+use search::Begin;
+
+/// As shown to the user.
+const NAME: &str = "quasi-newton";
+
+/// Finds a policy that sees as much as possible within a random time, or has the least mean hitting
+/// time, and a bound that no policy exceeds.
+///
+/// ```
+/// use ide3al::formulation::reach::Reach;
+/// use ide3al::model::Mdp;
+/// use ide3al::solve::{Options, reach};
+/// // a ring: whoever goes round sees a new state with every step
+/// let mdp = Mdp::from_fn(5, 2, |s, a, next| {
+///     next.push(((s + if a == 0 { 1 } else { 4 }) % 5, 1.0));
+///     true
+/// })?
+/// .with_start_state(0)?;
+/// let asked = Reach { within: Some(f64::INFINITY), ..Reach::default() };
+/// let solution = reach::solve(&mdp, &asked, &Options::default(), None, &mut ())?;
+/// assert!((solution.certificate.objective - 2.0).abs() < 1e-9);
+/// assert_eq!(solution.certificate.status.name(), "optimal");
+/// # Ok::<(), ide3al::Error>(())
+/// ```
+pub fn solve(
+    mdp: &Mdp,
+    reach: &Reach,
+    options: &Options,
+    warm: Option<&Solution>,
+    observer: &mut dyn Observer,
+) -> Result<Solution> {
+    reach.validate(mdp)?;
+    options.validate()?;
+    if options.solver == SolverChoice::Conic {
+        let problem = "reach is not concave and has no conic program; leave the solver out";
+        return Err(Error::Unsupported(format!("solver = conic: {problem}")));
+    }
+    let world = World::new(mdp, reach)?;
+    let mut notes: Vec<String> = world.note(mdp).into_iter().collect();
+    let single = single::single(&world);
+    let mut judge = Judge::new(&world);
+    let first = match warm {
+        Some(warm) => world.part(warm.policy.probabilities()),
+        None => world.part(Policy::uniform(mdp).probabilities()),
+    };
+    let first = world.allowed(first);
+    let kind = Kind {
+        maximises: !world.is_hitting(),
+        dual_follows_policy: true,
+    };
+    let worst = if world.is_hitting() {
+        f64::INFINITY
+    } else {
+        0.0
+    };
+    let objective = judge.value(&first);
+    let known = Candidate {
+        objective: if objective.is_nan() { worst } else { objective },
+        bound: counting::bound(&world, &single),
+        policy: first.clone(),
+        dual: Vec::new(),
+    };
+    let mut driver = Driver::new(kind, options, known, observer);
+    if world.is_hitting() {
+        driver.relative = driver.relative.max(options.tolerance);
+    }
+    let near = match warm {
+        None => from_anywhere(mdp, &world, reach, &mut driver),
+        Some(_) => None,
+    };
+    let begin = match (warm, &near) {
+        (Some(_), _) => Begin::Warm(&first),
+        (None, Some(near)) => Begin::Near(near),
+        (None, None) => Begin::Cold,
+    };
+    search::run(&world, begin, &mut driver);
+    if reach.evenness > 0.0 {
+        let floor = evenness::floor(mdp, &world, reach)?;
+        evenness::run(&world, &floor, &mut driver);
+    }
+    if !driver.done() && driver.alive() {
+        let policy = driver.best().policy.clone();
+        let candidate = Candidate {
+            objective: driver.best().objective,
+            bound: sharpen::run(&world, &single, &mut driver),
+            policy,
+            dual: Vec::new(),
+        };
+        driver.offer(candidate, NAME);
+    }
+    let best = driver.best().clone();
+    if !best.objective.is_finite() {
+        let problem = "no policy was found under which every state is seen in the end; give a \
+                       finite number of steps";
+        return Err(Error::Unsupported(format!("within = inf: {problem}")));
+    }
+    let mut certificate = driver.certificate(best.objective);
+    if certificate.status == Status::Stalled {
+        certificate.status = Status::LocalOptimum;
+    }
+    let share = if world.is_hitting() {
+        best.bound / best.objective
+    } else {
+        best.objective / best.bound
+    };
+    if certificate.status == Status::LocalOptimum {
+        notes.push(format!(
+            "the problem is not concave: this is a local optimum, certified to reach {:.1} % of a \
+             bound that no policy exceeds, with memory or without",
+            100.0 * share
+        ));
+    }
+    let policy = world.whole_policy(mdp, &best.policy);
+    Ok(Solution {
+        formulation: Formulation::Reach,
+        policy: Policy::cleaned_within(mdp, reach.xi, policy),
+        certificate,
+        dual: Vec::new(),
+        solver: driver.solver(),
+        restart: reach.restart,
+        limits: Vec::new(),
+        notes,
+    })
+}
+
+/// For mean hitting times from the start, the policy with the least from anywhere, where there is
+/// one: from a single state the search loses its way in policies that never come back to it.
+fn from_anywhere(
+    mdp: &Mdp,
+    world: &World,
+    reach: &Reach,
+    driver: &mut Driver<'_>,
+) -> Option<Vec<f64>> {
+    if !world.is_hitting() || reach.begins() == Origin::Anywhere {
+        return None;
+    }
+    let other = Reach {
+        origin: Some(Origin::Anywhere),
+        ..reach.clone()
+    };
+    let other = World::new(mdp, &other).ok()?;
+    let kind = Kind {
+        maximises: false,
+        dual_follows_policy: true,
+    };
+    let first = Candidate {
+        objective: f64::INFINITY,
+        bound: 0.0,
+        ..driver.best().clone()
+    };
+    let gaps = (driver.absolute, driver.relative);
+    let found = driver.helping(kind, gaps, first, |inner| {
+        search::run(&other, Begin::Cold, inner);
+        inner.best().clone()
+    });
+    found.objective.is_finite().then_some(found.policy)
+}

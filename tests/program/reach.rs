@@ -1,0 +1,79 @@
+//! Reach on the command line: keys, words, what other formulations refuse, bad input.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::process::{Scratch, ide3al, text};
+
+fn json(arguments: &[&str]) -> serde_json::Value {
+    let output = ide3al(arguments);
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        text(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn refused(arguments: &[&str]) -> String {
+    let output = ide3al(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    text(&output.stderr)
+}
+
+const REACH: [&str; 6] = ["solve", "river-swim", "--formulation", "reach", "--xi", "0"];
+
+#[test]
+fn an_optimum_says_so_with_its_keys() {
+    let scratch = Scratch::new("reach");
+    let out = scratch.join("policy.json");
+    let out = out.to_str().unwrap();
+    let found = json(&[&REACH[..], &["--json", "--out", out]].concat());
+    assert_eq!(found["formulation"], "reach");
+    assert_eq!(found["status"], "optimal");
+    assert_eq!(found["within"], 24.0);
+    assert_eq!(found["origin"], "start");
+    assert!((found["share_of_bound"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+    let seen = found["seen"].as_array().unwrap();
+    assert_eq!(seen.len(), 3);
+    // the same policy, read back
+    let judged = json(&["analyze", "river-swim", "--policy", out, "--json"]);
+    assert_eq!(judged["seen"], found["seen"]);
+    let hitting = json(
+        &[
+            &REACH[..],
+            &["--json", "--within", "inf", "--from", "anywhere"],
+        ]
+        .concat(),
+    );
+    assert!(hitting["within"].is_null());
+    let (value, bound) = (&hitting["objective"], &hitting["bound"]);
+    assert!(value.as_f64().unwrap() >= bound.as_f64().unwrap() - 1e-9);
+    let words = text(&ide3al(&REACH).stdout);
+    assert!(
+        words.contains("no policy, with memory or without, sees more"),
+        "{words}"
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let told = |more: &[&str]| refused(&[&REACH[..], more].concat());
+    assert!(told(&["--within", "0.5"]).contains("1 or more"));
+    assert!(told(&["--within", "nan"]).contains("1 or more"));
+    assert!(told(&["--from", "nowhere"]).contains("origin"));
+    assert!(told(&["--evenness", "2"]).contains("from 0 to 1"));
+    assert!(told(&["--evenness", "1"]).contains("the most is"));
+    assert!(told(&["--zeta", "0.5"]).contains("takes no zeta"));
+    assert!(told(&["--solver", "conic"]).contains("no conic program"));
+    let scratch = Scratch::new("reach-weights");
+    let zero = scratch.join("zero.json");
+    std::fs::write(&zero, "[0, 0, 0, 0, 0, 0]").unwrap();
+    assert!(told(&["--target", zero.to_str().unwrap()]).contains("some state must have a weight"));
+    let other = refused(&["solve", "river-swim", "--within", "9"]);
+    assert!(other.contains("choose --formulation reach"), "{other}");
+    let other = refused(&["frontier", "river-swim", "--vary", "within"]);
+    assert!(
+        other.contains("formulation reach") || other.contains("--formulation"),
+        "{other}"
+    );
+}
