@@ -42,12 +42,14 @@ FOLLOWED = 10_000
 
 
 class Curve(gym.Wrapper):
-    """Writes down at geometric marks how many states were met, how many pairs tried, and how many states the visits amount
-    to."""
+    """Writes down at geometric marks how many states were met, how many pairs tried, and how many
+    states the visits amount to."""
 
     def __init__(self, env, steps):
         super().__init__(env)
-        self.marks = sorted({round(10 ** (k / 4)) for k in range(4, 29)} & set(range(steps)) | {steps})
+        self.marks = sorted(
+            {round(10 ** (k / 4)) for k in range(4, 29)} & set(range(steps)) | {steps}
+        )
         self.met, self.tried, self.visits, self.taken, self.points = set(), set(), {}, 0, []
 
     def reset(self, **options):
@@ -327,7 +329,9 @@ def report(found):
     classics = [a for a in rivals if a.startswith("rmax")]
     if classics:
         ratios = [m["ide3al"]["area"] / max(m[a]["area"] for a in classics) for m in means.values()]
-        print(f"\narea: ide3al / better R-MAX, geometric mean {math.exp(np.mean(np.log(ratios))):.2f}")
+        print(
+            f"\narea: ide3al / better R-MAX, geometric mean {math.exp(np.mean(np.log(ratios))):.2f}"
+        )
     if "random" in agents:
         fewer = [w for w, m in means.items() if m["ide3al"]["pairs"] < m["random"]["pairs"]]
         print("pairs: fewer than random on " + (", ".join(fewer) or "no world"))
@@ -362,7 +366,9 @@ def curves(found, path):
             for agent, figures in of.items():
                 runs = np.array([[point[column] for point in run] for run in figures["curve"]])
                 x = marks[: runs.shape[1]]
-                axis.fill_between(x, runs.min(0), runs.max(0), color=COLOURS[agent], alpha=0.2, lw=0)
+                axis.fill_between(
+                    x, runs.min(0), runs.max(0), color=COLOURS[agent], alpha=0.2, lw=0
+                )
                 axis.plot(x, runs.mean(0), color=COLOURS[agent], label=agent)
             axis.set_xscale("log")
             axis.set_title(f"{world}: {title}", fontsize=10)

@@ -65,9 +65,7 @@ def maze(rng, height, width, loops, slip=0.0, one_way=0):
         seen.add((a, b))
         walls[2 * a + 1][2 * b + 1] = walls[r + a + 1][c + b + 1] = "."
         stack.append((a, b))
-    gates = [
-        (r, c) for r in range(1, 2 * height) for c in range(1, 2 * width) if (r + c) % 2 == 1
-    ]
+    gates = [(r, c) for r in range(1, 2 * height) for c in range(1, 2 * width) if (r + c) % 2 == 1]
     for r, c in gates:
         if walls[r][c] == "#" and rng.random() < loops:
             walls[r][c] = "."
@@ -81,8 +79,10 @@ def maze(rng, height, width, loops, slip=0.0, one_way=0):
 def rooms(rng, count, size, slip):
     """Rooms in a square, joined by one door in every wall between two."""
     n = count * (size + 1) + 1
-    walls = [["#" if r % (size + 1) == 0 or c % (size + 1) == 0 else "." for c in range(n)]
-             for r in range(n)]
+    walls = [
+        ["#" if r % (size + 1) == 0 or c % (size + 1) == 0 else "." for c in range(n)]
+        for r in range(n)
+    ]
     for i in range(count):
         for j in range(count):
             door = 1 + int(rng.integers(size))
@@ -292,8 +292,9 @@ def one_start(task):
 
     begin = rng.normal(size=n * actions) * 0.5 * (1 + seed % 3)
     clock = time.perf_counter()
-    found = minimize(loss, begin, jac=True, method="L-BFGS-B",
-                     options={"maxiter": 400, "maxcor": 20})
+    found = minimize(
+        loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": 400, "maxcor": 20}
+    )
     policy = xi + free * soft(found.x)
     return judge(P, start, T, policy), time.perf_counter() - clock
 
@@ -373,12 +374,18 @@ def main():
                     title = f"{name} ({n}), xi {xi:g}, within {within.removesuffix('.0')}"
                     numbers = [abs(ours), abs(best), abs(rest), said["bound"] or np.nan]
                     seconds = sum(clock for _, clock in tries)
-                    print(f"{title:52} " + " ".join(f"{x:9.4f}" for x in numbers)
-                          + f" {ratio:7.4f} {said['seconds']:6.2f} {seconds:7.1f}"
-                          + (" WORSE" if bad else ""), flush=True)
+                    print(
+                        f"{title:52} "
+                        + " ".join(f"{x:9.4f}" for x in numbers)
+                        + f" {ratio:7.4f} {said['seconds']:6.2f} {seconds:7.1f}"
+                        + (" WORSE" if bad else ""),
+                        flush=True,
+                    )
     if ratios:
-        print(f"{len(ratios)} problems: ratio {np.mean(ratios):.4f} in the mean, "
-              f"{min(ratios):.4f} at worst")
+        print(
+            f"{len(ratios)} problems: ratio {np.mean(ratios):.4f} in the mean, "
+            f"{min(ratios):.4f} at worst"
+        )
     sys.exit(not good)
 
 

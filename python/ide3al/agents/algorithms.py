@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .._deprecated import renamed, warn
-from .._ide3al import Error
 from ..encoding.abstraction import Abstraction
 from ..types import Formulation, TieBreak
 from .base import Agent
@@ -25,7 +24,8 @@ class IDE3AL(Agent):
         ``"model-error"``, ``"coverage"`` and ``"dual"`` have gradients of their own, of the error
         of the estimated model, of samples of every pair and of the entropy of pairs.
     xi : float, optional
-        Least probability of every action in the policy handed over; 0.1 over the number of actions unless given.
+        Least probability of every action in the policy handed over; 0.1 over the number of actions
+        unless given.
     zeta : float, optional
         Largest entry of the doubly stochastic target, where the formulation has one.
     tie_break : {"uniform", "none"}, default "none"
@@ -53,8 +53,7 @@ class IDE3AL(Agent):
     >>> import gymnasium, ide3al
     >>> agent = ide3al.IDE3AL(seed=1).fit(gymnasium.make("FrozenLake-v1"), 500)
     >>> agent.policy.shape
-    (16, 4)
-    """
+    (16, 4)"""
 
     _algorithm = "ideal"
 

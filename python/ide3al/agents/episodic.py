@@ -43,7 +43,7 @@ class LearningStrategy:
         self._number += 1
         rows = _ide3al.agent_behaviour(inner)
         if rows is None:
-            # each episode is lived with all that was learned before it
+            # each episode is taken with all that was learned before it
             nothing = np.zeros((0, inner.n_actions))
             plan = Plan(self._number - 1, nothing, explorer=_ide3al.agent_explorer(inner))
             return ScheduledPlan(plan, self._workers, {})
@@ -57,7 +57,7 @@ class LearningStrategy:
         """From the episodes taken since the last time."""
         if self._batch:
             rows, starts = self._flattener.flatten(self._batch)
-            # one environment after the other, whoever lived in it
+            # one environment after the other, whoever stepped it
             alone = np.zeros((len(rows), 1), dtype=np.int64)
             begun = np.stack([starts, np.zeros_like(starts)], axis=1)
             _ide3al.agent_record(self._inner, np.concatenate([rows, alone], axis=1), begun)

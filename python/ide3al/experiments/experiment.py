@@ -61,7 +61,8 @@ def experiment(
         A model, or a domain by name.
     algorithms : str or sequence of str, optional
         ``"ideal"`` (as recommended; the paper's with ``paper=True``), ``"paper"``, ``"max-ent"``,
-        ``"count-based"``, ``"random"``, ``"rmax"``, ``"rmax-levels"``, ``"non-iterative"`` or ``"ideal:FORMULATION"``.
+        ``"count-based"``, ``"random"``, ``"rmax"``, ``"rmax-levels"``, ``"non-iterative"`` or
+        ``"ideal:FORMULATION"``.
     runs : int, optional
         Number of runs of each algorithm.
     iterations : int, optional
@@ -121,8 +122,7 @@ def experiment(
     >>> import ide3al
     >>> result = ide3al.experiment("single-chain", "random", runs=2, iterations=3, seed=1)
     >>> len(result.columns()["run"])
-    8
-    """
+    8"""
     mdp = MDP.domain(model) if isinstance(model, str) else model
     if not isinstance(mdp, MDP):
         raise Error(f"model: expected an ide3al.MDP or the name of a domain, found {mdp!r}")

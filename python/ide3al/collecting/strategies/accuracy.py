@@ -61,9 +61,10 @@ class AccuracyStrategy:
         top = bound >= bound.max(axis=1, keepdims=True) - 1e-9
         self._table = top / top.sum(axis=1, keepdims=True)
 
-    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> None:
+    def resume(self, plan: Plan, info: list[dict[str, Any]]) -> Plan:
         self._info = [dict(one) for one in info]
         self._number = plan.number + 1
+        return plan
 
     def observe(self, episode: Episode) -> None:
         self._tally.record_episodes([episode])

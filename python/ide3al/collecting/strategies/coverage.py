@@ -19,7 +19,7 @@ from ...runners.plan import Plan, ScheduledPlan
 BUDGET, BUDGET_STEPS = 20, 1000
 #: Steps grow by this factor between two looks at the budget.
 _LOOK = 1.5
-#: One of so many episodes more is lived with what was learned before the same one.
+#: One of so many episodes more is taken with what was learned before the same one.
 _TOGETHER = 20
 
 
@@ -32,9 +32,9 @@ class CoverageStrategy:
     """IDE3AL with a promise: the explorer goes for the nearest pair, or state, that has too few
     samples.
 
-    Each episode is lived with what was learned before it, and learns itself; of later ones some are
-    lived with the same, so that a cluster has something to do, and the data do not depend on who
-    lived what. Where no number of steps was given, a promise that is still short after ``BUDGET``
+    Each episode is taken with what was learned before it, and learns itself; of later ones some are
+    taken with the same, so that a cluster has something to do, and the data do not depend on who
+    took what. Where no number of steps was given, a promise that is still short after ``BUDGET``
     times the least number of steps that the data suggest ends with an account of what is
     missing."""
 
