@@ -249,14 +249,14 @@ def solve(
     horizon: int | None,
     settings: dict[str, Any],
     warm: Solved | None,
-    wishes: dict[str, Any],
+    visit_spec: dict[str, Any],
 ) -> Solved: ...
 def solve_utility(
     model: Model,
     utility: Any,
     xi: float | None,
     settings: dict[str, Any],
-    wishes: dict[str, Any],
+    visit_spec: dict[str, Any],
 ) -> Solved: ...
 def solve_reach(
     model: Model,

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ide3al::learn::{
-    Algorithm, Experiment, Exploration, Judge, PolicySampler, Session, Trajectory, generator,
-    growing_batch, judge_as_lived,
+    Algorithm, Evaluator, Experiment, Exploration, PolicySampler, Session, Trajectory,
+    evaluate_episodic, generator, growing_batch,
 };
 use ide3al::model::{Counts, Policy, Unvisited};
 use numpy::{IntoPyArray, PyArray1};
@@ -29,7 +29,7 @@ pub(crate) struct State {
     pub(crate) trajectory: Option<Trajectory>,
     pub(crate) batches: u64,
     /// Whether the learner has made up its mind since it last learned.
-    pub(crate) concluded: bool,
+    pub(crate) finalized: bool,
 }
 
 /// An exploration algorithm; its environment's states are declared, or found one by one (`open`).
@@ -77,14 +77,14 @@ impl Agent {
     }
 
     /// Lets the learner make up its mind, once.
-    fn conclude(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
-        if state.concluded || state.session.counts().total() == 0 {
+    fn finalize(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
+        if state.finalized || state.session.counts().total() == 0 {
             return Ok(());
         }
         let session = &mut state.session;
-        let concluded = py.detach(|| session.conclude(true, &AtomicBool::new(false)));
-        concluded.map_err(|e| self.raise(e))?;
-        state.concluded = true;
+        let finalized = py.detach(|| session.finalize(true, &AtomicBool::new(false)));
+        finalized.map_err(|e| self.raise(e))?;
+        state.finalized = true;
         Ok(())
     }
 }
@@ -143,7 +143,7 @@ impl Agent {
             prediction: None,
             trajectory: None,
             batches: 0,
-            concluded: false,
+            finalized: false,
         };
         Ok(Agent {
             experiment,
@@ -211,16 +211,16 @@ impl Agent {
             )));
         }
         if state.prediction.is_none() {
-            self.conclude(py, state)?;
+            self.finalize(py, state)?;
             let mut sampler = PolicySampler::new(&widths(state.session.counts()));
-            let lived = !self.experiment.paper;
+            let episodic = !self.experiment.paper;
             let counts = state.session.counts().clone();
             let (exploration, rng) = state.session.exploration();
             let policy = match exploration {
                 Exploration::Policy(policy) => policy,
                 // an episode is over before a member's long run sets in: the one policy with the
                 // visits of all
-                exploration if lived => &judge_as_lived(exploration, &counts, false).policy,
+                exploration if episodic => &evaluate_episodic(exploration, &counts, false).policy,
                 Exploration::Mixture(mixture) => &mixture.members[mixture.draw(rng)],
             };
             sampler.set_grown(policy, &counts).map_err(exception)?;
@@ -247,26 +247,26 @@ impl Agent {
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyDict>)> {
         let mut guard = self.state()?;
         let state = &mut *guard;
-        self.conclude(py, state)?;
+        self.finalize(py, state)?;
         let start = state.session.start();
         let session = &mut state.session;
         let counts = session.counts().clone();
         let unvisited = session.learner().unvisited();
         let n_states = counts.n_states();
-        let lived = !self.experiment.paper;
+        let episodic = !self.experiment.paper;
         let (policy, distribution, metrics) = py.detach(move || {
             let (exploration, _) = session.exploration();
-            if lived {
-                let judged = judge_as_lived(exploration, &counts, true);
+            if episodic {
+                let judged = evaluate_episodic(exploration, &counts, true);
                 let policy = judged.policy.probabilities().to_vec();
                 return (policy, judged.distribution, judged.metrics);
             }
             let uniform = Policy::uniform(&shape(n_states, self.n_actions));
-            let mut judge = Judge::new(None, uniform);
-            let metrics = judge.judge(exploration, &counts, unvisited, &start, true);
+            let mut evaluator = Evaluator::new(None, uniform);
+            let metrics = evaluator.evaluate(exploration, &counts, unvisited, &start, true);
             (
-                judge.policy().probabilities().to_vec(),
-                judge.distribution().to_vec(),
+                evaluator.policy().probabilities().to_vec(),
+                evaluator.distribution().to_vec(),
                 metrics,
             )
         });
@@ -356,7 +356,7 @@ impl Agent {
     /// What the user should know of what was learned.
     fn notes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let mut guard = self.state()?;
-        self.conclude(py, &mut guard)?;
+        self.finalize(py, &mut guard)?;
         Ok(guard.session.learner().notes())
     }
 
@@ -364,7 +364,7 @@ impl Agent {
     fn policy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let mut guard = self.state()?;
         let state = &mut *guard;
-        self.conclude(py, state)?;
+        self.finalize(py, state)?;
         if let Exploration::Policy(policy) = state.session.learner().exploration() {
             let mut whole = policy.probabilities().to_vec();
             grow(&mut whole, state.session.counts());
@@ -394,7 +394,7 @@ impl Agent {
     fn save(&self, py: Python<'_>) -> PyResult<(String, Vec<u8>)> {
         let mut guard = self.state()?;
         // whoever reads it must find the same mind
-        self.conclude(py, &mut guard)?;
+        self.finalize(py, &mut guard)?;
         let state = &*guard;
         let mut seen = Vec::new();
         for pair in 0..state.session.counts().n_pairs() {
@@ -492,7 +492,7 @@ impl Agent {
                 start => start.map(|s| s as usize),
             };
             state.batches = number("batches")?;
-            state.concluded = true;
+            state.finalized = true;
             let mut held = state.session.counts().clone();
             for entry in counts {
                 let (pair, next, count): (usize, usize, u64) =

@@ -146,7 +146,7 @@ pub(crate) fn agent_learn(py: Python<'_>, agent: &Agent, last: bool) -> PyResult
     learn(py, agent, &mut guard, last)
 }
 
-/// One lesson.
+/// One update.
 pub(crate) fn learn(py: Python<'_>, agent: &Agent, state: &mut State, last: bool) -> PyResult<()> {
     if let Some(problem) = nothing_to_explore(state.session.counts()) {
         return Err(error(problem));
@@ -155,7 +155,7 @@ pub(crate) fn learn(py: Python<'_>, agent: &Agent, state: &mut State, last: bool
     let learned = py.detach(|| session.update(last, &AtomicBool::new(false)));
     learned.map_err(|e| agent.raise(e))?;
     state.batches += 1;
-    state.concluded = false;
+    state.finalized = false;
     state.prediction = None;
     py.check_signals()
 }

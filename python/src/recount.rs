@@ -50,10 +50,10 @@ pub(crate) fn recount(
     let mut state = agent.state()?;
     state
         .session
-        .recut(counts, &origin, first)
+        .repartition(counts, &origin, first)
         .map_err(exception)?;
     state.prediction = None;
     state.trajectory = at.map(|(state, terminal)| Trajectory { state, terminal });
-    state.concluded = false;
+    state.finalized = false;
     Ok(())
 }

@@ -105,14 +105,14 @@ impl Settings {
 /// What is to be visited.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Wishes {
+pub(crate) struct VisitSpec {
     target: Option<Vec<f64>>,
     wanted: Option<Vec<f64>>,
     restart: f64,
     limits: Vec<(Vec<f64>, f64)>,
 }
 
-impl Wishes {
+impl VisitSpec {
     pub(crate) fn visits(self, mdp: &Mdp) -> PyResult<Visits> {
         let numbers = |what: &str, numbers: &[f64]| per_pair(mdp, what, numbers).map_err(exception);
         let mut limits = Vec::with_capacity(self.limits.len());
@@ -335,7 +335,7 @@ pub(crate) fn solve(
     horizon: Option<u64>,
     settings: Settings,
     warm: Option<&Solved>,
-    wishes: Wishes,
+    visit_spec: VisitSpec,
 ) -> PyResult<Solved> {
     let mdp = Arc::clone(&model.mdp);
     let defaults = default_parameters(&model.spec, &mdp);
@@ -346,7 +346,7 @@ pub(crate) fn solve(
         ));
     }
     let options = settings.options()?;
-    let visits = wishes.visits(&mdp)?;
+    let visits = visit_spec.visits(&mdp)?;
     if horizon.is_some() && !visits.is_plain() {
         return Err(error(
             "horizon goes with evenness alone: leave out target, wanted, restart and limits, or leave horizon out",

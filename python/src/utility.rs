@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 use crate::errors::{error, exception};
 use crate::model::Model;
 use crate::signals::{Pending, Signals};
-use crate::solving::{Settings, Solved, Wishes};
+use crate::solving::{Settings, Solved, VisitSpec};
 
 /// The object, asked with arrays of states and actions. What it raises waits in `pending`; the
 /// function is no number from then on.
@@ -104,7 +104,7 @@ pub(crate) fn solve_utility(
     utility: Py<PyAny>,
     xi: Option<f64>,
     settings: Settings,
-    wishes: Wishes,
+    visit_spec: VisitSpec,
 ) -> PyResult<Solved> {
     let mdp = Arc::clone(&model.mdp);
     let problem = Problem {
@@ -112,7 +112,7 @@ pub(crate) fn solve_utility(
         ..Problem::new(Formulation::Own)
     };
     let options = settings.options()?;
-    let visits = wishes.visits(&mdp)?;
+    let visits = visit_spec.visits(&mdp)?;
     let pending = Pending::default();
     let function = Function::new(&mdp, utility, &pending);
     let mut signals = Signals::new();

@@ -27,7 +27,7 @@ fn with_copies(apart: f64) -> Mdp {
 /// answer is the same: also how much of the policy each of them has.
 #[test]
 fn copies_change_nothing() {
-    let (copied, told_apart) = (with_copies(0.0), with_copies(1e-13));
+    let (copied, distinct) = (with_copies(0.0), with_copies(1e-13));
     for formulation in Formulation::ALL {
         for (xi, zeta) in [(0.0, 1.0), (0.03, 0.6)] {
             let problem = Problem {
@@ -36,7 +36,7 @@ fn copies_change_nothing() {
                 zeta,
             };
             let by = |mdp| solve(mdp, &problem, &Options::default(), None, &mut ()).unwrap();
-            let (one, other) = (by(&copied), by(&told_apart));
+            let (one, other) = (by(&copied), by(&distinct));
             for found in [&one, &other] {
                 assert_eq!(found.certificate.status, Status::Optimal, "{problem:?}");
                 assert!(found.notes.is_empty(), "{problem:?}: {:?}", found.notes);

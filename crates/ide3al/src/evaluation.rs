@@ -164,8 +164,8 @@ pub fn report(
 ) -> Result<SolveReport> {
     let certificate = &solution.certificate;
     let mut notes = solution.notes.clone();
-    let lived = lived(mdp, solution.restart, &mut notes);
-    let mdp = lived.as_ref().unwrap_or(mdp);
+    let restarted = with_restarts(mdp, solution.restart, &mut notes);
+    let mdp = restarted.as_ref().unwrap_or(mdp);
     let analysis = analyze(mdp, &solution.policy, analyze_options)?;
     let bounds = entropy_bounds(mdp, &solution.policy);
     let optimal_entropy = optimum(mdp, problem, solution, compare, observer, &mut notes)?;
@@ -233,12 +233,12 @@ pub fn report(
 
 /// The model with the restarts that a policy was planned for, where there are any: the long run to
 /// be judged is that one's. Beyond what can be held the plain one is judged, and the notes say so.
-fn lived(mdp: &Mdp, restart: f64, notes: &mut Vec<String>) -> Option<Mdp> {
+fn with_restarts(mdp: &Mdp, restart: f64, notes: &mut Vec<String>) -> Option<Mdp> {
     if restart == 0.0 {
         return None;
     }
     match mdp.with_restart(restart) {
-        Ok(lived) => Some(lived),
+        Ok(restarted) => Some(restarted),
         Err(problem) => {
             notes.push(format!(
                 "the steady state and what follows from it are those without restarts: {problem}"

@@ -3,8 +3,8 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
-use super::estimate::{Estimate, Untried, fitted, recut, recut_values};
-use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Saver};
+use super::estimate::{Estimate, Untried, fitted, repartition, repartition_values};
+use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Saver};
 use super::value_iteration::ValueIteration;
 use crate::error::Result;
 use crate::model::{Counts, Policy, Unvisited};
@@ -14,7 +14,7 @@ use crate::model::{Counts, Policy, Unvisited};
 ///
 /// $N(s)$ counts how often the agent *acted* in $s$.
 ///
-/// [As lived](CountBased::as_lived) it plans on the states seen, ends and cuts of episodes
+/// [For episodes](CountBased::episodic) it plans on the states seen, ends and cuts of episodes
 /// included; all states never seen are one, worth the reward of each of them.
 #[derive(Debug, Clone)]
 pub struct CountBased {
@@ -22,7 +22,7 @@ pub struct CountBased {
     method: ValueIteration,
     policy: Policy,
     values: Vec<f64>,
-    lived: bool,
+    episodic: bool,
 }
 
 impl CountBased {
@@ -33,21 +33,21 @@ impl CountBased {
             method,
             policy: uniform,
             values: vec![0.0; n_states],
-            lived: false,
+            episodic: false,
         }
     }
 
-    /// Plans for the states seen and the episodes lived.
+    /// Plans for the states seen and for episodes, which end and are truncated.
     #[must_use]
-    pub fn as_lived(self) -> Self {
+    pub fn episodic(self) -> Self {
         CountBased {
-            lived: true,
+            episodic: true,
             ..self
         }
     }
 
-    fn update_as_lived(&mut self, lesson: &Lesson<'_>) {
-        let counts = lesson.counts;
+    fn update_for_episodes(&mut self, context: &LearnContext<'_>) {
+        let counts = context.counts;
         let estimate = Estimate::new(counts, Untried::Rival(Unvisited::Uniform));
         let reward: Vec<f64> = counts
             .state_totals()
@@ -62,10 +62,10 @@ impl CountBased {
             .sum::<f64>()
             / known as f64;
         let mut of_estimate = estimate.gather(&reward, mean);
-        if let Some(lump) = estimate.lump()
-            && (known < counts.n_states() || lesson.open)
+        if let Some(unknown_state) = estimate.unknown_state()
+            && (known < counts.n_states() || context.open)
         {
-            of_estimate[lump] = 1.0;
+            of_estimate[unknown_state] = 1.0;
         }
         let some = self.values.iter().sum::<f64>() / self.values.len().max(1) as f64;
         let mut values = estimate.gather(&self.values, some);
@@ -86,14 +86,14 @@ impl Learner for CountBased {
         Behaviour::Policy(&self.policy)
     }
 
-    fn update(&mut self, lesson: &Lesson<'_>) -> Result<()> {
-        if self.lived {
-            self.policy = fitted(&self.policy, lesson.counts);
-            self.update_as_lived(lesson);
+    fn update(&mut self, context: &LearnContext<'_>) -> Result<()> {
+        if self.episodic {
+            self.policy = fitted(&self.policy, context.counts);
+            self.update_for_episodes(context);
             return Ok(());
         }
-        let model = lesson.counts.estimate(Unvisited::Uniform, lesson.start);
-        let reward: Vec<f64> = lesson
+        let model = context.counts.estimate(Unvisited::Uniform, context.start);
+        let reward: Vec<f64> = context
             .counts
             .state_totals()
             .iter()
@@ -110,15 +110,15 @@ impl Learner for CountBased {
         Exploration::Policy(&self.policy)
     }
 
-    fn recut(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
+    fn repartition(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
         let n_actions = counts.pairs(0).len();
-        self.policy = recut(&self.policy, from, n_actions);
-        self.values = recut_values(&self.values, from, 0.0);
+        self.policy = repartition(&self.policy, from, n_actions);
+        self.values = repartition_values(&self.values, from, 0.0);
         Ok(())
     }
 
-    fn plans_as_lived(&self) -> bool {
-        self.lived
+    fn plans_for_episodes(&self) -> bool {
+        self.episodic
     }
 
     fn save(&self, checkpoint: &mut Saver<'_>) {
@@ -128,13 +128,13 @@ impl Learner for CountBased {
 
     fn load(&mut self, checkpoint: &mut Loader<'_, '_>) -> std::result::Result<(), Damage> {
         let pairs = self.policy.probabilities().len();
-        self.policy = if self.lived {
+        self.policy = if self.episodic {
             checkpoint.0.any_policy()?
         } else {
             checkpoint.0.policy(pairs)?
         };
         let values = checkpoint.0.reals()?;
-        if values.len() != self.values.len() && !self.lived {
+        if values.len() != self.values.len() && !self.episodic {
             return Err("its values are of another size".into());
         }
         self.values = values;

@@ -1,4 +1,4 @@
-//! The model that experience suggests, as it is lived in.
+//! The model that experience suggests, with the restarts of its episodes.
 //!
 //! Three things set it apart from the maximum-likelihood model on all declared states:
 //!
@@ -10,10 +10,10 @@
 //! $\mu$ as observed, whatever the action. Of the starts that were seen only once there are as many
 //! as of those still to be seen (Good and Turing): that share of $\mu$ goes to all states alike.
 //!
-//! *Cuts.* If a share $\rho$ of the steps was cut short, then what is lived is the long run of
+//! *Cuts.* If a share $\rho$ of the steps was cut short, then what an agent meets is the long run of
 //! $(1 - \rho) P + \rho \mu$. Every row leads with probability $\rho$ to one more state, the
 //! restart, which leads to $\mu$: $\mu$ is written once instead of once per row. The restart is
-//! visited equally often under every policy (up to the lump's way back), so that it moves no
+//! visited equally often under every policy (up to the way back from the unknown state), so that it moves no
 //! optimum.
 
 use crate::model::{Counts, Kernel, Mdp, Policy, Unvisited};
@@ -26,17 +26,17 @@ pub(crate) enum Untried {
     /// states of the estimate.
     Siblings,
     /// As the rivals assume: uniform over all declared states (those never seen are alike, so the
-    /// lump stands for them), or a self-loop.
+    /// unknown state stands for them), or a self-loop.
     Rival(Unvisited),
 }
 
-/// A model of the states seen, the lump where there is one, and the restart.
+/// A model of the states seen, the unknown state where there is one, and the restart.
 #[derive(Debug, Clone)]
 pub(crate) struct Estimate {
     pub(crate) model: Mdp,
     /// The environment's number of each state seen, ascending.
     pub(crate) known: Vec<u32>,
-    lump: bool,
+    unknown_state: bool,
 }
 
 impl Estimate {
@@ -47,9 +47,9 @@ impl Estimate {
         for (i, &s) in known.iter().enumerate() {
             place[s as usize] = i as u32;
         }
-        let has_lump = untried != Untried::Siblings;
-        let lump = known.len() as u32;
-        let restart = lump + u32::from(has_lump);
+        let has_unknown_state = untried != Untried::Siblings;
+        let unknown_state = known.len() as u32;
+        let restart = unknown_state + u32::from(has_unknown_state);
         let n = restart as usize + 1;
         let (start, new) = starts(counts, &known);
         let mut rows = Rows {
@@ -90,15 +90,15 @@ impl Estimate {
                     }
                     Untried::Rival(Unvisited::SelfLoop) => rows.push([(i as u32, 1.0)], 0.0),
                     Untried::Rival(Unvisited::Uniform) => {
-                        // one share per declared state, all unseen ones together in the lump
+                        // one share per declared state, all unseen ones together in the unknown state
                         let share = (n as f64 / counts.n_states() as f64).min(1.0);
-                        rows.push((share < 1.0).then_some((lump, 1.0 - share)), share);
+                        rows.push((share < 1.0).then_some((unknown_state, 1.0 - share)), share);
                     }
                 }
             }
             first_pair.push(actions.len());
         }
-        if has_lump {
+        if has_unknown_state {
             rows.push([], 1.0);
             actions.push(0);
             first_pair.push(actions.len());
@@ -117,13 +117,13 @@ impl Estimate {
         Estimate {
             model: Mdp::from_parts(first_pair, actions, kernel, from),
             known,
-            lump: has_lump,
+            unknown_state: has_unknown_state,
         }
     }
 
-    /// The lump's number.
-    pub(crate) fn lump(&self) -> Option<usize> {
-        self.lump.then_some(self.known.len())
+    /// The number of the unknown state.
+    pub(crate) fn unknown_state(&self) -> Option<usize> {
+        self.unknown_state.then_some(self.known.len())
     }
 
     /// The restart's number.
@@ -160,7 +160,7 @@ impl Estimate {
     }
 
     /// One number per state of the estimate from numbers per state of the environment, `other` for
-    /// the lump, the restart, and states that have none yet.
+    /// the unknown state, the restart, and states that have none yet.
     pub(crate) fn gather(&self, values: &[f64], other: f64) -> Vec<f64> {
         let mut gathered = vec![other; self.model.n_states()];
         for (x, &s) in gathered.iter_mut().zip(&self.known) {
@@ -171,7 +171,7 @@ impl Estimate {
         gathered
     }
 
-    /// A distribution over the estimate's states as one over the environment's: lump and restart
+    /// A distribution over the estimate's states as one over the environment's: unknown state and restart
     /// left out.
     pub(crate) fn visits(&self, counts: &Counts, d: &[f64]) -> Vec<f64> {
         let mut visits = vec![0.0; counts.n_states()];
@@ -273,7 +273,7 @@ pub(crate) fn open_pairs(counts: &Counts, estimate: &Estimate) -> Vec<(usize, us
 
 /// A policy of states that are made of others: each has the row of the one it is made of, a uniform
 /// row where that one is newer than the policy.
-pub(crate) fn recut(policy: &Policy, from: &[usize], n_actions: usize) -> Policy {
+pub(crate) fn repartition(policy: &Policy, from: &[usize], n_actions: usize) -> Policy {
     let given = policy.probabilities();
     let mut whole = vec![1.0 / n_actions as f64; from.len() * n_actions];
     for (row, &old) in whole.chunks_exact_mut(n_actions).zip(from) {
@@ -285,7 +285,7 @@ pub(crate) fn recut(policy: &Policy, from: &[usize], n_actions: usize) -> Policy
 }
 
 /// Numbers of states that are made of others, with `missing` for those that had none.
-pub(crate) fn recut_values(values: &[f64], from: &[usize], missing: f64) -> Vec<f64> {
+pub(crate) fn repartition_values(values: &[f64], from: &[usize], missing: f64) -> Vec<f64> {
     from.iter()
         .map(|&old| values.get(old).copied().unwrap_or(missing))
         .collect()
@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     /// Five declared states of which 0, 2 and 4 occurred; 4 ended every episode that came there.
-    fn lived() -> Counts {
+    fn counts_of_episodes() -> Counts {
         let mut counts = Counts::new(&[2, 2, 2, 2, 2]);
         for _ in 0..3 {
             counts.record_start(0);
@@ -359,9 +359,9 @@ mod tests {
 
     #[test]
     fn rows_are_counts_lump_ends_and_cuts() {
-        let estimate = Estimate::new(&lived(), Untried::Rival(Unvisited::Uniform));
+        let estimate = Estimate::new(&counts_of_episodes(), Untried::Rival(Unvisited::Uniform));
         assert_eq!(estimate.known, [0, 2, 4]);
-        assert_eq!((estimate.lump(), estimate.restart()), (Some(3), 4));
+        assert_eq!((estimate.unknown_state(), estimate.restart()), (Some(3), 4));
         let rows = estimate.model.kernel().to_dense();
         // one cut in five steps, and the trajectory at hand
         let (stay, cut) = (1.0 - 2.0 / 6.0, 2.0 / 6.0);
@@ -370,7 +370,7 @@ mod tests {
         // the terminal state leads to the start, whatever the action, tried or not
         close(&rows[4], &[stay, 0.0, 0.0, 0.0, cut]);
         close(&rows[5], &[stay, 0.0, 0.0, 0.0, cut]);
-        // the lump to every state alike, the restart to the start
+        // the unknown state to every state alike, the restart to the start
         let even = stay / 5.0;
         close(&rows[6], &[even, even, even, even, even + cut]);
         close(&rows[7], &[1.0, 0.0, 0.0, 0.0, 0.0]);
@@ -378,12 +378,12 @@ mod tests {
 
     #[test]
     fn what_was_not_tried_does_as_its_siblings() {
-        let estimate = Estimate::new(&lived(), Untried::Siblings);
-        assert_eq!(estimate.lump(), None);
+        let estimate = Estimate::new(&counts_of_episodes(), Untried::Siblings);
+        assert_eq!(estimate.unknown_state(), None);
         let rows = estimate.model.kernel().to_dense();
         close(&rows[1], &rows[0]);
         close(&rows[2], &rows[3]);
-        let counts = lived();
+        let counts = counts_of_episodes();
         let plan = estimate.plan(&counts, &Policy::of_rows([0.3, 0.7].repeat(5)));
         assert_eq!(plan, [0.3, 0.7, 0.3, 0.7, 0.3, 0.7, 1.0]);
         let policy = estimate.policy(&counts, &plan);
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn the_restart_is_visited_equally_often_under_every_policy() {
-        let counts = lived();
+        let counts = counts_of_episodes();
         let estimate = Estimate::new(&counts, Untried::Rival(Unvisited::SelfLoop));
         let visits = |rows: Vec<f64>| {
             let plan = Policy::of_rows(estimate.plan(&counts, &Policy::of_rows(rows)));

@@ -38,7 +38,7 @@ pub struct Experiment {
     pub formulation: String,
     /// Whether everything is done as the paper does it: IDE³AL and its rivals plan for one
     /// continuing trajectory over all declared states. Otherwise they plan for the
-    /// states seen and the episodes lived, and `ideal` is the [recommended](super::Explorer) one.
+    /// states seen and for episodes, and `ideal` is the [recommended](super::Explorer) one.
     pub paper: bool,
     /// Least probability of every action, for IDE³AL.
     pub xi: f64,
@@ -125,7 +125,7 @@ impl Experiment {
         }
     }
 
-    /// What is recommended for any model and any environment: IDE³AL [as lived](super::Explorer)
+    /// What is recommended for any model and any environment: IDE³AL [for episodes](super::Explorer)
     /// and rivals with the same least probability of every action. Iterations and batch are the
     /// paper's, for the domains it names.
     pub fn recommended(spec: &str, mdp: &Mdp) -> Self {
@@ -313,18 +313,18 @@ impl Experiment {
         let uniform = Policy::uniform(shape);
         let n = shape.n_states();
         let method = self.value_iteration();
-        let lived = !self.paper;
+        let episodic = !self.paper;
         Ok(match algorithm.kind {
-            Kind::Ideal if lived => Box::new(Explorer::new(
+            Kind::Ideal if episodic => Box::new(Explorer::new(
                 uniform,
                 self.problem(algorithm)?,
                 Arc::clone(planner),
             )),
-            Kind::MaxEnt if lived => {
-                Box::new(MaxEnt::new(uniform, n, self.epsilon, self.eta, method).as_lived())
+            Kind::MaxEnt if episodic => {
+                Box::new(MaxEnt::new(uniform, n, self.epsilon, self.eta, method).episodic())
             }
-            Kind::CountBased if lived => {
-                Box::new(CountBased::new(uniform, n, self.epsilon, method).as_lived())
+            Kind::CountBased if episodic => {
+                Box::new(CountBased::new(uniform, n, self.epsilon, method).episodic())
             }
             Kind::Ideal | Kind::Paper => Box::new(Ideal::new(
                 uniform,

@@ -132,7 +132,7 @@ pub fn reach_probability(mdp: &Mdp, policy: &Policy, goal: usize, steps: u64) ->
 
 /// Evaluates explorations of one model for its hardest state.
 #[derive(Debug)]
-pub struct GoalJudge<'a> {
+pub struct GoalEvaluator<'a> {
     truth: &'a Mdp,
     goal: Goal,
     method: ValueIteration,
@@ -144,7 +144,7 @@ pub struct GoalJudge<'a> {
     best: f64,
 }
 
-impl<'a> GoalJudge<'a> {
+impl<'a> GoalEvaluator<'a> {
     /// Finds the goal and the value that the best policy of the true model has.
     pub fn new(truth: &'a Mdp, goal: &Goal, method: ValueIteration) -> Self {
         let target = hardest_state(truth);
@@ -157,7 +157,7 @@ impl<'a> GoalJudge<'a> {
             ..method
         };
         fine.run(truth, &reward, &mut values);
-        GoalJudge {
+        GoalEvaluator {
             truth,
             goal: goal.clone(),
             method,
@@ -268,8 +268,8 @@ mod tests {
         .with_start_state(1)
         .unwrap();
         assert_eq!(hardest_state(&ring), 4);
-        let judge = GoalJudge::new(&ring, &Goal::default(), ValueIteration::default());
-        assert!(judge.best > 0.0);
+        let evaluator = GoalEvaluator::new(&ring, &Goal::default(), ValueIteration::default());
+        assert!(evaluator.best > 0.0);
     }
 
     #[test]
@@ -281,10 +281,10 @@ mod tests {
             within: 50,
             repetitions: 20,
         };
-        let judge = GoalJudge::new(&mdp, &goal, ValueIteration::default());
+        let evaluator = GoalEvaluator::new(&mdp, &goal, ValueIteration::default());
         let uniform = Policy::uniform(&mdp);
         let mut rng = ChaCha8Rng::seed_from_u64(5);
-        let found = judge
+        let found = evaluator
             .evaluate(
                 Exploration::Policy(&uniform),
                 &mut Simulator::new(&tables),

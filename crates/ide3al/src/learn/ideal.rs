@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
-use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Planner, Saver};
+use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Planner, Saver};
 use crate::error::Result;
 use crate::formulation::Problem;
 use crate::formulation::entropy::Target;
@@ -58,17 +58,17 @@ impl Learner for Ideal {
         Behaviour::Policy(&self.policy)
     }
 
-    fn update(&mut self, lesson: &Lesson<'_>) -> Result<()> {
-        if !self.iterative && !lesson.last {
+    fn update(&mut self, context: &LearnContext<'_>) -> Result<()> {
+        if !self.iterative && !context.last {
             return Ok(());
         }
-        let model = lesson.counts.estimate(Unvisited::Uniform, lesson.start);
+        let model = context.counts.estimate(Unvisited::Uniform, context.start);
         let solution = self.planner.plan(
             &model,
             &self.problem,
             &Target::default(),
             self.warm.as_ref(),
-            lesson.stop,
+            context.stop,
         )?;
         self.policy = solution.policy.clone();
         self.warm = Some(solution);

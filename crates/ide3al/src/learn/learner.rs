@@ -17,7 +17,7 @@ use crate::solve::{self, Observer, Options, Progress, Solution};
 
 /// What a learner is told when it should learn.
 #[derive(Debug, Clone, Copy)]
-pub struct Lesson<'a> {
+pub struct LearnContext<'a> {
     /// Everything observed so far.
     pub counts: &'a Counts,
     /// The start distribution as far as the agent knows it.
@@ -28,7 +28,7 @@ pub struct Lesson<'a> {
     /// are.
     pub open: bool,
     /// Set from outside when the work should stop: return [`Error::Interrupted`] with the
-    /// learner unchanged, and the same lesson will be given again on resuming.
+    /// learner unchanged, and the same update will be asked for again on resuming.
     pub stop: &'a AtomicBool,
 }
 
@@ -88,13 +88,13 @@ pub trait Learner: Send {
     }
 
     /// Learns from all observations so far.
-    fn update(&mut self, lesson: &Lesson<'_>) -> Result<()>;
+    fn update(&mut self, context: &LearnContext<'_>) -> Result<()>;
 
     /// Makes up its mind on what to explore with once the samples are spent, where that is not what
     /// it samples with: to be called after [`update`](Self::update) and before
     /// [`exploration`](Self::exploration).
-    fn conclude(&mut self, lesson: &Lesson<'_>) -> Result<()> {
-        let _ = lesson;
+    fn finalize(&mut self, context: &LearnContext<'_>) -> Result<()> {
+        let _ = context;
         Ok(())
     }
 
@@ -108,14 +108,14 @@ pub trait Learner: Send {
 
     /// Whether it plans for the states seen, ends and cuts of episodes included; otherwise for one
     /// continuing trajectory over all declared states, as the paper does.
-    fn plans_as_lived(&self) -> bool {
+    fn plans_for_episodes(&self) -> bool {
         false
     }
 
     /// Takes over other states, as when a continuous space is cut into cells anew: state `s` is
     /// made of what was state `from[s]` before (several may be made of one, and none of another),
     /// all with the same number of actions. `counts` are of the new states.
-    fn recut(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
+    fn repartition(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
         let _ = (from, counts);
         Err(Error::Unsupported(
             "this algorithm needs to know all states beforehand".into(),

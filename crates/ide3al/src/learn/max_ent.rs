@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
-use super::estimate::{Estimate, Untried, fitted, recut, recut_values};
-use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Mixture, Saver};
+use super::estimate::{Estimate, Untried, fitted, repartition, repartition_values};
+use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Mixture, Saver};
 use super::value_iteration::ValueIteration;
 use crate::chain::stationary;
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ pub struct MaxEnt {
     distributions: Vec<Vec<f64>>,
     values: Vec<f64>,
     drawn: usize,
-    lived: bool,
+    episodic: bool,
 }
 
 impl MaxEnt {
@@ -63,23 +63,23 @@ impl MaxEnt {
             distributions: vec![Vec::new()],
             values: vec![0.0; n_states],
             drawn: 0,
-            lived: false,
+            episodic: false,
         }
     }
 
-    /// Plans for the states seen and the episodes lived.
+    /// Plans for the states seen and for episodes, which end and are truncated.
     #[must_use]
-    pub fn as_lived(self) -> Self {
+    pub fn episodic(self) -> Self {
         MaxEnt {
-            lived: true,
+            episodic: true,
             ..self
         }
     }
 
     /// Visits of the mixture, then the greedy policy for their gradient, all of it on the estimate
-    /// as lived.
-    fn update_as_lived(&mut self, lesson: &Lesson<'_>) -> Result<()> {
-        let counts = lesson.counts;
+    /// as episodic.
+    fn update_for_episodes(&mut self, context: &LearnContext<'_>) -> Result<()> {
+        let counts = context.counts;
         let estimate = Estimate::new(counts, Untried::Rival(Unvisited::SelfLoop));
         let model = &estimate.model;
         let mut d = vec![0.0; counts.n_states()];
@@ -89,7 +89,7 @@ impl MaxEnt {
             }
             let weight = self.mixture.weights[k];
             if self.distributions[k].is_empty() || weight >= REFRESH_WEIGHT {
-                if lesson.stop.load(Ordering::Relaxed) {
+                if context.stop.load(Ordering::Relaxed) {
                     return Err(Error::Interrupted);
                 }
                 let plan = Policy::of_rows(estimate.plan(counts, member));
@@ -144,18 +144,18 @@ impl Learner for MaxEnt {
         Behaviour::Policy(&self.mixture.members[self.drawn])
     }
 
-    fn update(&mut self, lesson: &Lesson<'_>) -> Result<()> {
-        if self.lived {
-            return self.update_as_lived(lesson);
+    fn update(&mut self, context: &LearnContext<'_>) -> Result<()> {
+        if self.episodic {
+            return self.update_for_episodes(context);
         }
-        let counts = lesson.counts;
+        let counts = context.counts;
         let n_states = counts.n_states();
-        let model = counts.estimate(Unvisited::SelfLoop, lesson.start);
+        let model = counts.estimate(Unvisited::SelfLoop, context.start);
         let mut d = vec![0.0; n_states];
         for (k, member) in self.mixture.members.iter().enumerate() {
             let weight = self.mixture.weights[k];
             if self.distributions[k].is_empty() || weight >= REFRESH_WEIGHT {
-                if lesson.stop.load(Ordering::Relaxed) {
+                if context.stop.load(Ordering::Relaxed) {
                     return Err(Error::Interrupted);
                 }
                 self.distributions[k] = stationary::long_run(&model.chain(member)).distribution;
@@ -188,15 +188,15 @@ impl Learner for MaxEnt {
         Exploration::Mixture(&self.mixture)
     }
 
-    fn recut(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
+    fn repartition(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
         let n_actions = counts.pairs(0).len();
         for member in &mut self.mixture.members {
-            *member = recut(member, from, n_actions);
+            *member = repartition(member, from, n_actions);
         }
         for distribution in &mut self.distributions {
             distribution.clear();
         }
-        self.values = recut_values(&self.values, from, 0.0);
+        self.values = repartition_values(&self.values, from, 0.0);
         Ok(())
     }
 
@@ -204,8 +204,8 @@ impl Learner for MaxEnt {
         Unvisited::SelfLoop
     }
 
-    fn plans_as_lived(&self) -> bool {
-        self.lived
+    fn plans_for_episodes(&self) -> bool {
+        self.episodic
     }
 
     fn save(&self, checkpoint: &mut Saver<'_>) {
@@ -227,19 +227,19 @@ impl Learner for MaxEnt {
         let mut members = Vec::new();
         let mut distributions = Vec::new();
         for _ in &weights {
-            members.push(if self.lived {
+            members.push(if self.episodic {
                 reader.any_policy()?
             } else {
                 reader.policy(pairs)?
             });
             let distribution = reader.reals()?;
-            if !distribution.is_empty() && distribution.len() != n_states && !self.lived {
+            if !distribution.is_empty() && distribution.len() != n_states && !self.episodic {
                 return Err("a distribution is of another size".into());
             }
             distributions.push(distribution);
         }
         let values = reader.reals()?;
-        if (values.len() != n_states && !self.lived) || members.is_empty() {
+        if (values.len() != n_states && !self.episodic) || members.is_empty() {
             return Err("its values are of another size".into());
         }
         let drawn = reader.index(members.len(), "member")?;

@@ -1,7 +1,7 @@
 //! From samples: exploration algorithms on environments whose model is unknown.
 //!
 //! A [`Learner`] turns [counts](crate::model::Counts) into the next policy; a [`Run`]
-//! alternates batches of samples in an [`Environment`] with lessons and judges each
+//! alternates batches of samples in an [`Environment`] with updates and evaluates each
 //! iteration; a set of runs is an [`Experiment`].
 
 mod algorithm;
@@ -13,13 +13,13 @@ mod count_based;
 mod environment;
 mod episodic;
 mod estimate;
+mod evaluate_episodic;
+mod evaluator;
 mod experiment;
 mod explorer;
 mod folder;
 mod goal;
 mod ideal;
-mod judge;
-mod judge_lived;
 mod learner;
 mod max_ent;
 mod r_max;
@@ -43,15 +43,15 @@ pub use convergence::Convergence;
 pub use count_based::CountBased;
 pub use environment::{End, Environment, Step};
 pub use episodic::Episodic;
+pub use evaluate_episodic::{EpisodicEvaluation, evaluate_episodic};
+pub use evaluator::{Evaluator, Metrics, model_error};
 pub use experiment::Experiment;
 pub use explorer::{Explorer, Gradient, OnlinePlanner, Otherwise, Quota, Rule};
 pub use folder::{Entry, Folder};
-pub use goal::{Goal, GoalJudge, Success, hardest_state, reach_probability};
+pub use goal::{Goal, GoalEvaluator, Success, hardest_state, reach_probability};
 pub use ideal::Ideal;
-pub use judge::{Judge, Metrics, model_error};
-pub use judge_lived::{Judged, judge_as_lived};
 pub use learner::{
-    Behaviour, Exploration, Learner, Lesson, Loader, Mixture, Planner, Saver, Solver,
+    Behaviour, Exploration, LearnContext, Learner, Loader, Mixture, Planner, Saver, Solver,
 };
 pub use max_ent::MaxEnt;
 pub use r_max::RMax;

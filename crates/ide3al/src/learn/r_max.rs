@@ -3,9 +3,9 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
-use super::estimate::{recut, uniform};
+use super::estimate::{repartition, uniform};
 use super::explorer::{OnlinePlanner, Rule};
-use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Saver};
+use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Saver};
 use crate::error::Result;
 use crate::model::{Counts, Policy};
 
@@ -40,12 +40,12 @@ impl Learner for RMax {
         Some(&mut self.online)
     }
 
-    fn update(&mut self, _: &Lesson<'_>) -> Result<()> {
+    fn update(&mut self, _: &LearnContext<'_>) -> Result<()> {
         Ok(())
     }
 
-    fn conclude(&mut self, lesson: &Lesson<'_>) -> Result<()> {
-        let counts = lesson.counts;
+    fn finalize(&mut self, context: &LearnContext<'_>) -> Result<()> {
+        let counts = context.counts;
         let mut rows = uniform(counts);
         for s in (0..counts.n_states()).filter(|s| counts.state_totals()[*s] > 0) {
             for pair in counts.pairs(s) {
@@ -60,12 +60,12 @@ impl Learner for RMax {
         Exploration::Policy(&self.learned)
     }
 
-    fn plans_as_lived(&self) -> bool {
+    fn plans_for_episodes(&self) -> bool {
         true
     }
 
-    fn recut(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
-        self.learned = recut(&self.learned, from, counts.pairs(0).len());
+    fn repartition(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
+        self.learned = repartition(&self.learned, from, counts.pairs(0).len());
         self.online.recount(counts);
         Ok(())
     }

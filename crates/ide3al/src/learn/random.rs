@@ -3,8 +3,8 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
-use super::estimate::recut;
-use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Saver};
+use super::estimate::repartition;
+use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Saver};
 use crate::error::Result;
 use crate::model::{Counts, Policy};
 
@@ -26,7 +26,7 @@ impl Learner for Random {
         Behaviour::Policy(&self.policy)
     }
 
-    fn update(&mut self, _: &Lesson<'_>) -> Result<()> {
+    fn update(&mut self, _: &LearnContext<'_>) -> Result<()> {
         Ok(())
     }
 
@@ -34,9 +34,9 @@ impl Learner for Random {
         Exploration::Policy(&self.policy)
     }
 
-    fn recut(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
+    fn repartition(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
         let n_actions = counts.pairs(0).len();
-        self.policy = recut(&self.policy, from, n_actions);
+        self.policy = repartition(&self.policy, from, n_actions);
         Ok(())
     }
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::evaluator::Metrics;
 use super::experiment::Experiment;
-use super::judge::Metrics;
 use super::runs::RunResult;
 use super::summary::Summary;
 use crate::error::{Error, Result};

@@ -9,8 +9,8 @@ use rand_chacha::ChaCha8Rng;
 use super::codec::{Damage, Reader, Writer};
 use super::convergence::Convergence;
 use super::environment::{Environment, actions_per_state};
-use super::judge::{Judge, Metrics};
-use super::judge_lived::judge_as_lived;
+use super::evaluate_episodic::evaluate_episodic;
+use super::evaluator::{Evaluator, Metrics};
 use super::learner::{Exploration, Learner};
 use super::session::{Session, Trajectory};
 use crate::error::Result;
@@ -37,9 +37,9 @@ pub struct Run<'a, E> {
     environment: E,
     session: Session,
     plan: Plan,
-    judge: Judge<'a>,
+    evaluator: Evaluator<'a>,
     trajectory: Trajectory,
-    /// Batches collected; the lesson from the last may be outstanding.
+    /// Batches collected; the update after the last may be outstanding.
     collected: u64,
     /// Batches learned from; what was made of them may be outstanding.
     learned: u64,
@@ -73,7 +73,7 @@ impl<'a, E: Environment> Run<'a, E> {
         let unvisited = session.learner().unvisited();
         let uniform = Policy::uniform(&session.counts().estimate(unvisited, &session.start()));
         let mut run = Run {
-            judge: Judge::new(truth, uniform),
+            evaluator: Evaluator::new(truth, uniform),
             environment,
             session,
             plan,
@@ -110,7 +110,7 @@ impl<'a, E: Environment> Run<'a, E> {
 
     /// The policy judged last; for a mixture, the equivalent one.
     pub fn policy(&self) -> &Policy {
-        self.judge.policy()
+        self.evaluator.policy()
     }
 
     /// What has been learned.
@@ -125,7 +125,7 @@ impl<'a, E: Environment> Run<'a, E> {
 
     /// Long-run state distribution of what has been learned.
     pub fn distribution(&self) -> &[f64] {
-        self.judge.distribution()
+        self.evaluator.distribution()
     }
 
     /// Everything observed.
@@ -160,31 +160,34 @@ impl<'a, E: Environment> Run<'a, E> {
             self.session.update(last, stop)?;
             self.learned = self.collected;
         }
-        self.session.conclude(last, stop)?;
+        self.session.finalize(last, stop)?;
         self.judge_now();
         Ok(())
     }
 
     fn judge_now(&mut self) {
         let iteration = self.curve.len() as u64;
-        let before = self.plan.convergence.map(|_| self.judge.policy().clone());
+        let before = self
+            .plan
+            .convergence
+            .map(|_| self.evaluator.policy().clone());
         let with_gap =
             iteration.is_multiple_of(self.plan.gap_every) || iteration == self.plan.iterations;
         let (learner, counts) = (self.session.learner(), self.session.counts());
         let exploration = learner.exploration();
-        let metrics = if learner.plans_as_lived() && !self.judge.knows_truth() {
-            let judged = judge_as_lived(exploration, counts, with_gap);
-            self.judge.adopt(judged)
+        let metrics = if learner.plans_for_episodes() && !self.evaluator.knows_truth() {
+            let judged = evaluate_episodic(exploration, counts, with_gap);
+            self.evaluator.adopt(judged)
         } else {
             let start = self.session.start();
-            self.judge
-                .judge(exploration, counts, learner.unvisited(), &start, with_gap)
+            self.evaluator
+                .evaluate(exploration, counts, learner.unvisited(), &start, with_gap)
         };
         self.curve.push(metrics);
         if let (Some(convergence), Some(before)) = (self.plan.convergence, before)
             && iteration > 0
         {
-            let change = self.judge.policy().distance(&before);
+            let change = self.evaluator.policy().distance(&before);
             self.unchanged = if change <= convergence.tolerance {
                 self.unchanged + 1
             } else {
@@ -203,7 +206,7 @@ impl<'a, E: Environment> Run<'a, E> {
         writer.number(self.learned);
         writer.number(self.unchanged);
         writer.byte(u8::from(self.converged));
-        writer.reals(self.judge.policy().probabilities());
+        writer.reals(self.evaluator.policy().probabilities());
         write_curve(&mut writer, &self.curve);
         self.session.save(&mut writer);
         writer.into_bytes()
@@ -235,7 +238,7 @@ impl<'a, E: Environment> Run<'a, E> {
         }
         self.session.load(&mut reader)?;
         reader.end()?;
-        self.judge.restore(previous);
+        self.evaluator.restore(previous);
         self.environment
             .set_state(self.trajectory.state)
             .map_err(|error| error.to_string())

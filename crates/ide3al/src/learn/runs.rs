@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::checkpoint;
+use super::evaluator::Metrics;
 use super::experiment::Experiment;
-use super::goal::{GoalJudge, Success};
-use super::judge::Metrics;
+use super::goal::{GoalEvaluator, Success};
 use super::learner::Planner;
 use super::run::{Plan, Run, generator};
 use super::simulator::{Simulator, Tables};
@@ -25,7 +25,7 @@ use crate::model::{Mdp, Policy};
 pub struct RunResult {
     /// Figures per iteration, from 0 on.
     pub curve: Vec<Metrics>,
-    /// The learned policy; for a mixture, the equivalent one (see [`super::Judge`]).
+    /// The learned policy; for a mixture, the equivalent one (see [`super::Evaluator`]).
     pub policy: Policy,
     /// Its long-run state distribution.
     pub distribution: Vec<f64>,
@@ -191,9 +191,9 @@ impl<'a> Runs<'a> {
         })
     }
 
-    fn goal_judge(&self) -> Option<GoalJudge<'_>> {
+    fn goal_judge(&self) -> Option<GoalEvaluator<'_>> {
         let goal = self.experiment.goal.as_ref()?;
-        Some(GoalJudge::new(
+        Some(GoalEvaluator::new(
             self.mdp,
             goal,
             self.experiment.value_iteration(),
@@ -345,7 +345,7 @@ impl<'a> Runs<'a> {
 /// What the threads of one execution share.
 struct Shared<'s> {
     tables: &'s Tables,
-    goal: Option<&'s GoalJudge<'s>>,
+    goal: Option<&'s GoalEvaluator<'s>>,
     checkpoint: Option<&'s CheckpointPlan>,
     stop: &'s AtomicBool,
     observer: &'s (dyn Fn(Event) + Sync),
@@ -358,7 +358,7 @@ struct Shared<'s> {
 impl<'s> Shared<'s> {
     fn new(
         tables: &'s Tables,
-        goal: Option<&'s GoalJudge<'s>>,
+        goal: Option<&'s GoalEvaluator<'s>>,
         checkpoint: Option<&'s CheckpointPlan>,
         stop: &'s AtomicBool,
         observer: &'s (dyn Fn(Event) + Sync),

@@ -66,18 +66,18 @@ pub fn plan_samples(
             found: wanted.len().to_string(),
         });
     }
-    let lived = Lived::new(counts, of);
-    let (b, missed) = lived.wanted(counts, wanted, of);
+    let episodic = EpisodicModel::new(counts, of);
+    let (b, missed) = episodic.wanted(counts, wanted, of);
     if let Some(state) = missed {
         return Err(Error::Unsupported(format!(
             "samples of state {state} are wanted, which was never met or is terminal"
         )));
     }
-    let (plan, certificate) = solve(&lived.model, &b)?;
+    let (plan, certificate) = solve(&episodic.model, &b)?;
     // visits of everything per step of the environment
-    let visits = lived.visits_per_step;
+    let visits = episodic.visits_per_step;
     Ok(SamplePlan {
-        policy: lived.policy(counts, plan.probabilities()),
+        policy: episodic.policy(counts, plan.probabilities()),
         least: 1.0 / (certificate.bound * visits),
         planned: 1.0 / (certificate.objective * visits),
         certificate,
@@ -85,7 +85,7 @@ pub fn plan_samples(
 }
 
 /// The model that counts suggest, of the states in which actions are taken.
-struct Lived {
+struct EpisodicModel {
     model: Mdp,
     /// The environment's number of each state.
     open: Vec<u32>,
@@ -94,7 +94,7 @@ struct Lived {
     visits_per_step: f64,
 }
 
-impl Lived {
+impl EpisodicModel {
     fn new(counts: &Counts, of: Wanted) -> Self {
         let open = open_states(counts);
         let n = open.len();
@@ -146,7 +146,7 @@ impl Lived {
             start[t as usize] = p;
         }
         let kernel = Kernel::from_raw(size, rows.offsets, rows.indices, rows.values, Vec::new());
-        Lived {
+        EpisodicModel {
             model: Mdp::from_parts(first_pair, actions, kernel, start),
             open,
             first: entrances,

@@ -8,7 +8,7 @@ const MOST: u64 = 200;
 
 /// Steps of the next batch after `steps` of them, in a budget of `budget`: a tenth of the steps so
 /// far, and at least a hundredth of the budget, between 10 and 200. So an agent learns some dozen
-/// times within any budget, early when every step tells something new, and the number of lessons
+/// times within any budget, early when every step tells something new, and the number of updates
 /// grows with the logarithm of the steps.
 pub fn growing_batch(steps: u64, budget: u64) -> u64 {
     let least = (budget / 100).clamp(LEAST, MOST);
@@ -22,12 +22,12 @@ mod tests {
     #[test]
     fn many_lessons_within_any_budget() {
         for budget in [100, 1_000, 20_000, 1_000_000] {
-            let (mut steps, mut lessons) = (0, 0);
+            let (mut steps, mut updates) = (0, 0);
             while steps < budget {
                 steps += growing_batch(steps, budget);
-                lessons += 1;
+                updates += 1;
             }
-            assert!((10..=110).contains(&lessons), "{lessons} in {budget}");
+            assert!((10..=110).contains(&updates), "{updates} in {budget}");
         }
     }
 }

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::codec::{Damage, Reader, Writer};
 use super::environment::{End, Environment, check_state};
 use super::explorer::OnlinePlanner;
-use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Saver};
+use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Saver};
 use super::sampling::PolicySampler;
 use crate::error::Result;
 use crate::model::{Counts, Policy};
@@ -247,35 +247,40 @@ impl Session {
 
     /// Learns from everything seen. `last`: the budget ends here.
     pub fn update(&mut self, last: bool, stop: &AtomicBool) -> Result<()> {
-        self.teach(last, stop, |learner, lesson| learner.update(lesson))
+        self.with_context(last, stop, |learner, context| learner.update(context))
     }
 
     /// Makes up the learner's mind on what to hand over, after an [`update`](Self::update).
-    pub fn conclude(&mut self, last: bool, stop: &AtomicBool) -> Result<()> {
-        self.teach(last, stop, |learner, lesson| learner.conclude(lesson))
+    pub fn finalize(&mut self, last: bool, stop: &AtomicBool) -> Result<()> {
+        self.with_context(last, stop, |learner, context| learner.finalize(context))
     }
 
-    fn teach(
+    fn with_context(
         &mut self,
         last: bool,
         stop: &AtomicBool,
-        learn: impl FnOnce(&mut dyn Learner, &Lesson<'_>) -> Result<()>,
+        learn: impl FnOnce(&mut dyn Learner, &LearnContext<'_>) -> Result<()>,
     ) -> Result<()> {
         let start = self.start();
-        let lesson = Lesson {
+        let context = LearnContext {
             counts: &self.counts,
             start: &start,
             last,
             open: self.is_open,
             stop,
         };
-        learn(self.learner.as_mut(), &lesson)
+        learn(self.learner.as_mut(), &context)
     }
 
     /// Replaces all that was counted, where cells are cut anew: state `s` is made of what was
     /// `from[s]` before.
-    pub fn recut(&mut self, counts: Counts, from: &[usize], first: Option<usize>) -> Result<()> {
-        self.learner.recut(from, &counts)?;
+    pub fn repartition(
+        &mut self,
+        counts: Counts,
+        from: &[usize],
+        first: Option<usize>,
+    ) -> Result<()> {
+        self.learner.repartition(from, &counts)?;
         (self.counts, self.first) = (counts, first);
         self.sampler = PolicySampler::new(&self.actions_per_state());
         Ok(())
@@ -361,8 +366,8 @@ mod tests {
 
     #[test]
     fn truncation_jumps_to_the_start_without_a_transition() {
-        struct Cut<'a>(Simulator<'a>);
-        impl Environment for Cut<'_> {
+        struct Truncating<'a>(Simulator<'a>);
+        impl Environment for Truncating<'_> {
             fn n_states(&self) -> usize {
                 self.0.n_states()
             }
@@ -382,7 +387,7 @@ mod tests {
         }
         let mdp = line();
         let tables = Tables::new(&mdp);
-        let mut environment = Cut(Simulator::new(&tables));
+        let mut environment = Truncating(Simulator::new(&tables));
         let (counts, outcome) = walk(&mut environment, &mdp, 5);
         outcome.unwrap();
         assert_eq!(counts.pair_totals(), [5, 0, 0]);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::evaluator::Metrics;
 use super::experiment::Experiment;
-use super::judge::Metrics;
 use super::runs::RunResult;
 use super::statistics::Estimate;
 use crate::model::Mdp;

@@ -36,7 +36,7 @@ impl Quota {
 
     /// Whether a try of the pair is wanted.
     #[inline]
-    pub(super) fn wants(self, view: &View<'_>, node: usize, pair: usize) -> bool {
+    pub(super) fn needs(self, view: &View<'_>, node: usize, pair: usize) -> bool {
         match self {
             Quota::Pairs(n) => view.transitions.tries(pair) < n,
             Quota::States(n) => view.transitions.visits()[node] < n,
@@ -50,7 +50,7 @@ impl Quota {
             Quota::Pairs(_) => view
                 .transitions
                 .pairs(node)
-                .any(|p| self.wants(view, node, p)),
+                .any(|p| self.needs(view, node, p)),
             Quota::States(n) => {
                 let seen = view.transitions;
                 seen.visits()[node] < n && !seen.pairs(node).is_empty()
@@ -155,7 +155,7 @@ impl Chase {
 
     /// What an action is worth by the plan at hand, in a node that it [knows](Self::knows).
     pub(super) fn worth(&self, view: &View<'_>, node: usize, pair: usize, quota: Quota) -> f64 {
-        if quota.wants(view, node, pair) {
+        if quota.needs(view, node, pair) {
             return 1.0;
         }
         let novelty = self.novelty(view);

@@ -6,10 +6,10 @@
 //! environment: it may be periodic, or fall apart, or have states that look alike.
 //!
 //! *Handing over.* What is learned is the optimum of the formulation in the
-//! [model as lived](super::estimate). Nothing is left to be found out then, so that pairs never
+//! [model with its restarts](super::estimate). Nothing is left to be found out then, so that pairs never
 //! tried promise nothing: they count as the average of their state's others.
 //!
-//! An interrupted lesson leaves everything as it was.
+//! An interrupted update leaves everything as it was.
 
 mod chase;
 mod follower;
@@ -29,8 +29,8 @@ pub use receding_horizon::Gradient;
 pub use rule::{Otherwise, Rule};
 
 use super::codec::{Damage, Reader, Writer};
-use super::estimate::{Estimate, Untried, open_pairs, recut, recut_values};
-use super::learner::{Behaviour, Exploration, Learner, Lesson, Loader, Planner, Saver};
+use super::estimate::{Estimate, Untried, open_pairs, repartition, repartition_values};
+use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Planner, Saver};
 use crate::error::Result;
 use crate::formulation::entropy::Target;
 use crate::formulation::visits::Visits;
@@ -73,9 +73,9 @@ impl Potentials {
         Some(Solution::start(formulation, policy, dual))
     }
 
-    fn recut(&mut self, from: &[usize]) {
+    fn repartition(&mut self, from: &[usize]) {
         if !self.states.is_empty() {
-            self.states = recut_values(&self.states, from, f64::NAN);
+            self.states = repartition_values(&self.states, from, f64::NAN);
         }
     }
 
@@ -117,13 +117,13 @@ impl Explorer {
     }
 
     /// The optimum in the estimate.
-    fn solve(&self, lesson: &Lesson<'_>, estimate: &Estimate) -> Result<Solution> {
+    fn solve(&self, context: &LearnContext<'_>, estimate: &Estimate) -> Result<Solution> {
         let (problem, model) = (&self.problem, &estimate.model);
         if Formulation::VISITS.contains(&problem.formulation) {
-            let visits = wanted(problem.formulation, lesson.counts, estimate);
+            let visits = wanted(problem.formulation, context.counts, estimate);
             return self
                 .planner
-                .plan_visits(model, problem, &visits, lesson.stop);
+                .plan_visits(model, problem, &visits, context.stop);
         }
         let mut target = Target::default();
         let mut warm = None;
@@ -133,7 +133,7 @@ impl Explorer {
         }
         let warm = warm.as_ref();
         self.planner
-            .plan(model, problem, &target, warm, lesson.stop)
+            .plan(model, problem, &target, warm, context.stop)
     }
 }
 
@@ -181,17 +181,17 @@ impl Learner for Explorer {
     }
 
     /// Each step was learned from when it was taken.
-    fn update(&mut self, _: &Lesson<'_>) -> Result<()> {
+    fn update(&mut self, _: &LearnContext<'_>) -> Result<()> {
         Ok(())
     }
 
-    fn conclude(&mut self, lesson: &Lesson<'_>) -> Result<()> {
-        let estimate = Estimate::new(lesson.counts, Untried::Siblings);
-        let solution = self.solve(lesson, &estimate)?;
-        self.learned = estimate.policy(lesson.counts, solution.policy.probabilities());
-        self.before = Potentials::of(&estimate, lesson.counts, &solution.dual);
+    fn finalize(&mut self, context: &LearnContext<'_>) -> Result<()> {
+        let estimate = Estimate::new(context.counts, Untried::Siblings);
+        let solution = self.solve(context, &estimate)?;
+        self.learned = estimate.policy(context.counts, solution.policy.probabilities());
+        self.before = Potentials::of(&estimate, context.counts, &solution.dual);
         self.notes = solution.notes;
-        self.notes.extend(absorbing(lesson.counts, &estimate));
+        self.notes.extend(absorbing(context.counts, &estimate));
         Ok(())
     }
 
@@ -199,10 +199,10 @@ impl Learner for Explorer {
         Exploration::Policy(&self.learned)
     }
 
-    fn recut(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
+    fn repartition(&mut self, from: &[usize], counts: &Counts) -> Result<()> {
         let n_actions = counts.pairs(0).len();
-        self.learned = recut(&self.learned, from, n_actions);
-        self.before.recut(from);
+        self.learned = repartition(&self.learned, from, n_actions);
+        self.before.repartition(from);
         self.online.recount(counts);
         Ok(())
     }
@@ -211,7 +211,7 @@ impl Learner for Explorer {
         self.notes.clone()
     }
 
-    fn plans_as_lived(&self) -> bool {
+    fn plans_for_episodes(&self) -> bool {
         true
     }
 
@@ -275,8 +275,8 @@ mod tests {
         experiment.learner(&algorithm, shape, &planner).unwrap()
     }
 
-    fn lesson<'a>(counts: &'a Counts, start: &'a [f64], stop: &'a AtomicBool) -> Lesson<'a> {
-        Lesson {
+    fn context<'a>(counts: &'a Counts, start: &'a [f64], stop: &'a AtomicBool) -> LearnContext<'a> {
+        LearnContext {
             counts,
             start,
             last: false,
@@ -302,8 +302,8 @@ mod tests {
         let shape = counts.estimate(crate::model::Unvisited::Uniform, &start);
         let mut learner = explorer(&shape);
         let stop = AtomicBool::new(false);
-        learner.update(&lesson(&counts, &start, &stop)).unwrap();
-        learner.conclude(&lesson(&counts, &start, &stop)).unwrap();
+        learner.update(&context(&counts, &start, &stop)).unwrap();
+        learner.finalize(&context(&counts, &start, &stop)).unwrap();
         let notes = learner.notes().join(" ");
         assert!(notes.contains("state 2 looks absorbing"), "{notes}");
         let Exploration::Policy(policy) = learner.exploration() else {
@@ -398,7 +398,7 @@ mod tests {
         let shape = counts.estimate(crate::model::Unvisited::Uniform, &start);
         let mut learner = explorer(&shape);
         let stop = AtomicBool::new(false);
-        learner.conclude(&lesson(&counts, &start, &stop)).unwrap();
+        learner.finalize(&context(&counts, &start, &stop)).unwrap();
         // 1 is split in two, and a state that no plan knew comes first
         let mut finer = Counts::new(&[2; 4]);
         finer.record_start(1);
@@ -408,7 +408,7 @@ mod tests {
             finer.record(2, 0, 3);
             finer.record(3, 0, 1);
         }
-        learner.recut(&[7, 0, 1, 1], &finer).unwrap();
+        learner.repartition(&[7, 0, 1, 1], &finer).unwrap();
         // what was never tried of the new states is tried next
         let mut rng = crate::learn::generator(0, 0);
         let planner = learner.online().unwrap();
@@ -419,7 +419,7 @@ mod tests {
             "that of state 2 is the nearest"
         );
         let start = [0.0, 1.0, 0.0, 0.0];
-        learner.conclude(&lesson(&finer, &start, &stop)).unwrap();
+        learner.finalize(&context(&finer, &start, &stop)).unwrap();
         let Exploration::Policy(policy) = learner.exploration() else {
             panic!("a policy");
         };
@@ -444,7 +444,7 @@ mod tests {
         let shape = counts.estimate(crate::model::Unvisited::Uniform, &start);
         let mut learner = explorer(&shape);
         let stop = AtomicBool::new(false);
-        learner.conclude(&lesson(&counts, &start, &stop)).unwrap();
+        learner.finalize(&context(&counts, &start, &stop)).unwrap();
         let Exploration::Policy(policy) = learner.exploration() else {
             panic!("a policy");
         };

@@ -92,7 +92,7 @@ impl OnlinePlanner {
             let one = &mut self.followers[follower];
             let pairs = self.seen.pairs(node);
             self.qualities.clear();
-            let wanted = |pair| f64::from(u8::from(quota.wants(&view, node, pair)));
+            let wanted = |pair| f64::from(u8::from(quota.needs(&view, node, pair)));
             self.qualities.extend(pairs.clone().map(wanted));
             if self.qualities.contains(&1.0) {
                 one.begin_anew();

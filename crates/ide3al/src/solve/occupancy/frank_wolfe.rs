@@ -249,8 +249,8 @@ impl FrankWolfe<'_> {
         }
         let wanted = LINEAR * driver.wanted(self.here.value);
         let found = self.linear.solve(&self.here.gradient, wanted, driver);
-        let at_hand = dot(&self.here.gradient, &self.here.omega);
-        let gap = (found.bound - at_hand).max(0.0);
+        let current = dot(&self.here.gradient, &self.here.omega);
+        let gap = (found.bound - current).max(0.0);
         let candidate = self.certified(self.here.value + gap)?;
         let (value, bound) = (self.here.value, driver.best().bound);
         if value > bound + ROUNDING.1 * (1.0 + bound.abs()) {

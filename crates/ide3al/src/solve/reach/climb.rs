@@ -20,37 +20,37 @@ const WINDOW: usize = 10;
 
 /// Values of policies, whichever they are.
 #[derive(Debug, Clone)]
-pub(super) enum Judge<'a> {
+pub(super) enum ReachValue<'a> {
     Seen(Seen<'a>),
     Hitting(Hitting<'a>),
 }
 
-impl<'a> Judge<'a> {
+impl<'a> ReachValue<'a> {
     pub(super) fn new(world: &'a World) -> Self {
         if world.is_hitting() {
-            Judge::Hitting(Hitting::new(world))
+            ReachValue::Hitting(Hitting::new(world))
         } else {
-            Judge::Seen(Seen::new(world))
+            ReachValue::Seen(Seen::new(world))
         }
     }
 
     /// The problem's own value, to be maximised or minimised.
     pub(super) fn value(&mut self, policy: &[f64]) -> f64 {
         match self {
-            Judge::Seen(seen) => seen.value(policy, None),
-            Judge::Hitting(hitting) => hitting.value(policy, None),
+            ReachValue::Seen(seen) => seen.value(policy, None),
+            ReachValue::Hitting(hitting) => hitting.value(policy, None),
         }
     }
 
     /// A value to be minimised, and its gradient.
     fn loss(&mut self, policy: &[f64], gradient: &mut [f64]) -> f64 {
         match self {
-            Judge::Seen(seen) => {
+            ReachValue::Seen(seen) => {
                 let value = seen.value(policy, Some(gradient));
                 gradient.iter_mut().for_each(|g| *g = -*g);
                 -value
             }
-            Judge::Hitting(hitting) => hitting.value(policy, Some(gradient)),
+            ReachValue::Hitting(hitting) => hitting.value(policy, Some(gradient)),
         }
     }
 }
@@ -58,7 +58,7 @@ impl<'a> Judge<'a> {
 /// The loss as a function of unnormalised rows.
 pub(super) struct Slope<'a> {
     world: &'a World,
-    judge: Judge<'a>,
+    reach_value: ReachValue<'a>,
     /// The share seen within some other time, if that is what is climbed.
     other: Option<Seen<'a>>,
     climbs_other: bool,
@@ -69,7 +69,7 @@ impl<'a> Slope<'a> {
     pub(super) fn new(world: &'a World) -> Self {
         Slope {
             world,
-            judge: Judge::new(world),
+            reach_value: ReachValue::new(world),
             other: None,
             climbs_other: false,
             policy: vec![0.0; world.pair.len()],
@@ -90,7 +90,7 @@ impl<'a> Slope<'a> {
     /// The problem's own value of unnormalised rows.
     pub(super) fn value_of(&mut self, x: &[f64]) -> f64 {
         normalise(self.world, x, &mut self.policy);
-        self.judge.value(&self.policy)
+        self.reach_value.value(&self.policy)
     }
 }
 
@@ -103,7 +103,7 @@ impl Objective for Slope<'_> {
                 gradient.iter_mut().for_each(|g| *g = -*g);
                 -value
             }
-            _ => self.judge.loss(&self.policy, gradient),
+            _ => self.reach_value.loss(&self.policy, gradient),
         };
         by_rows(self.world, x, gradient);
         value

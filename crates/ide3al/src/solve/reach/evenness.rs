@@ -10,7 +10,7 @@ use ide3al_numerics::projected_lbfgs::Objective;
 use super::super::driver::{Candidate, Driver};
 use super::super::{Options, TieBreak};
 use super::NAME;
-use super::climb::{Judge, Slope, by_rows, climb, keep_vanished, normalise, rows_of};
+use super::climb::{ReachValue, Slope, by_rows, climb, keep_vanished, normalise, rows_of};
 use crate::error::Result;
 use crate::formulation::reach::Reach;
 use crate::formulation::reach::entropy::Evenness;
@@ -83,9 +83,9 @@ pub(super) fn run(world: &World, floor: &Floor, driver: &mut Driver<'_>) {
     if evenness.value(&free, None) >= floor.least {
         return;
     }
-    let mut judge = Judge::new(world);
+    let mut reach_value = ReachValue::new(world);
     let sign = if world.is_hitting() { 1.0 } else { -1.0 };
-    let mut best = (sign * judge.value(&floor.even), floor.even.clone());
+    let mut best = (sign * reach_value.value(&floor.even), floor.even.clone());
     for from in [&free, &floor.even] {
         let mut limited = Limited {
             slope: Slope::new(world),
@@ -100,7 +100,7 @@ pub(super) fn run(world: &World, floor: &Floor, driver: &mut Driver<'_>) {
         let mut x = rows_of(world, from, 1e-2);
         let mut short_before = f64::INFINITY;
         // a penalty as steep as the loss is large
-        limited.penalty = 10.0 * sign.abs() * judge.value(from).abs().max(1e-3);
+        limited.penalty = 10.0 * sign.abs() * reach_value.value(from).abs().max(1e-3);
         for _ in 0..ROUNDS {
             let mut minimiser = climb(rows_of(world, &limited.of(&x), 1e-4), STEPS, WORTHWHILE);
             while !minimiser.advance(&mut limited, 4) {
@@ -113,7 +113,7 @@ pub(super) fn run(world: &World, floor: &Floor, driver: &mut Driver<'_>) {
             let policy = limited.of(&x);
             let short = floor.least - evenness.value(&policy, None);
             if let Some(kept) = mend(world, floor, &mut evenness, &policy) {
-                let value = sign * judge.value(&kept);
+                let value = sign * reach_value.value(&kept);
                 if value < best.0 {
                     best = (value, kept);
                 }

@@ -19,7 +19,7 @@ use crate::formulation::Formulation;
 use crate::formulation::reach::world::World;
 use crate::formulation::reach::{Origin, Reach, counting, single};
 use crate::model::{Mdp, Policy};
-use climb::Judge;
+use climb::ReachValue;
 use search::Begin;
 
 /// As shown to the user.
@@ -60,7 +60,7 @@ pub fn solve(
     let world = World::new(mdp, reach)?;
     let mut notes: Vec<String> = world.note(mdp).into_iter().collect();
     let single = single::single(&world);
-    let mut judge = Judge::new(&world);
+    let mut reach_value = ReachValue::new(&world);
     let first = match warm {
         Some(warm) => world.part(warm.policy.probabilities()),
         None => world.part(Policy::uniform(mdp).probabilities()),
@@ -75,7 +75,7 @@ pub fn solve(
     } else {
         0.0
     };
-    let objective = judge.value(&first);
+    let objective = reach_value.value(&first);
     let known = Candidate {
         objective: if objective.is_nan() { worst } else { objective },
         bound: counting::bound(&world, &single),

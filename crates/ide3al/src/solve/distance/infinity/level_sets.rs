@@ -115,13 +115,13 @@ impl<'a> LevelSets<'a> {
             bound: columns.bound / n as f64,
         };
         // where Column Sum took all the time there was, its policy is worth having
-        let first = method.at_hand();
+        let first = method.current_candidate();
         driver.offer(first, method.name());
         method
     }
 
     /// The policy at hand with its value, and the best bound so far.
-    fn at_hand(&mut self) -> Candidate {
+    fn current_candidate(&mut self) -> Candidate {
         Candidate {
             objective: self.value(),
             policy: self.balance.policy.now.clone(),
@@ -154,7 +154,7 @@ impl Method for LevelSets<'_> {
         }
         self.round += 1;
         let moved = self.balance.advance(STEPS, driver);
-        let mut found = self.at_hand();
+        let mut found = self.current_candidate();
         let (mdp, support, problem) = (self.mdp, self.support, self.problem);
         if !matches!(self.stage, Stage::Even) {
             let (rows, columns) = self.balance.prices();

@@ -1,17 +1,17 @@
-//! How good an exploration is in the episodes lived, as far as the estimate can tell.
+//! How good an exploration is over episodes, as far as the estimate can tell.
 
 use super::estimate::{Estimate, Untried, fitted};
-use super::judge::Metrics;
+use super::evaluator::Metrics;
 use super::learner::Exploration;
 use crate::chain::{entropy, spectrum, stationary};
 use crate::model::{Counts, Policy};
 
 /// What the estimate says of an exploration.
 #[derive(Debug, Clone)]
-pub struct Judged {
+pub struct EpisodicEvaluation {
     /// The policy; for a mixture, the one with the visits of all its members together.
     pub policy: Policy,
-    /// How often each state is visited: average over episodes as lived.
+    /// How often each state is visited: average over episodes.
     pub distribution: Vec<f64>,
     /// Its figures; the spectral gap is that of the chain with restarts.
     pub metrics: Metrics,
@@ -19,7 +19,11 @@ pub struct Judged {
 
 /// Judges on the states seen, ends and cuts of episodes included. `with_gap`: also computes the
 /// spectral gap, the dearest of the figures.
-pub fn judge_as_lived(exploration: Exploration<'_>, counts: &Counts, with_gap: bool) -> Judged {
+pub fn evaluate_episodic(
+    exploration: Exploration<'_>,
+    counts: &Counts,
+    with_gap: bool,
+) -> EpisodicEvaluation {
     let estimate = Estimate::new(counts, Untried::Siblings);
     let model = &estimate.model;
     let visits = |policy: &Policy| {
@@ -69,7 +73,7 @@ pub fn judge_as_lived(exploration: Exploration<'_>, counts: &Counts, with_gap: b
         let long_run = stationary::long_run(&chain);
         metrics.spectral_gap = 1.0 - spectrum::second_modulus(&chain, &long_run);
     }
-    Judged {
+    EpisodicEvaluation {
         policy,
         distribution,
         metrics,

@@ -1,6 +1,6 @@
 //! How good an exploration is, against the true model where it is known.
 
-use super::judge_lived::Judged;
+use super::evaluate_episodic::EpisodicEvaluation;
 use super::learner::{Exploration, Mixture};
 use crate::chain::{Chain, LongRun, entropy, spectrum, stationary};
 use crate::model::{Counts, Kernel, Mdp, Policy, Unvisited};
@@ -56,7 +56,7 @@ impl Metrics {
 /// $\pi(a|s) = \sum_k \alpha_k d^{\pi_k}(s) \pi_k(a|s) / \sum_k \alpha_k d^{\pi_k}(s)$,
 /// which has the same long-run distribution of state-action pairs.
 #[derive(Debug)]
-pub struct Judge<'a> {
+pub struct Evaluator<'a> {
     truth: Option<&'a Mdp>,
     /// The policy judged last; for a mixture, the equivalent one.
     policy: Policy,
@@ -68,10 +68,10 @@ pub struct Judge<'a> {
     distribution: Vec<f64>,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> Evaluator<'a> {
     /// Against the true model, or against each estimate where it is unknown.
     pub fn new(truth: Option<&'a Mdp>, uniform: Policy) -> Self {
-        Judge {
+        Evaluator {
             truth,
             policy: uniform,
             fresh: false,
@@ -104,8 +104,8 @@ impl<'a> Judge<'a> {
         self.truth.is_some()
     }
 
-    /// Takes over what was judged on the episodes lived.
-    pub(crate) fn adopt(&mut self, judged: Judged) -> Metrics {
+    /// Takes over an evaluation on episodes.
+    pub(crate) fn adopt(&mut self, judged: EpisodicEvaluation) -> Metrics {
         self.policy = judged.policy;
         self.distribution = judged.distribution;
         self.fresh = false;
@@ -119,7 +119,7 @@ impl<'a> Judge<'a> {
 
     /// Judges an exploration; `with_gap` says whether to compute the spectral gap, the
     /// dearest of the figures. `counts`, `unvisited` and `start` describe the estimate.
-    pub fn judge(
+    pub fn evaluate(
         &mut self,
         exploration: Exploration<'_>,
         counts: &Counts,
@@ -326,20 +326,20 @@ mod tests {
             weights: vec![0.3, 0.7],
         };
         let counts = Counts::new(&[2, 1, 1]);
-        let mut judge = Judge::new(Some(&truth), Policy::uniform(&truth));
-        judge.judge(
+        let mut evaluator = Evaluator::new(Some(&truth), Policy::uniform(&truth));
+        evaluator.evaluate(
             Exploration::Mixture(&mixture),
             &counts,
             Unvisited::Uniform,
             truth.start(),
             false,
         );
-        let mixed = judge.distribution().to_vec();
+        let mixed = evaluator.distribution().to_vec();
         let of = |policy: &Policy| stationary::long_run(&truth.chain(policy)).distribution;
         for (s, p) in mixed.iter().enumerate() {
             assert!((p - 0.3 * of(&a)[s] - 0.7 * of(&b)[s]).abs() < 1e-12);
         }
-        for (p, q) in of(judge.policy()).iter().zip(&mixed) {
+        for (p, q) in of(evaluator.policy()).iter().zip(&mixed) {
             assert!((p - q).abs() < 1e-10, "{p} {q}");
         }
     }
@@ -352,9 +352,9 @@ mod tests {
             .unwrap();
         let uniform = Policy::uniform(&truth);
         let counts = Counts::new(&[1, 1]);
-        let mut judge = Judge::new(Some(&truth), uniform.clone());
+        let mut evaluator = Evaluator::new(Some(&truth), uniform.clone());
         for _ in 0..2 {
-            let metrics = judge.judge(
+            let metrics = evaluator.evaluate(
                 Exploration::Policy(&uniform),
                 &counts,
                 Unvisited::Uniform,
