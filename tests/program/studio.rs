@@ -198,7 +198,7 @@ fn malformed_and_too_large_requests_are_refused_and_the_server_goes_on() {
     refused("/api/race", &race.to_string(), "steps");
     refused(
         "/api/learn/next",
-        "{\"class\": 7, \"iterations\": 1}",
+        "{\"session\": 7, \"iterations\": 1}",
         "start again",
     );
     let (status, _) = place.raw(
@@ -328,11 +328,11 @@ fn learners_go_on_when_asked_and_repeat_for_a_seed() {
         let body = json!({ "world": { "map": MAP }, "algorithms": ["ideal", "random"],
                            "iterations": 6, "batch": 50, "seed": 3 });
         let (_, lines) = place.post("/api/learn", &body.to_string());
-        let class = lines[0]["class"].as_u64().unwrap();
+        let session = lines[0]["session"].as_u64().unwrap();
         let mut curve = Vec::new();
         let mut last = Value::Null;
         for iterations in turns {
-            let body = json!({ "class": class, "iterations": iterations }).to_string();
+            let body = json!({ "session": session, "iterations": iterations }).to_string();
             let (_, lines) = place.post("/api/learn/next", &body);
             last = lines[0].clone();
             let part = last["learners"][0]["entropy_normalized"]
