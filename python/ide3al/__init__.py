@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from .experiments.comparison import Comparison, compare
     from .experiments.experiment import experiment
     from .experiments.result import ExperimentError, ExperimentResult, scores
-    from .models.mdp import MDP, domains
+    from .models.domains import domains
+    from .models.mdp import MDP
     from .planning.accuracy import Accuracy
     from .planning.learned import LearnedPlan
     from .planning.plan import Plan, plan
@@ -100,7 +101,8 @@ _HOMES = {
     "experiments.comparison": ("Comparison", "compare"),
     "experiments.experiment": ("experiment",),
     "experiments.result": ("ExperimentError", "ExperimentResult", "scores"),
-    "models.mdp": ("MDP", "domains"),
+    "models.domains": ("domains",),
+    "models.mdp": ("MDP",),
     "planning.accuracy": ("Accuracy",),
     "planning.learned": ("LearnedPlan",),
     "planning.plan": ("Plan", "plan"),
