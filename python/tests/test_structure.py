@@ -176,7 +176,7 @@ def test_files_are_short():
         if (lines := len(path.read_text().splitlines())) > MAX_LINES
     }
     # these are split next
-    assert set(long) <= {"encoding.adaptive", "solving.solve"}, long
+    assert set(long) <= {"solving.solve"}, long
 
 
 def test_encoders_runners_strategies_and_formats_have_one_shape():
