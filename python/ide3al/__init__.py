@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from .runners.base import CollectionError
     from .solving.analysis import Analysis, analyze
     from .solving.frontier import Frontier, frontier
-    from .solving.solve import Solution, Utility, solve
+    from .solving.solution import Solution
+    from .solving.solve import solve
     from .solving.time_dependent import EpisodeAnalysis, EpisodeSolution, load_policy
+    from .solving.utility import Utility
 
     __version__: str
 
@@ -109,7 +111,9 @@ _HOMES = {
     "planning.rollout": ("Evaluation",),
     "plotting.models": ("plot_curves", "plot_policy", "plot_visitation"),
     "datasets.coverage": ("Coverage",),
-    "solving.solve": ("Solution", "Utility", "solve"),
+    "solving.solution": ("Solution",),
+    "solving.solve": ("solve",),
+    "solving.utility": ("Utility",),
     "solving.time_dependent": ("EpisodeAnalysis", "EpisodeSolution", "load_policy"),
     "solving.frontier": ("Frontier", "frontier"),
 }
