@@ -124,8 +124,8 @@ class AttachableEstimator(Estimator):
         if not same or actions.size != known[1]:
             size = "any number of" if found else observations.size
             raise Error(
-                f"this agent has learned {known[0]} states and {known[1]} actions; the environment has "
-                f"{size} and {actions.size}"
+                f"this agent has learned {known[0]} states and {known[1]} actions; the "
+                f"environment has {size} and {actions.size}"
             )
         self.encoder, self.action_encoder = observations, actions
         self.map_shape = map_shape(env, self._agent.n_states) if not found else None

@@ -67,8 +67,8 @@ class AdaptivePartition:
         actions = choices(action_space, self.abstraction)
         if (size, actions.size) != (self.features.size, self.actions.size):
             raise Error(
-                f"this agent knows observations of {self.features.size} numbers and {self.actions.size} actions; the "
-                f"environment has {size} and {actions.size}"
+                f"this agent knows observations of {self.features.size} numbers and "
+                f"{self.actions.size} actions; the environment has {size} and {actions.size}"
             )
 
     # vectors and their numbers
@@ -260,8 +260,8 @@ class AdaptivePartition:
         used = sorted(first.values())
         if not used:
             raise Error(
-                f"nothing in the observations changed within {len(actions)} steps: there is nothing to explore; give "
-                "Abstraction(features=...) with numbers that do"
+                f"nothing in the observations changed within {len(actions)} steps: there is "
+                "nothing to explore; give Abstraction(features=...) with numbers that do"
             )
         return np.array(used, dtype=np.int64)
 
@@ -296,7 +296,8 @@ class AdaptivePartition:
         if isinstance(chosen.cells, list):
             if len(chosen.cells) != self.features.size:
                 raise Error(
-                    f"cells: {len(chosen.cells)} numbers for {self.features.size} per observation; one each is needed"
+                    f"cells: {len(chosen.cells)} numbers for {self.features.size} per "
+                    "observation; one each is needed"
                 )
             counts = np.array(chosen.cells)
         else:

@@ -20,7 +20,8 @@ def given_bounds(abstraction: Abstraction, features: Features, used: Integers) -
     ):
         if given is not None and given.size not in (1, features.size):
             raise Error(
-                f"{name}: {given.size} numbers for {features.size} per observation; one each is needed"
+                f"{name}: {given.size} numbers for {features.size} per observation; "
+                "one each is needed"
             )
         whole = np.full(features.size, none if given is None else given)
         bounds.append(whole[used])
@@ -58,7 +59,8 @@ def range_of(
     if (high < low).any():
         k = int(np.argmax(high < low))
         raise Error(
-            f"low = {low[k]:g} exceeds high = {high[k]:g} ({features.names[used[k]]}): nothing lies between"
+            f"low = {low[k]:g} exceeds high = {high[k]:g} ({features.names[used[k]]}): "
+            "nothing lies between"
         )
     same = high == low
     return np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)

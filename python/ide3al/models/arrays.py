@@ -173,8 +173,8 @@ class ModelArrays:
     def __repr__(self) -> str:
         spec = f" {self.native.spec!r}" if self.native.spec else ""
         return (
-            f"<{type(self).__name__}{spec}: {self.n_states} states, {self.n_pairs} state-action pairs, "
-            f"{self.nnz} transitions>"
+            f"<{type(self).__name__}{spec}: {self.n_states} states, "
+            f"{self.n_pairs} state-action pairs, {self.nnz} transitions>"
         )
 
     def _repr_html_(self) -> str:
