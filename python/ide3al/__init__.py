@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from .experiments.comparison import Comparison, compare
     from .experiments.experiment import experiment
     from .experiments.result import ExperimentError, ExperimentResult, scores
-    from .models.mdp import MDP, domains
+    from .models.domains import domains
+    from .models.mdp import MDP
     from .planning.accuracy import Accuracy
     from .planning.learned import LearnedPlan
     from .planning.plan import Plan, plan
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
     from .runners.base import CollectionError
     from .solving.analysis import Analysis, analyze
     from .solving.frontier import Frontier, frontier
-    from .solving.solve import Solution, Utility, solve
+    from .solving.solution import Solution
+    from .solving.solve import solve
     from .solving.time_dependent import EpisodeAnalysis, EpisodeSolution, load_policy
+    from .solving.utility import Utility
 
     __version__: str
 
@@ -100,14 +103,17 @@ _HOMES = {
     "experiments.comparison": ("Comparison", "compare"),
     "experiments.experiment": ("experiment",),
     "experiments.result": ("ExperimentError", "ExperimentResult", "scores"),
-    "models.mdp": ("MDP", "domains"),
+    "models.domains": ("domains",),
+    "models.mdp": ("MDP",),
     "planning.accuracy": ("Accuracy",),
     "planning.learned": ("LearnedPlan",),
     "planning.plan": ("Plan", "plan"),
     "planning.rollout": ("Evaluation",),
     "plotting.models": ("plot_curves", "plot_policy", "plot_visitation"),
     "datasets.coverage": ("Coverage",),
-    "solving.solve": ("Solution", "Utility", "solve"),
+    "solving.solution": ("Solution",),
+    "solving.solve": ("solve",),
+    "solving.utility": ("Utility",),
     "solving.time_dependent": ("EpisodeAnalysis", "EpisodeSolution", "load_policy"),
     "solving.frontier": ("Frontier", "frontier"),
 }

@@ -175,8 +175,7 @@ def test_files_are_short():
         for name, path in sources(ROOT).items()
         if (lines := len(path.read_text().splitlines())) > MAX_LINES
     }
-    # these are split next
-    assert set(long) <= {"agents.base", "encoding.adaptive", "models.mdp", "solving.solve"}, long
+    assert long == {}
 
 
 def test_encoders_runners_strategies_and_formats_have_one_shape():

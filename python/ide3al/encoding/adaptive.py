@@ -16,8 +16,10 @@ from .abstraction import PER_NUMBER, Abstraction, choices, in_all, per_number
 from .bounds import BoundsMonitor
 from .features import MAX_FEATURES, Features
 from .grid import Cells, Centres, Grid
-from .history import ONGOING, TERMINAL, TRUNCATED, JointHistory, TransitionHistory
+from .history import TERMINAL, TRUNCATED, JointHistory, TransitionHistory
 from .holding import measured_repeat
+from .ranges import declared_bounds, range_of
+from .recounting import recount
 from .tree import Moves, Tree, refined
 from .values import Values, are_values
 
@@ -65,8 +67,8 @@ class AdaptivePartition:
         actions = choices(action_space, self.abstraction)
         if (size, actions.size) != (self.features.size, self.actions.size):
             raise Error(
-                f"this agent knows observations of {self.features.size} numbers and {self.actions.size} actions; the "
-                f"environment has {size} and {actions.size}"
+                f"this agent knows observations of {self.features.size} numbers and "
+                f"{self.actions.size} actions; the environment has {size} and {actions.size}"
             )
 
     # vectors and their numbers
@@ -165,7 +167,11 @@ class AdaptivePartition:
         was seen."""
         low, high = (
             np.where(np.isfinite(b), b, seen)
-            for b, seen in zip(self._declared(), self._bounds, strict=True)
+            for b, seen in zip(
+                declared_bounds(self.abstraction, self.features, self.used),
+                self._bounds,
+                strict=True,
+            )
         )
         return low, high
 
@@ -238,51 +244,9 @@ class AdaptivePartition:
             olds = np.where(ended, TERMINAL_CELL, before.keys(vectors[:, used_before]))
             # passed through and never decided in: newer than any policy
             old = np.array([numbers.get(int(key), len(numbers)) for key in olds], dtype=np.int64)
-        self._count(agent, keys, old, actions, episode_open)
-        return True
-
-    def _count(
-        self,
-        agent: _ide3al.Agent,
-        keys: Integers,
-        old: Integers,
-        actions: Integers,
-        episode_open: bool,
-    ) -> None:
-        """Numbers cells in the order in which they were met, and hands over all transitions between
-        them."""
-        assert self.history is not None
-        first, last = self.history.decisions(self.repeat)
-        # what goes on elsewhere than at the end is that of another environment, at once
-        over = np.flatnonzero(actions < 0)
-        begun = np.concatenate([[0], over + 1])
-        begun = begun[begun < len(actions)]
-        left = np.flatnonzero(actions == TERMINAL)
-        left = left[left + 1 < len(actions)]
-        met = np.unique(np.concatenate([first, last, begun, left, [len(actions) - 1]]))
-        distinct, earliest = np.unique(keys[met], return_index=True)
-        order = np.argsort(earliest)
-        self._numbers = {int(key): k for k, key in enumerate(distinct[order])}
+        self._numbers = recount(agent, self.history, self.repeat, keys, old, episode_open)
         self._centres = None
-        state = np.full(len(keys), -1, dtype=np.int64)
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        state[met] = rank[np.searchsorted(distinct, keys[met])]
-        size = len(distinct)
-        now = int(actions[-1])
-        _ide3al.recount(
-            agent,
-            np.concatenate([state[first], state[left]]),
-            np.concatenate([actions[first], np.zeros(len(left), dtype=np.int64)]),
-            np.concatenate([state[last], state[left + 1]]),
-            np.bincount(state[begun], minlength=size).tolist(),
-            np.bincount(state[left], minlength=size).tolist(),
-            int((actions == TRUNCATED).sum()),
-            old[met][earliest[order]].tolist(),
-            (int(state[-1]), now == TERMINAL)
-            if episode_open and now in (ONGOING, TERMINAL)
-            else None,
-        )
+        return True
 
     def _matter(self, vectors: Floats, actions: Integers) -> Integers:
         """Numbers that change while an episode lasts, each once: nothing can be explored along the
@@ -296,8 +260,8 @@ class AdaptivePartition:
         used = sorted(first.values())
         if not used:
             raise Error(
-                f"nothing in the observations changed within {len(actions)} steps: there is nothing to explore; give "
-                "Abstraction(features=...) with numbers that do"
+                f"nothing in the observations changed within {len(actions)} steps: there is "
+                "nothing to explore; give Abstraction(features=...) with numbers that do"
             )
         return np.array(used, dtype=np.int64)
 
@@ -309,7 +273,7 @@ class AdaptivePartition:
                 return before
             self._bounds = vectors.min(axis=0), vectors.max(axis=0)
             return Values(vectors, len(self.used))
-        low, high = self._range(vectors)
+        low, high = range_of(vectors, chosen, self.features, self.used, self.monitor)
         grown = before is None or not np.array_equal(self.used, used_before)
         grown = grown or isinstance(before, Values)
         if not grown:
@@ -332,7 +296,8 @@ class AdaptivePartition:
         if isinstance(chosen.cells, list):
             if len(chosen.cells) != self.features.size:
                 raise Error(
-                    f"cells: {len(chosen.cells)} numbers for {self.features.size} per observation; one each is needed"
+                    f"cells: {len(chosen.cells)} numbers for {self.features.size} per "
+                    "observation; one each is needed"
                 )
             counts = np.array(chosen.cells)
         else:
@@ -360,48 +325,6 @@ class AdaptivePartition:
         low, high = np.where(whole, low - 0.5, low), np.where(whole, high + 0.5, high)
         moves = Moves(first, self.history.actions[first], last)
         return refined(vectors, low, high, whole, in_all(self.abstraction, len(self.used)), moves)
-
-    def _range(self, vectors: Floats) -> tuple[Floats, Floats]:
-        """Bounds as given; else what was seen so far or, on demand, what is declared; all values of
-        what has few, and whole turns of angles."""
-        seen = vectors.min(axis=0), vectors.max(axis=0)
-        declared = self.abstraction.bounds == "declared"
-        often = self.monitor.often(self.features.size)[self.used]
-        found = []
-        for given, box, extreme in zip(self._given_bounds(), self._declared(), seen, strict=True):
-            believed = np.isfinite(box) & ~often & (declared | self.features.fixed[self.used])
-            found.append(np.where(np.isfinite(given) | believed, box, extreme))
-        low, high = found
-        if (high < low).any():
-            k = int(np.argmax(high < low))
-            raise Error(
-                f"low = {low[k]:g} exceeds high = {high[k]:g} ({self.names[k]}): nothing lies between"
-            )
-        same = high == low
-        return np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)
-
-    def _given_bounds(self) -> list[Floats]:
-        """Bounds of the numbers in use as the abstraction gives them, else infinite."""
-        bounds = []
-        for name, given, none in (
-            ("low", self.abstraction.low, -np.inf),
-            ("high", self.abstraction.high, np.inf),
-        ):
-            if given is not None and given.size not in (1, self.features.size):
-                raise Error(
-                    f"{name}: {given.size} numbers for {self.features.size} per observation; one each is needed"
-                )
-            whole = np.full(self.features.size, none if given is None else given)
-            bounds.append(whole[self.used])
-        return bounds
-
-    def _declared(self) -> list[Floats]:
-        """The same as given or declared, infinite where nothing is."""
-        of_space = self.features.low[self.used], self.features.high[self.used]
-        return [
-            np.where(np.isfinite(t), t, d)
-            for t, d in zip(self._given_bounds(), of_space, strict=True)
-        ]
 
     # files
 

@@ -14,7 +14,7 @@ from ..datasets.dataset import Data
 from ..experiments.result import ExperimentResult
 from ..models.mdp import MDP
 from ..models.policies import probabilities
-from ..solving.solve import Solution
+from ..solving.solution import Solution
 from .continuous import plot_steps
 from .maps import GridMap, draw_arrows, draw_ground, map_of_model, map_of_observations
 
