@@ -34,7 +34,7 @@ class Hybrid(gymnasium.Env):
         (lambda: ide3al.IDE3AL(xi="a"), "xi = 'a': a finite number is needed"),
         (lambda: ide3al.IDE3AL(xi=np.nan), "xi = nan: a finite number is needed"),
         (lambda: ide3al.IDE3AL(xi=[0.1]), "xi = .0.1.: a finite number is needed"),
-        (lambda: ide3al.IDE3AL(prior="much"), "prior = 'much': a finite number is needed"),
+        (lambda: ide3al.MaxEnt(epsilon="much"), "epsilon = 'much': a finite number is needed"),
         (lambda: ide3al.IDE3AL(formulation="nonsense"), "nonsense"),
         (lambda: ide3al.IDE3AL(formulation=3), "formulation = 3: a name is needed"),
         (lambda: ide3al.IDE3AL(tie_break="coin"), "coin"),

@@ -55,6 +55,8 @@ class CoverageStrategy:
         self._told = 0
         self._look = 0.0
         self._least: float | None = None
+        #: Pairs that had been tried when the least was estimated.
+        self._tried = 0
         self._why: str | None = None
 
     def digest(self) -> str:
@@ -74,18 +76,14 @@ class CoverageStrategy:
             return None
         if not self._is_limited and tracker.steps > 0 and tracker.steps >= self._look:
             self._look = _LOOK * tracker.steps
-            least = tracker.least()
-            self._least = None
-            if least is not None:
-                # without a proof the steps of the plan found stand for the least
-                found = "least" if least["status"] == "optimal" else "planned"
-                self._least = max(least["least"], least[found])
+            self._estimate_least()
         if not self._is_limited and self._least is not None:
             if tracker.steps > BUDGET * self._least + BUDGET_STEPS:
                 self._why = self._account()
                 return None
         told = self._told + len(self._pending)
         info = {"steps": tracker.steps, "least": self._least, "look": self._look, "told": told}
+        info["tried"] = self._tried
         self._plan_info.append(info)
         plan = self._plan(len(self._plan_info) - 1, len(self._pending))
         return ScheduledPlan(plan, 1 + told // _TOGETHER, info)
@@ -97,6 +95,23 @@ class CoverageStrategy:
         del self._pending[:more]
         nothing = np.zeros((0, self._tracker.n_actions))
         return Plan(number, nothing, explorer=self._explorer.to_bytes(), until_sampled=True)
+
+    def _estimate_least(self) -> None:
+        """Estimates the least number of steps. While no pair is tried for the first time, the
+        estimate may only fall: a place that is never reached again looks more and more expensive,
+        and a budget that grows with it would never be spent."""
+        estimate = self._tracker.least()
+        if estimate is None:
+            return
+        # without a proof the steps of the plan found stand for the least
+        found = "least" if estimate["status"] == "optimal" else "planned"
+        least = float(max(estimate["least"], estimate[found]))
+        tried = int(np.count_nonzero(self._tracker.counts))
+        if self._least is None or tried > self._tried:
+            self._least = least
+        else:
+            self._least = min(self._least, least)
+        self._tried = tried
 
     def _account(self) -> str:
         tracker = self._tracker
@@ -125,6 +140,7 @@ class CoverageStrategy:
         ]
         last = self._plan_info[-1]
         self._least, self._look = last["least"], last["look"]
+        self._tried = last["tried"]
         # the explorer is told of the same episodes in the same order, and no others
         return self._plan(plan.number, last["told"])
 
