@@ -10,7 +10,7 @@ import ide3al
 
 pytest.importorskip("cvxpy")
 spec = importlib.util.spec_from_file_location(
-    "cvxpy_solve", Path(__file__).parents[2] / "bench" / "peers" / "cvxpy_solve.py"
+    "cvxpy_solve", Path(__file__).parents[2] / "benches" / "peers" / "cvxpy_solve.py"
 )
 peer = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(peer)

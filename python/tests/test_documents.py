@@ -56,4 +56,5 @@ def test_what_the_documents_show_runs(page, tmp_path, monkeypatch, capsys):
         printed = capsys.readouterr().out.splitlines()
         # digits of learning hang on the system's logarithms
         if sys.platform == "linux":
-            assert [text for text in shown if text not in printed] == [], f"{page}, line {line}"
+            missing = [text for text in shown if text not in printed]
+            assert missing == [], f"{page}, line {line}: {printed}"

@@ -48,7 +48,14 @@ def test_ray_sweep(capsys, tmp_path, monkeypatch):
     settings = ["--domains", "single-chain", "--xi", 0.05, 0.3, "--runs", 2, "--iterations", 20]
     where = ["--out", tmp_path / "runs", "--picture", tmp_path / "sweep.png"]
     # a small object store: tests need none of the third of the memory that Ray would take
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=10**8)
+    # a cluster of its own, whatever other tests have running beside it
+    ray.init(
+        "local",
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        object_store_memory=10**8,
+    )
     try:
         best = run("ray_sweep.py", *settings, *where, monkeypatch=monkeypatch)
         again = run("ray_sweep.py", *settings, *where, monkeypatch=monkeypatch)

@@ -204,6 +204,7 @@ class _Progress:
         given = result.parameters
         self.total = len(result.algorithms) * given["runs"] * given["iterations"]
         self.begun = time.monotonic()
+        self(0)
 
     def __call__(self, done: int) -> None:
         share = min(1.0, done / self.total)
