@@ -1,5 +1,5 @@
 """Exploring an environment by its name: agent, data set, card and report in a folder, stretch by
-stretch, so that whoever is interrupted goes on with the same command."""
+stretch, so that the same command goes on after an interruption."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ pub(crate) struct State {
     /// `None` before the first batch and after loading: the next batch begins with a reset.
     pub(crate) trajectory: Option<Trajectory>,
     pub(crate) batches: u64,
-    /// Whether the learner has made up its mind since it last learned.
+    /// Whether the learner has computed what it hands over since it last learned.
     pub(crate) finalized: bool,
 }
 
@@ -76,7 +76,7 @@ impl Agent {
         self.pending.take().unwrap_or_else(|| exception(problem))
     }
 
-    /// Lets the learner make up its mind, once.
+    /// Lets the learner compute what it hands over, once.
     fn finalize(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
         if state.finalized || state.session.counts().total() == 0 {
             return Ok(());

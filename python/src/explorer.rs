@@ -1,4 +1,4 @@
-//! The explorer by itself: one action at a time, for whoever lives episodes here or elsewhere.
+//! The explorer by itself: one action at a time, for episodes that are stepped from Python.
 
 use ide3al::learn::{End, Gradient, OnlinePlanner, Quota, Rule, generator};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};

@@ -167,8 +167,8 @@ fn a_conic_solve_out_of_time_says_so() {
     }
 }
 
-/// A target of zero at the last state of a long chain, where $\xi > 0$ leads from every state to it:
-/// what is left of the model is found in time proportional to its size.
+/// A target of zero at the last state of a long chain, where $\xi > 0$ leads from every state to
+/// it: what is left of the model is found in time proportional to its size.
 #[test]
 fn what_cannot_be_visited_is_found_in_time() {
     for n in [10_000, 100_000] {

@@ -21,7 +21,7 @@ Held = tuple[int, int]
 
 
 class Acting(Protocol):
-    """An agent, as whoever draws its actions sees it."""
+    """The part of an agent that draws its actions."""
 
     seed: int
     encoder: SpaceIndex | DiscoveredStates | None

@@ -12,8 +12,8 @@ class IDE3AL(Agent):
     """Try what was never tried, soonest first, then even out all visits.
 
     Without arguments it is the one recommended for any environment. It chooses each action with all
-    that was seen until then: the nearest pair of a state and an action that was never tried is
-    chased, and where none is near the gradient of the entropy of all visits is followed. What it
+    that was seen until then: it goes to the nearest pair of a state and an action that was never
+    tried, and where none is near it follows the gradient of the entropy of all visits. What it
     hands over, and :meth:`predict` follows, is the policy with the most even long run in the
     estimated model, episodes that end or are truncated included.
 
@@ -31,10 +31,11 @@ class IDE3AL(Agent):
     tie_break : {"uniform", "none"}, default "none"
         Which of several optimal policies, as in :func:`solve`.
     relative_tolerance : float, optional
-        The gap at which each solve ends, as a share of the objective: an estimate from few steps
-        deserves no more digits.
+        The gap at which each solve ends, as a share of the objective: the error of an estimate from
+        few steps is larger.
     batch_size : int, optional
-        Steps between two plans; a tenth of the steps so far unless given.
+        Steps between two calls of the callback and, with ``paper=True``, between two policies.
+        Unless given a tenth of the steps so far, with ``paper=True`` the paper's number.
     abstraction : Abstraction, optional
         How a continuous environment is cut into cells and a few actions.
     paper : bool, default False

@@ -310,7 +310,7 @@ class Agent(SavableEstimator):
 
 
 def _partition_tally(partition: AdaptivePartition) -> TransitionTally:
-    """What was tried and earned in a continuous environment, between the cells at hand."""
+    """What was tried and earned in a continuous environment, between the current cells."""
     tally = TransitionTally()
     rows, earned, starts = partition.decisions()
     if np.isnan(earned).any():

@@ -1,4 +1,4 @@
-"""Agents that learn from batches of whole episodes, whoever takes them."""
+"""Agents that learn from batches of whole episodes, in this process or in others."""
 
 from __future__ import annotations
 

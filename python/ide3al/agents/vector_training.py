@@ -30,7 +30,7 @@ class _Stream:
 
     history: TransitionHistory
     vector: Floats
-    #: Where the decision at hand was made, and the terminal state that is still to be left.
+    #: Where the current decision was made, and the terminal state that is still to be left.
     begun: Floats
     terminal: bool = False
     action: int = 0

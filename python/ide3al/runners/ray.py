@@ -28,7 +28,7 @@ MakeEnv = Callable[[], Any]
 
 
 class _RemoteRunner:
-    """Lives in a process of its own."""
+    """A runner in a process of its own."""
 
     def __init__(self, make_env: MakeEnv, time_limit: float | None) -> None:
         self._runner = SingleRunner(made(make_env), None, time_limit)

@@ -32,7 +32,7 @@ def seeds(seed: int, number: int) -> tuple[int, np.random.Generator]:
 
 
 class EpisodeSampler:
-    """Lives episodes in one environment."""
+    """Takes episodes in one environment."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class EpisodeSampler:
         #: A policy that looks at observations, in place of the plan's table.
         self.policy = policy
         self._reader = MaskReader(env, env.action_space, self.actions.size)
-        #: Steps taken, for whoever watches over a step that never ends.
+        #: Steps taken, read by the watch for steps that never end.
         self.taken = 0
 
     def sample(self, plan: Plan, seed: int, number: int, max_steps: int | None) -> Episode:

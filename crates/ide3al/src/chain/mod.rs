@@ -3,8 +3,8 @@
 //! [`analyze`] computes everything at once. Its parts stand alone, for loops that need one figure
 //! many times: [`Classes::of`], [`stationary::long_run`], [`spectrum::second_eigenvalue`],
 //! [`entropy::entropy`], [`mixing::mixing_time`], [`horizon::average_distribution`],
-//! [`hitting::hitting_times`], [`seen::seen`], [`bounds::certified`]; [`episode`] is about policies that depend on
-//! the step.
+//! [`hitting::hitting_times`], [`seen::seen`], [`bounds::certified`]; [`episode`] is about policies
+//! that depend on the step.
 
 mod analysis;
 mod block;

@@ -14,8 +14,9 @@
 use super::simplex;
 use crate::model::Mdp;
 
-/// $\frac{1}{\|G\|_F} \big(\sum\alpha + \sum\beta + \zeta \sum \min(G - \alpha - \beta, 0) - \sum_s \max_p p \cdot (PG^\top)_s\big)$
-/// or 0, whichever is larger: a bound for any $G$, $\alpha$ and $\beta$. `g` is stored row by row.
+/// $\frac{1}{\|G\|_F} \big(\sum\alpha + \sum\beta + \zeta \sum \min(G - \alpha - \beta, 0) - \sum_s
+/// \max_p p \cdot (PG^\top)_s\big)$ or 0, whichever is larger: a bound for any $G$, $\alpha$ and
+/// $\beta$. `g` is stored row by row.
 pub fn bound(mdp: &Mdp, (xi, zeta): (f64, f64), g: &[f64], alpha: &[f64], beta: &[f64]) -> f64 {
     let n = mdp.n_states();
     let norm = g.iter().map(|x| x * x).sum::<f64>().sqrt();

@@ -42,8 +42,8 @@ pub enum Formulation {
     Coverage,
     /// $\min_\omega \sum c / \omega$: the least expected error of the estimated model.
     ModelError,
-    /// $\max_\pi$ of the share of states [seen](reach) within a random time, or $\min_\pi$ of the mean
-    /// hitting time.
+    /// $\max_\pi$ of the share of states [seen](reach) within a random time, or $\min_\pi$ of the
+    /// mean hitting time.
     Reach,
     /// $\max_\omega f(\omega)$ with a concave [utility](utility::Utility) of the user's own.
     Own,

@@ -1,29 +1,29 @@
 //! The model that experience suggests, with the restarts of its episodes.
 //!
-//! Three things set it apart from the maximum-likelihood model on all declared states:
+//! It differs from the maximum-likelihood model on all declared states in three ways:
 //!
 //! *What was seen.* Only states that occurred are states of the estimate. Where a rival assumes
-//! something of states never seen, all of them are one more, which leads evenly to all states of
-//! the estimate.
+//! something of states never seen, one more state, the unknown state, stands for all of them; it
+//! leads evenly to all states of the estimate.
 //!
 //! *Ends.* A state in which every episode that came there ended leads to the start distribution
 //! $\mu$ as observed, whatever the action. Of the starts that were seen only once there are as many
 //! as of those still to be seen (Good and Turing): that share of $\mu$ goes to all states alike.
 //!
-//! *Cuts.* If a share $\rho$ of the steps was cut short, then what an agent meets is the long run of
-//! $(1 - \rho) P + \rho \mu$. Every row leads with probability $\rho$ to one more state, the
+//! *Cuts.* If a share $\rho$ of the steps was cut short, then what an agent meets is the long run
+//! of $(1 - \rho) P + \rho \mu$. Every row leads with probability $\rho$ to one more state, the
 //! restart, which leads to $\mu$: $\mu$ is written once instead of once per row. The restart is
-//! visited equally often under every policy (up to the way back from the unknown state), so that it moves no
-//! optimum.
+//! visited equally often under every policy (up to the way back from the unknown state), so that it
+//! moves no optimum.
 
 use crate::model::{Counts, Kernel, Mdp, Policy, Unvisited};
 
 /// What is assumed of pairs that were never tried.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Untried {
-    /// They do what the tried pairs of their state do on average: nothing is to be hoped for or
-    /// feared from them. Where none was tried the episode starts over. States never seen are no
-    /// states of the estimate.
+    /// They do what the tried pairs of their state do on average, so that they are neither better
+    /// nor worse. Where none was tried the episode starts over. States never seen are no states of
+    /// the estimate.
     Siblings,
     /// As the rivals assume: uniform over all declared states (those never seen are alike, so the
     /// unknown state stands for them), or a self-loop.
@@ -90,7 +90,8 @@ impl Estimate {
                     }
                     Untried::Rival(Unvisited::SelfLoop) => rows.push([(i as u32, 1.0)], 0.0),
                     Untried::Rival(Unvisited::Uniform) => {
-                        // one share per declared state, all unseen ones together in the unknown state
+                        // one share per declared state, all unseen ones together in the unknown
+                        // state
                         let share = (n as f64 / counts.n_states() as f64).min(1.0);
                         rows.push((share < 1.0).then_some((unknown_state, 1.0 - share)), share);
                     }
@@ -171,8 +172,8 @@ impl Estimate {
         gathered
     }
 
-    /// A distribution over the estimate's states as one over the environment's: unknown state and restart
-    /// left out.
+    /// A distribution over the estimate's states as one over the environment's: unknown state and
+    /// restart left out.
     pub(crate) fn visits(&self, counts: &Counts, d: &[f64]) -> Vec<f64> {
         let mut visits = vec![0.0; counts.n_states()];
         let total: f64 = d[..self.known.len()].iter().sum();

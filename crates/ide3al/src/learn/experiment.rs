@@ -125,9 +125,9 @@ impl Experiment {
         }
     }
 
-    /// What is recommended for any model and any environment: IDE³AL [for episodes](super::Explorer)
-    /// and rivals with the same least probability of every action. Iterations and batch are the
-    /// paper's, for the domains it names.
+    /// What is recommended for any model and any environment: IDE³AL [for
+    /// episodes](super::Explorer) and rivals with the same least probability of every action.
+    /// Iterations and batch are the paper's, for the domains it names.
     pub fn recommended(spec: &str, mdp: &Mdp) -> Self {
         let base = Experiment::for_model(spec, mdp);
         let epsilon = LEAST_SHARE;

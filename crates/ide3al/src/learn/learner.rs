@@ -90,8 +90,8 @@ pub trait Learner: Send {
     /// Learns from all observations so far.
     fn update(&mut self, context: &LearnContext<'_>) -> Result<()>;
 
-    /// Makes up its mind on what to explore with once the samples are spent, where that is not what
-    /// it samples with: to be called after [`update`](Self::update) and before
+    /// Computes what to explore with once the samples are spent, where that is not what it samples
+    /// with: to be called after [`update`](Self::update) and before
     /// [`exploration`](Self::exploration).
     fn finalize(&mut self, context: &LearnContext<'_>) -> Result<()> {
         let _ = context;

@@ -1,5 +1,5 @@
-//! A learner at work: what it has seen, what it acts with, and the one way in which steps, starts
-//! and ends of episodes are recorded. Programs and bindings drive it step by step or batch by batch.
+//! A learner with its counts and its random numbers, and the one place in which steps, starts and
+//! ends of episodes are recorded. Programs and bindings drive it step by step or batch by batch.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,8 +16,8 @@ use crate::model::{Counts, Policy};
 /// Where a continuing trajectory stands.
 ///
 /// *Episodes.* A terminal state is left for a start state by whatever action is drawn there, and
-/// that restart is recorded as a transition. The counts then describe the chain the agent really
-/// lives in, start distribution included, and an estimate from them converges to the model in which
+/// that restart is recorded as a transition. The counts then describe the chain that the agent
+/// follows, start distribution included, and an estimate from them converges to the model in which
 /// terminal rows lead back to the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trajectory {
@@ -51,8 +51,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Nothing seen yet. `is_open`: whether states are found one by one, as the environment does not
-    /// declare them.
+    /// Nothing seen yet. `is_open`: whether states are numbered as they are met, since the
+    /// environment does not declare them.
     pub fn new(
         learner: Box<dyn Learner>,
         actions_per_state: &[usize],
@@ -250,7 +250,7 @@ impl Session {
         self.with_context(last, stop, |learner, context| learner.update(context))
     }
 
-    /// Makes up the learner's mind on what to hand over, after an [`update`](Self::update).
+    /// Computes what the learner hands over, after an [`update`](Self::update).
     pub fn finalize(&mut self, last: bool, stop: &AtomicBool) -> Result<()> {
         self.with_context(last, stop, |learner, context| learner.finalize(context))
     }

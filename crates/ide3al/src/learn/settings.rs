@@ -1,5 +1,5 @@
-//! What a user gave, and what it means together with what was left open: the one place for the
-//! program, the binding and whoever else reads settings.
+//! The settings that a user gave, and the defaults of those that were left open: the one place for
+//! the program, the binding and all others that read settings.
 
 use super::algorithm::Algorithm;
 use super::convergence::Convergence;

@@ -1,7 +1,7 @@
 //! What an unknown environment is known to be worth, from what was tried there.
 //!
-//! With [confidence sets](super::RowSet) for the rows of all pairs and for the start, the value of a
-//! policy in the true environment lies between those of the worst and the best environment of the
+//! With [confidence sets](super::RowSet) for the rows of all pairs and for the start, the value of
+//! a policy in the true environment lies between those of the worst and the best environment of the
 //! sets, at the same time for all policies and rewards. The extremes over the sets are found row by
 //! row (robust dynamic programming); Gauss-Seidel sweeps with the rows held follow, and the bounds
 //! are read from one more sweep over the sets.
@@ -53,7 +53,8 @@ pub struct Bounding {
     pub discount: f64,
     /// Least and largest reward that there may be.
     pub rewards: (f64, f64),
-    /// Least and largest value that there may be, where more is known than follows from the rewards.
+    /// Least and largest value that there may be, where more is known than follows from the
+    /// rewards.
     pub values: Option<(f64, f64)>,
     /// Probability with which the bounds hold.
     pub confidence: f64,
@@ -136,9 +137,9 @@ impl Evidence {
         self.offsets[pair]..self.offsets[pair + 1]
     }
 
-    /// $\ln \frac{1}{\delta_k}$ of pair number $k$ (the start is number 0), where the $\delta_k$ add
-    /// up to $\delta$: in equal parts where the number of pairs was known before, else such that
-    /// pairs met later have less.
+    /// $\ln \frac{1}{\delta_k}$ of pair number $k$ (the start is number 0), where the $\delta_k$
+    /// add up to $\delta$: in equal parts where the number of pairs was known before, else such
+    /// that pairs met later have less.
     fn doubt(&self, confidence: f64, number: usize) -> f64 {
         let share = match self.declared {
             Some(states) => (states * self.n_actions + 1) as f64,
@@ -205,11 +206,12 @@ impl Evidence {
 
     /// With the stated probability, for every reward in $[0, 1]$ (one number per pair) and every
     /// policy, the discounted value from the start in the model of the counts differs from that in
-    /// the true environment by at most this share of $1 / (1 - \gamma)$. Also the same for each pair
-    /// listed.
+    /// the true environment by at most this share of $1 / (1 - \gamma)$. Also the same for each
+    /// pair listed.
     ///
     /// $e(s,a) = \min\big(1, \gamma (D(s,a) + \sum_t \hat P(t|s,a) \max_b e(t,b))\big)$ with the
-    /// largest distance $D$ of a row of the set from the shares seen, and 1 where nothing was tried.
+    /// largest distance $D$ of a row of the set from the shares seen, and 1 where nothing was
+    /// tried.
     pub fn reward_free_error(&self, how: Bounding) -> Result<(f64, Vec<f64>)> {
         how.validate()?;
         let sets = self.sets(how);

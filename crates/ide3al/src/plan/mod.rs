@@ -9,8 +9,8 @@
 //! | average | $\max_\pi \lim \frac1T E \sum_{t<T} r_t$ | the same in each end component |
 //! | within | $\max_\pi E \sum_{t<T} r_t$ | backward induction |
 //!
-//! [`plan_goal`] maximises the probability of reaching a goal and is then soonest. Every answer says
-//! by how much the values may be wrong, and its policy earns what the certificate says. In
+//! [`plan_goal`] maximises the probability of reaching a goal and is then soonest. Every answer
+//! says by how much the values may be wrong, and its policy earns what the certificate says. In
 //! [terminal](Mdp::terminal) states nothing more is earned, but for the average, which goes on with
 //! the next episode.
 

@@ -65,9 +65,9 @@ impl RowSet {
         }
     }
 
-    /// The least expectation over the set when outcome $k$ is worth `worth[k]` and whatever else may
-    /// happen at least `rest`, which is no more than any of them. Writes the probabilities that have
-    /// it, less those of the rest.
+    /// The least expectation over the set when outcome $k$ is worth `worth[k]` and whatever else
+    /// may happen at least `rest`, which is no more than any of them. Writes the probabilities that
+    /// have it, less those of the rest.
     pub fn least(&self, worth: &[f64], rest: f64, p: &mut [f64]) -> f64 {
         let (mut value, mut mass) = (0.0, 0.0);
         self.extreme(worth, rest, p);
@@ -114,7 +114,8 @@ impl RowSet {
         let inside = rest - 1e-12 * range;
         let bottom = pairs().map(|(_, x)| *x).fold(f64::INFINITY, f64::min);
         if bottom > inside && self.level(worth, inside) >= self.floor {
-            // even then mass is left over: p_k in proportion to w_k / (x_k - rest), as little as may be
+            // even then mass is left over: p_k in proportion to w_k / (x_k - rest), as little as
+            // may be
             let (mut scale, mut sum) = (0.0, 0.0);
             for (w, x) in pairs() {
                 let share = w / (x - inside);
@@ -149,8 +150,8 @@ impl RowSet {
         }
     }
 
-    /// The largest share of the mass by which a row of the set can differ from the shares seen, that
-    /// is half the sum of absolute differences, or a bound of it.
+    /// The largest share of the mass by which a row of the set can differ from the shares seen,
+    /// that is half the sum of absolute differences, or a bound of it.
     pub fn distance(&self) -> f64 {
         if self.total <= 0.0 {
             return 1.0;

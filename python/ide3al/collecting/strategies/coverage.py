@@ -14,7 +14,7 @@ from ...datasets.episode import Episode, TransitionFlattener
 from ...runners.base import EpisodeRunner
 from ...runners.plan import Plan, ScheduledPlan
 
-#: Without a number of steps a promise is given up after so many times the least that the data
+#: Without a limit of steps a promise is given up after so many times the least that the data
 # suggest, and so many steps.
 BUDGET, BUDGET_STEPS = 20, 1000
 #: Steps grow by this factor between two looks at the budget.

@@ -24,7 +24,7 @@ use super::world::World;
 /// A state less often visited than this, for each visit of the one set apart, counts as not.
 const RARE: f64 = 1e-13;
 /// Times are sums and differences of numbers that each carry an error of this share; a time whose
-/// error may be a larger share than `VAGUE` counts as infinite: the chain hardly hangs together.
+/// error may be a larger share than `VAGUE` counts as infinite: the chain is nearly reducible.
 const ROUNDING: f64 = 1e-15;
 const VAGUE: f64 = 1e-7;
 

@@ -1,4 +1,4 @@
-//! Reach: see everything soon.
+//! Reach: see all states soon.
 //!
 //! $M$ is the chain of a policy, $\mu$ where it begins, $w$ weights of states that sum to one, and
 //! $\tau_j$ the time at which state $j$ is first visited. A walk that ends after every step with

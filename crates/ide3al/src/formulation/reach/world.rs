@@ -1,4 +1,4 @@
-//! What a policy makes its chain of: the states that can be reached, and one number per transition.
+//! The model as a policy needs it: the states that can be reached, and one number per transition.
 //!
 //! Rows that are partly uniform, and restarts, lead through a *hub*: a state of no duration from
 //! which the walk goes on at once, so that the matrix stays sparse.

@@ -2,9 +2,9 @@
 //!
 //! With the discount 0.95 a pair that was tried fewer than `quota` times is worth 1, any other
 //! $0.95 ((1 - h_N) E[V] + h_N)$, where $h_N$ is the chance that a try meets a state never seen.
-//! Value iteration starts from $V = 0$ and, breadth first, with the states that can be reached soonest:
-//! what lies $k$ steps away is worth at most $0.95^k$, so that nothing farther matters once
-//! $0.95^k \le V$.
+//! Value iteration starts from $V = 0$ and takes in states breadth first, those that can be reached
+//! soonest first: a pair $k$ steps away is worth at most $0.95^k$, so that nothing farther matters
+//! once $0.95^k \le V$.
 
 use super::transitions::{NONE, RESTART};
 use super::view::View;
@@ -13,7 +13,7 @@ use crate::learn::codec::{Damage, Reader, Writer};
 /// Change of the value, as a share of it, at which the sweeps end, and the most sweeps.
 const TOLERANCE: f64 = 1e-4;
 const SWEEPS: usize = 400;
-/// A chance that is none.
+/// A probability of a new state below this counts as zero.
 const NOTHING: f64 = 1e-9;
 
 /// What counts as tried too little.
@@ -59,14 +59,14 @@ impl Quota {
     }
 }
 
-/// How a chase looks ahead.
+/// Parameters of the value iteration of a chase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Foresight {
     /// Discount of a step.
     pub(super) discount: f64,
-    /// Whether states never seen are hoped for.
+    /// Whether a try is expected to lead to a state never seen with the measured frequency.
     pub(super) expects_novelty: bool,
-    /// A value below this is nothing to go for.
+    /// A pair whose value is below this is not pursued.
     pub(super) least: f64,
 }
 
@@ -314,7 +314,7 @@ mod tests {
             .map(|p| chase.worth(&view, nodes[3], p, quota))
             .collect();
         assert!(worth[0] > worth[1]);
-        // what is known to be near is not looked for far away
+        // the search ends before it reaches states that are too far to matter
         assert!(!chase.knows(nodes[9]));
         let (none, _) = chase.plan(&view, nodes[3], Quota::States(1), 1_000_000);
         assert_eq!(none, 0.0, "every state was visited");

@@ -6,8 +6,8 @@ use super::receding_horizon::RecedingHorizon;
 use super::rule::{Otherwise, Rule};
 use super::view::View;
 
-/// Steps that a chase may take beyond its estimate, and the share of the steps since the last try of
-/// something new that are added.
+/// Steps that a chase may take beyond its estimate, and the share of the steps since the last try
+/// of something new that is added to them.
 const PATIENCE: f64 = 20.0;
 const PATIENCE_GROWTH: f64 = 0.1;
 /// What the last plan of a follower is for.
@@ -24,14 +24,14 @@ pub(super) struct Follower {
     pub(super) chase: Chase,
     /// Steps since the plan was made, or `None` where it must be made anew.
     pub(super) age: Option<u32>,
-    /// Steps of chases, and of the third rule, since the last try of something new, and the estimate of the
-    /// first chase since.
+    /// Steps of chases, and of the third rule, since the last try of something new, and the
+    /// estimate of the first chase since.
     pub(super) chased: u64,
     pub(super) followed: u64,
     pub(super) estimate: Option<f64>,
-    /// Whether the episode is over, so that the next action means nothing.
+    /// Whether the episode is over, so that the next action has no effect.
     pub(super) over: bool,
-    /// Last outcomes in the episode at hand, by pair; up to date while others are at work.
+    /// Last outcomes in the episode at hand, by pair; up to date while another follower is active.
     pub(super) outcomes: Vec<(u32, u32)>,
 }
 

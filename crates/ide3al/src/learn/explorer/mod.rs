@@ -1,13 +1,14 @@
 //! IDE³AL as it is recommended: one way of gathering data, and a plan for what is handed over.
 //!
-//! *Gathering.* Each action is chosen with all that was seen until then: the [nearest pair never
-//! tried](chase) is chased, and where none is near the [gradient](receding_horizon) of what is wanted of
-//! all visits so far is followed. No convex program is solved and nothing is assumed of the
-//! environment: it may be periodic, or fall apart, or have states that look alike.
+//! *Gathering.* Each action is chosen with all that was seen until then: the explorer goes to the
+//! [nearest pair never tried](chase), and where none is near it follows the
+//! [gradient](receding_horizon) of the utility of all visits so far. No convex program is solved
+//! and nothing is assumed of the environment: it may be periodic or reducible, and different states
+//! may have the same observation.
 //!
-//! *Handing over.* What is learned is the optimum of the formulation in the
-//! [model with its restarts](super::estimate). Nothing is left to be found out then, so that pairs never
-//! tried promise nothing: they count as the average of their state's others.
+//! *Handing over.* The policy that is handed over is the optimum of the formulation in the
+//! [model with its restarts](super::estimate). It is not used to find out more, so a pair never
+//! tried is given the average outcome of the pairs of its state that were tried.
 //!
 //! An interrupted update leaves everything as it was.
 
@@ -38,7 +39,7 @@ use crate::formulation::{Formulation, Problem};
 use crate::model::{Counts, Policy};
 use crate::solve::Solution;
 
-/// Weight of the entropy of actions in what is handed over.
+/// Weight of the entropy of actions in the objective of the policy that is handed over.
 const ACTIONS_LEARNED: f64 = 0.02;
 /// Visits of every action after which a state that was never left is said to absorb.
 const ABSORBING: u64 = 10;
@@ -54,7 +55,7 @@ impl Potentials {
         if dual.len() != estimate.model.n_states() {
             return Potentials::default();
         }
-        // a constant means nothing
+        // potentials are determined up to a constant
         let base = dual[estimate.restart()];
         let mut states = vec![f64::NAN; counts.n_states()];
         for (&s, v) in estimate.known.iter().zip(dual) {
@@ -137,7 +138,7 @@ impl Explorer {
     }
 }
 
-/// What the formulation wants of the visits in the long run.
+/// What the formulation asks of the visits in the long run: one number per pair.
 ///
 /// *Model error.* A row seen $N$ times, $N_t$ of them with outcome $t$, may have an outcome never
 /// seen. By the rule of succession that has probability $1 / (N + 1)$, and may be any state, so
@@ -160,7 +161,7 @@ fn wanted(formulation: Formulation, counts: &Counts, estimate: &Estimate) -> Vis
         };
     }
     if open.is_empty() {
-        // wherever one is, the episode is over: no plan is better than another
+        // every state is terminal: no plan is better than another
         numbers.fill(1.0);
     }
     let mut visits = Visits::default();
@@ -233,8 +234,8 @@ impl Learner for Explorer {
     }
 }
 
-/// States that look as if they could not be left: what is planned for goes as if an episode ended
-/// there now and then, and the user should know.
+/// States that look as if they could not be left. The plan assumes that episodes end there now and
+/// then, which the user should know.
 fn absorbing(counts: &Counts, estimate: &Estimate) -> Option<String> {
     let stays = |s: usize| {
         counts.ends()[s] == 0
@@ -309,7 +310,7 @@ mod tests {
         let Exploration::Policy(policy) = learner.exploration() else {
             panic!("a policy");
         };
-        // it keeps away from the trap
+        // it avoids the absorbing state
         assert!(policy.probabilities()[3] < 0.2, "{policy:?}");
         assert!(policy.probabilities().iter().all(|p| *p >= 0.05 - 1e-9));
     }

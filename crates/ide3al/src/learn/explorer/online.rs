@@ -3,13 +3,13 @@
 //! 1. An action of this state that was tried too little is tried, one of them at random.
 //! 2. Otherwise the [nearest such pair](super::chase) is chased. A chase that takes longer than its
 //!    own estimate $\ln V / \ln 0.95$, 20 steps and a tenth of the steps of the third rule since the
-//!    last such pair is given up: where the environment is not what it seems, it must not go on for
-//!    ever.
+//!    last such pair is given up: where observations do not determine the state, a chase might
+//!    otherwise never end.
 //! 3. Otherwise the [gradient of the entropy of all visits](super::receding_horizon) is followed.
 //!
-//! Plans are made anew every 10 steps, after a try of the first kind and when an episode began where
-//! none did before. Several followers, as in many environments at once, share all counts; each has
-//! a chase, and a memory of its episode, of its own.
+//! Plans are made anew every 10 steps, after a try of the first kind and when an episode began in a
+//! state where none did before. Several followers, one for each of many environments that are
+//! stepped together, share all counts; each has a chase, and a memory of its episode, of its own.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -104,7 +104,7 @@ impl OnlinePlanner {
                 _ => true,
             };
             if !known || one.age.is_none_or(|age| age >= STEPS) {
-                // a plan is never so small that it is none
+                // every plan may look at `OUTCOMES` outcomes, whatever is left of the allowance
                 let most = self.allowance.max(OUTCOMES) as usize;
                 let spent = one.plan(self.rule, &mut self.horizon, &view, node, most);
                 self.allowance = (self.allowance - spent as f64).max(0.0);
@@ -133,7 +133,7 @@ impl OnlinePlanner {
         }
     }
 
-    /// An action for the step that leaves a terminal state, which means nothing: drawn as often as
+    /// An action for the step that leaves a terminal state, which has no effect: drawn as often as
     /// it was tried where the same observation was not terminal, so that a model which cannot tell
     /// the two apart sees all actions end alike.
     fn restart_action(&self, state: usize, n_actions: usize, rng: &mut ChaCha8Rng) -> usize {
@@ -212,7 +212,7 @@ impl OnlinePlanner {
         self.turn_to(follower);
         let node = self.meet(state, n_actions);
         let one = &mut self.followers[follower];
-        // whatever went on before was given up
+        // an episode that was going on has been abandoned
         for (pair, _) in one.outcomes.drain(..) {
             self.last[pair as usize] = NONE;
         }
@@ -273,7 +273,7 @@ impl OnlinePlanner {
         node
     }
 
-    /// Makes `follower` the one whose memory is at hand.
+    /// Makes `follower` the one whose memory is used.
     fn turn_to(&mut self, follower: usize) {
         while self.followers.len() <= follower {
             self.followers.push(Follower::new(self.rule.ahead));

@@ -3,7 +3,7 @@
 use super::chase::{Foresight, Quota};
 use super::receding_horizon::Gradient;
 
-/// What is done where no pair that was tried too little can be chased.
+/// How to act where no pair that was tried too little can be reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Otherwise {
     /// The gradient of a utility of all visits is followed.
@@ -19,10 +19,11 @@ pub enum Otherwise {
 pub struct Rule {
     /// What counts as tried too little.
     pub quota: Quota,
-    /// What is done where there is nothing to chase.
+    /// How to act where there is nothing to chase.
     pub otherwise: Otherwise,
     pub(super) ahead: Foresight,
-    /// Whether a chase is given up at some time, and what repeats within an episode is expected to.
+    /// Whether a chase that takes too long is given up, and whether outcomes are expected to repeat
+    /// within an episode as often as they did so far.
     pub(super) is_wary: bool,
 }
 
@@ -33,7 +34,7 @@ impl Rule {
             quota,
             otherwise: Otherwise::Follow(gradient),
             ahead: Foresight {
-                // from 0.9 on as good
+                // 0.9 does about as well, see docs/explanation/learning.md
                 discount: 0.95,
                 expects_novelty: true,
                 least: 1e-9,

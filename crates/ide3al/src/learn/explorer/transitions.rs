@@ -1,4 +1,4 @@
-//! What an explorer has experienced: transitions between the states met.
+//! The transitions between states that an explorer has observed.
 //!
 //! States are nodes in the order in which they were met, so that nothing depends on how the
 //! environment numbers them and memory grows with the samples only. Node 0 is the *restart*, which
@@ -182,7 +182,7 @@ impl Transitions {
     }
 
     /// Takes a pair out of all plans: an action that is not allowed, as if it had been tried so
-    /// often that nobody wants it any more, and led nowhere. Whether it was in.
+    /// often that it is never wanted again, and led nowhere. Returns whether it was in the plans.
     pub(super) fn forbid(&mut self, node: usize, action: usize) -> bool {
         let pair = self.first_pair[node] as usize + action;
         let was_allowed = self.log_tries[pair] < FORBIDDEN && self.tries[pair] == 0;

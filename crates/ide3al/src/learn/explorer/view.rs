@@ -22,8 +22,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// $(1 - \rho) \sum_t p_t V_t + \rho V_{\text{restart}}$ of a pair that was tried, and the number of
-    /// outcomes that took.
+    /// $(1 - \rho) \sum_t p_t V_t + \rho V_{\text{restart}}$ of a pair that was tried, and the
+    /// number of outcomes in the sum.
     #[inline]
     pub(super) fn expect(&self, pair: usize, value: impl Fn(usize) -> f64) -> (f64, usize) {
         let row = &self.transitions.rows[pair];

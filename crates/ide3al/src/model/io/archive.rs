@@ -99,8 +99,8 @@ impl Archive {
         let problem = |problem: String| -> Error {
             malformed(&self.path, format!("array '{name}': {problem}"))
         };
-        // never more than was declared, which was admitted when the archive was opened, and one byte,
-        // because the checksum is compared where the member ends
+        // never more than was declared, which was admitted when the archive was opened, and one
+        // byte, because the checksum is compared where the member ends
         let declared = member.size();
         let mut member = member.take(declared.saturating_add(1));
         let header = Header::read(&mut member).map_err(problem)?;

@@ -1,8 +1,9 @@
 //! Rewards beside a `.tra`: PRISM's `.srew` (states: `state reward`) and `.trew` (transitions:
 //! `state choice next reward`), and Storm's `.rew`, which may hold either.
 //!
-//! PRISM begins with a line of counts, newer versions with comments; Storm begins at once. A state's
-//! reward is earned by every choice in it, a transition's with the transition's probability.
+//! PRISM begins with a line of counts, newer versions with comments; Storm begins at once. A
+//! state's reward is earned by every choice in it, a transition's with the transition's
+//! probability.
 //!
 //! Source: PRISM manual, "Explicit model import"; Storm, "Explicit files".
 

@@ -1,8 +1,8 @@
 //! UMB, the unified Markov binary format of probabilistic model checkers: reading.
 //!
 //! A tar archive, plain or compressed by gzip, with `index.json` and one binary file per
-//! mapping. Files that nothing here has a use for (atomic propositions, valuations, observations) are
-//! passed over.
+//! mapping. Files that nothing here has a use for (atomic propositions, valuations, observations)
+//! are passed over.
 //!
 //! Source: "Specification of the UMB Format", pmc-tools.github.io/umb/spec, of January 2026.
 

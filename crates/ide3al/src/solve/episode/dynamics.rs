@@ -56,9 +56,9 @@ impl<'a> EpisodeDynamics<'a> {
     }
 
     /// The soft backward induction
-    /// $V_t(s) = u(s) + \xi \sum_a q_a + (1 - A_s \xi)\,\tau \ln \sum_a \rho_t(a|s)\, e^{q_a / \tau}$
-    /// with $q = P V_{t+1}$ and the prior $\rho$ (its logarithms are given): its maximiser, and
-    /// what that visits, are written to `visits`.
+    /// $V_t(s) = u(s) + \xi \sum_a q_a + (1 - A_s \xi)\,\tau \ln \sum_a \rho_t(a|s)\, e^{q_a /
+    /// \tau}$ with $q = P V_{t+1}$ and the prior $\rho$ (its logarithms are given): its maximiser,
+    /// and what that visits, are written to `visits`.
     pub(super) fn soft(
         &mut self,
         u: &[f64],

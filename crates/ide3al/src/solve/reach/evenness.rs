@@ -21,7 +21,7 @@ use crate::model::Mdp;
 /// Rounds of the multiplier, and steps in each.
 const ROUNDS: usize = 8;
 const STEPS: usize = 100;
-/// Relative gain per step that is worth going on for.
+/// Relative gain per step below which an ascent ends.
 const WORTHWHILE: f64 = 1e-6;
 /// Halvings of the way to the policy of the largest entropy.
 const HALVINGS: usize = 50;

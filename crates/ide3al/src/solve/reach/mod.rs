@@ -1,4 +1,4 @@
-//! Reach: many starts, the best of them improved, and a bound of what any policy can.
+//! Reach: local search from many starts, and a bound that no policy exceeds.
 //!
 //! The problem has local optima, which differ by some per cent. `search` begins in several places,
 //! goes on with the better half, and changes the best policy at random in some neighbourhood to
@@ -146,7 +146,7 @@ pub fn solve(
 }
 
 /// For mean hitting times from the start, the policy with the least from anywhere, where there is
-/// one: from a single state the search loses its way in policies that never come back to it.
+/// one: from a single state the search is led to policies that never come back to it.
 fn from_anywhere(
     mdp: &Mdp,
     world: &World,

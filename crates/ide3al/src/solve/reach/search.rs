@@ -1,10 +1,11 @@
 //! Which local optimum: several starts, and random changes of the best.
 //!
 //! Half of the starts first solve for a longer time, where the objective is smoother, and go over
-//! to the time asked for in two steps; the other half do not, because in one-way worlds a longer
-//! time can settle an order that the shorter one regrets. After each part the worse half is given
-//! up. Then the best is *kicked*: its rows around a random state are drawn anew, and what comes of
-//! it after some steps is kept if it is better. An earlier solution takes the place of all starts.
+//! to the time asked for in two steps; the other half do not, because in models with transitions
+//! that cannot be undone a longer time can fix an order of visits that is worse for the shorter
+//! one. After each part the worse half is given up. Then iterated local search improves the best:
+//! a *kick* draws its rows around a random state anew, and the policy after some steps is kept if
+//! it is better. An earlier solution takes the place of all starts.
 
 use std::sync::Mutex;
 
@@ -25,7 +26,7 @@ const STEPS: [usize; 3] = [12, 24, 48];
 /// Steps of the last ascents, and of those after a kick.
 const LAST_STEPS: usize = 400;
 const KICK_STEPS: usize = 30;
-/// Relative gains per step that are worth going on for: on the way, and at the end.
+/// Relative gains per step below which an ascent ends: before the last part, and in it.
 const ROUGH: f64 = 1e-5;
 const FINE: f64 = 1e-11;
 /// Radii of the neighbourhoods that are drawn anew, in turn.
@@ -172,7 +173,7 @@ impl Search<'_, '_, '_> {
             if !self.finish(&mut climbs, time) {
                 return None;
             }
-            // what broke down comes last
+            // values that are no number come last
             climbs.sort_by(|a, b| a.value().total_cmp(&b.value()));
             let half = (climbs.len() / 2).max(1);
             rows = climbs[..half].iter().map(|m| m.x().to_vec()).collect();
