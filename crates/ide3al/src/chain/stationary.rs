@@ -10,7 +10,7 @@
 //! absorption. So everything rests on one problem, the stationary distribution of an
 //! irreducible chain, and nothing is ever subtracted.
 //!
-//! | chain | road |
+//! | chain | method |
 //! |---|---|
 //! | small or dense | blocked [GTH](super::gth) elimination |
 //! | sparse, up to a few thousand states | sparse GTH elimination, unless it fills in |
@@ -37,7 +37,7 @@ pub const RESIDUAL_TOLERANCE: f64 = 1e-12;
 /// as converged without having felt them.
 const UNFELT: f64 = RESIDUAL_TOLERANCE;
 
-/// How a stationary distribution was found; the weakest of the roads taken.
+/// How a stationary distribution was found; the least accurate of the methods used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
     /// Dense elimination: accurate in every entry.
@@ -70,7 +70,7 @@ pub struct LongRun {
     pub class_weights: Vec<f64>,
     /// $\max_s |d(s) - (M^\top d)(s)|$, measured.
     pub residual: f64,
-    /// The road taken.
+    /// The method used.
     pub method: Method,
     /// Whether every iterative part reached a change of at most [`RESIDUAL_TOLERANCE`] in the
     /// sum of absolute differences, and no part was held together by single links too faint to
@@ -144,7 +144,7 @@ fn find(chain: &Chain, for_sums: bool) -> LongRun {
     }
 }
 
-/// Remembers the weakest road taken.
+/// Remembers the least accurate method used.
 struct Solver {
     for_sums: bool,
     method: Method,
