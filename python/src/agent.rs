@@ -11,7 +11,7 @@ use ide3al::model::{Counts, Policy, Unvisited};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::batches::learn;
 use crate::environment::Callbacks;
@@ -95,7 +95,7 @@ impl Agent {
     /// tie_break; the rest has the defaults of `ide3al learn`.
     #[new]
     #[pyo3(signature = (algorithm, n_states, n_actions, seed, parameters, open, widths=None))]
-    fn new(
+    pub(crate) fn new(
         algorithm: &str,
         n_states: usize,
         n_actions: usize,
@@ -425,98 +425,7 @@ impl Agent {
     /// Takes back what `save` gave.
     #[staticmethod]
     fn load(py: Python<'_>, text: &str, learner: &[u8]) -> PyResult<Self> {
-        let damaged = |what: &str| error(format!("the agent's file is damaged: {what}"));
-        let value: Value =
-            serde_json::from_str(text).map_err(|e| damaged(&format!("agent.json: {e}")))?;
-        if value["format"] != json!(4) {
-            return Err(error(format!(
-                "the agent's file has format {}, this version of ide3al reads format 4",
-                value["format"]
-            )));
-        }
-        let flag = |key: &str| value[key].as_bool().ok_or_else(|| damaged(key));
-        let number = |key: &str| value[key].as_u64().ok_or_else(|| damaged(key));
-        let experiment: Experiment = serde_json::from_value(value["experiment"].clone())
-            .map_err(|e| damaged(&e.to_string()))?;
-        let (n_states, n_actions) = (number("n_states")?, number("n_actions")?);
-        let counts = value["counts"]
-            .as_array()
-            .ok_or_else(|| damaged("counts"))?;
-        // what a header claims must not exhaust the machine: every state is listed, too
-        let listed = value["starts"].as_array().map_or(0, Vec::len) as u64;
-        if listed != n_states || n_states.saturating_mul(n_actions) > 1 << 28 {
-            return Err(damaged("n_states"));
-        }
-        // written only where states have different numbers of actions
-        let widths: Vec<usize> = match &value["widths"] {
-            Value::Null => Vec::new(),
-            given => serde_json::from_value(given.clone()).map_err(|_| damaged("widths"))?,
-        };
-        if widths.len() as u64 > n_states {
-            return Err(damaged("widths"));
-        }
-        let parameters = PyDict::new(py);
-        parameters.set_item("formulation", &experiment.formulation)?;
-        parameters.set_item("xi", experiment.xi)?;
-        parameters.set_item("zeta", experiment.zeta)?;
-        parameters.set_item("known", experiment.known)?;
-        parameters.set_item("epsilon", experiment.epsilon)?;
-        parameters.set_item("eta", experiment.eta)?;
-        parameters.set_item("discount", experiment.discount)?;
-        parameters.set_item("relative_tolerance", experiment.relative_tolerance)?;
-        parameters.set_item("rough_tolerance", experiment.rough_tolerance)?;
-        parameters.set_item("tie_break", experiment.tie_break.name())?;
-        let (open, growing) = (flag("open")?, flag("growing")?);
-        if !growing {
-            parameters.set_item("batch_size", experiment.batch_size)?;
-        }
-        parameters.set_item("paper", experiment.paper)?;
-        let agent = Agent::new(
-            value["algorithm"]
-                .as_str()
-                .ok_or_else(|| damaged("algorithm"))?,
-            n_states as usize,
-            n_actions as usize,
-            experiment.seed,
-            &parameters,
-            open,
-            Some(widths),
-        )?;
-        {
-            let mut guard = agent.state()?;
-            let state = &mut *guard;
-            let rng = serde_json::from_value(value["generator"].clone())
-                .map_err(|e| damaged(&e.to_string()))?;
-            let first = match value["start"].as_u64() {
-                Some(start) if start >= n_states => return Err(damaged("start")),
-                start => start.map(|s| s as usize),
-            };
-            state.batches = number("batches")?;
-            state.finalized = true;
-            let mut held = state.session.counts().clone();
-            for entry in counts {
-                let (pair, next, count): (usize, usize, u64) =
-                    serde_json::from_value(entry.clone()).map_err(|e| damaged(&e.to_string()))?;
-                if count > u64::MAX >> 16 {
-                    return Err(damaged("counts"));
-                }
-                held.add(pair, next, count).map_err(exception)?;
-            }
-            let episodes = |key: &str| {
-                let read: Vec<u64> = serde_json::from_value(value[key].clone())
-                    .map_err(|e| damaged(&e.to_string()))?;
-                if read.len() as u64 != n_states || read.iter().any(|n| *n > u64::MAX >> 16) {
-                    return Err(damaged(key));
-                }
-                Ok(read)
-            };
-            let (starts, ends) = (episodes("starts")?, episodes("ends")?);
-            let cuts = number("cuts")?;
-            held.set_episodes(starts, ends, cuts).map_err(exception)?;
-            state.session.restore(held, first, rng);
-            state.session.restore_learner(learner).map_err(exception)?;
-        }
-        Ok(agent)
+        crate::agent_file::load(py, text, learner)
     }
 }
 

@@ -5,6 +5,7 @@
 //! around it.
 
 mod agent;
+mod agent_file;
 mod batches;
 mod environment;
 mod episode;
