@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -342,3 +343,31 @@ def test_damaged_plans_are_refused(tmp_path):
         ide3al.LearnedPlan.load(path)
     with pytest.raises(Error, match="cannot read"):
         ide3al.LearnedPlan.load(tmp_path / "missing.zip")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"reward": np.zeros((2, 6))},
+        {"reward": 5, "several": True},
+        {"goal": 1, "several": True},
+        {"goal": [[0], [1, 2]]},
+        {"reward": np.zeros(6), "tolerance": "x"},
+        {"reward": np.zeros(6), "max_iterations": -1},
+        {"reward": np.zeros(6), "within": 2.5},
+        {"reward": np.zeros(6), "discount": "x"},
+        {"reward": np.full(6, 1e308), "within": 5},
+    ],
+)
+def test_bad_arguments_raise_errors_of_this_package(options: dict[str, Any]) -> None:
+    with pytest.raises(ide3al.Error):
+        ide3al.plan(ide3al.MDP.domain("river-swim"), **options)
+
+
+def test_the_error_of_the_values_counts_rounding() -> None:
+    # from 0 to 0 or 1 in equal shares, from 1 to 0: V(0) = r(0) + g (V(0) + V(1)) / 2 and so on
+    mdp = ide3al.MDP(np.array([[[0.5, 0.5]], [[1.0, 0.0]]]))
+    discount = 1 - 2.0**-20
+    plan = ide3al.plan(mdp, [1.0, 0.0], discount=discount)
+    exact = 1 / (1 - discount / 2 - discount**2 / 2)
+    assert abs(plan.values[0] - exact) <= plan.error

@@ -18,7 +18,11 @@ class _Numbers(Decoder):
     """States and actions that have numbers only."""
 
     def state(self, observation: Any) -> int | None:
-        return int(observation) if 0 <= int(observation) < self.n_states else None
+        try:
+            number = int(observation)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return number if 0 <= number < self.n_states else None
 
     def observation(self, state: int) -> Any:
         return state
@@ -96,5 +100,5 @@ def run(given: argparse.Namespace) -> str:
 def _literal(text: str) -> Any:
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return text

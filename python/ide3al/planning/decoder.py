@@ -67,7 +67,11 @@ class Decoder:
     def matching(self, goal: Any, what: str, met: list[int]) -> list[int]:
         """The states met that a goal means: an observation, a list of them, or a predicate."""
         if callable(goal):
-            return [s for s in met if bool(self._asked(goal, (self.observation(s),), what))]
+            
+            def holds(observation: Any) -> bool:
+                return bool(goal(observation))
+
+            return [s for s in met if self._asked(holds, (self.observation(s),), what)]
         many = isinstance(goal, list)
         found = []
         for one in goal if many else [goal]:

@@ -19,7 +19,7 @@ from ..datasets.tally import TransitionTally
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
 from ..models.mdp import MDP
 from .decoder import Decoder
-from .plan import DISCOUNT, Answer, Plan, plan_in
+from .plan import DISCOUNT, Answer, Plan, limits_of, number_of, plan_in
 from .rewards import count_arguments, reward_range_of, table_of
 from .rollout import Evaluation, roll_out
 from .storage import check_spaces, model_document, model_from
@@ -66,8 +66,9 @@ class LearnedPlan(Plan):
     @property
     def interval(self) -> tuple[float, float] | None:
         """Lower and upper bound of the plan's value in the true environment, from the start; they
-        hold with probability :attr:`confidence` where the environment is Markov. None for the
-        average and for a number of steps."""
+        hold with probability :attr:`confidence` where the environment is Markov, its rewards lie
+        in the ``reward_range`` of the plan, and rewards that never varied with the same state,
+        action and next state do not. None for the average and for a number of steps."""
         found = self.details.get("interval")
         return None if found is None else (float(found[0]), float(found[1]))
 
@@ -145,6 +146,7 @@ class LearnedPlan(Plan):
         """
         check_spaces(env, self.decoder)
         reached = None
+        discount = self.details.get("discount")
         if self._goal:
 
             def reached(observation: Any) -> bool:
@@ -152,7 +154,7 @@ class LearnedPlan(Plan):
 
         return roll_out(
             env, lambda observation, _: self.predict(observation), self.reset, reached,
-            self._earned, float(self.details.get("discount") or 1.0), episodes, max_steps, seed,
+            self._earned, 1.0 if discount is None else float(discount), episodes, max_steps, seed,
         )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -239,6 +241,10 @@ class LearnedPlan(Plan):
                 else:
                     met.space = env.observation_space
                 actions = SpaceIndex(env.action_space)
+            if lacking := {"n_actions", "confidence", "samples", "met"} - {*document["details"]}:
+                raise ValueError(f"it lacks {', '.join(sorted(lacking))}")
+            if kept["values"].shape != (mdp.n_states,) or kept["flat"].size % mdp.n_pairs:
+                raise ValueError("its values and policy do not fit its model")
             decoder = Decoder(encoder, actions, None, mdp.n_states)
             plan = cls(mdp, str(document["criterion"]), answer, decoder, document["details"], 0)
         except OSError as problem:
@@ -248,9 +254,12 @@ class LearnedPlan(Plan):
         except (
             zipfile.BadZipFile,
             zlib.error,
-            KeyError,
+            AttributeError,
+            LookupError,
             TypeError,
             ValueError,
+            OverflowError,
+            RuntimeError,
             EOFError,
         ) as problem:
             raise Error(
@@ -292,10 +301,13 @@ def plan_learned(
     tally.check()
     if untried not in ("worthless", "optimistic"):
         raise Error(f"untried = {untried!r}: known are 'worthless' and 'optimistic'")
-    if not 0 < confidence < 1:
+    if isinstance(confidence, str) or not 0 < confidence < 1:
         raise Error(f"confidence = {confidence}: a probability between 0 and 1 is needed")
     if goal is not None and reward is not None:
         raise Error("reward and goal: give one of them")
+    if goal is not None and average:
+        raise Error("average: a goal ends the episode and has no average; leave one of them out")
+    limits = limits_of(tolerance, 1_000_000, time_limit)
     if avoid is not None and goal is None:
         raise Error("avoid: goes with a goal; give goal=..., or rewards that are low there")
     rows, n = tally.rows, decoder.n_states
@@ -339,12 +351,14 @@ def plan_learned(
         span = (float(np.min(reward)), float(np.max(reward)))
     low, high = reward_range_of(reward_range, span)
     best = None if untried == "worthless" else max(high, 0.0)
+    if best is not None and goal is not None and within is None:
+        # reached by the next step, once
+        best = 1 - (DISCOUNT if discount is None else number_of(discount, "discount"))
     model = MDP.from_native(
         tally.model(n, n_actions, reward=outcome, terminal=terminal, untried=best)
     )
     own = model.rewards
     assert own is not None
-    limits = (float(tolerance), 1_000_000, time_limit)
     criterion, answer = plan_in(model, own, discount, average, within, limits)
     if goal is not None:
         criterion = f"reaching the goal, {criterion.replace('rewards', 'a reward of 1')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from typing import Any, overload
@@ -100,8 +101,17 @@ class Plan:
         -------
         int
             Number of the action.
+
+        Raises
+        ------
+        Error
+            If there is no such state, or the step is negative.
         """
         native = self.mdp.native
+        if not 0 <= state < native.n_states:
+            raise Error(f"state {state} is out of range: there are {native.n_states}, from 0")
+        if step < 0:
+            raise Error(f"step = {step}: steps are counted from 0")
         first, n = native.first_pair, native.n_pairs
         offset = min(step, len(self._flat) // n - 1) * n if self._timed else 0
         pairs = slice(offset + int(first[state]), offset + int(first[state + 1]))
@@ -169,10 +179,9 @@ def plan_in(
     ]
     if len(given) > 1:
         raise Error(f"{' and '.join(given)}: these are different things to maximise; give one")
-    if within is not None and within < 1:
-        raise Error(f"within = {within}: at least one step is needed")
+    within = _steps(within)
     if not average and within is None:
-        discount = DISCOUNT if discount is None else float(discount)
+        discount = DISCOUNT if discount is None else number_of(discount, "discount")
         said = f"rewards discounted by {discount:g} per step"
     else:
         said = "average reward in the long run" if average else f"rewards of {within} steps"
@@ -187,8 +196,7 @@ def plan_to(
     limits: tuple[float, int, float | None],
 ) -> tuple[str, Answer]:
     """The same for a goal."""
-    if within is not None and within < 1:
-        raise Error(f"within = {within}: at least one step is needed")
+    within = _steps(within)
     reach, shun = _states(goal, "goal"), _states(avoid, "avoid")
     said = "probability of reaching the goal" + (
         ", then speed" if within is None else f" within {within} steps"
@@ -196,8 +204,48 @@ def plan_to(
     return said, _ide3al.plan_goal(mdp.native, reach, shun, within, limits)
 
 
+def limits_of(
+    tolerance: Any, max_iterations: Any, time_limit: Any
+) -> tuple[float, int, float | None]:
+    """When to stop, as the library takes it."""
+    most = _whole(max_iterations, "max_iterations")
+    if not 0 <= most < 2**63:
+        raise Error(f"max_iterations = {most}: a number of sweeps is needed, 0 or more")
+    seconds = None if time_limit is None else number_of(time_limit, "time_limit")
+    return number_of(tolerance, "tolerance"), most, seconds
+
+
+def _steps(within: Any) -> int | None:
+    if within is None:
+        return None
+    steps = _whole(within, "within")
+    if steps < 1:
+        raise Error(f"within = {steps}: at least one step is needed")
+    if steps >= 2**63:
+        raise Error(f"within = {steps}: a policy for each of so many steps does not fit")
+    return steps
+
+
+def _whole(given: Any, what: str) -> int:
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise Error(f"{what} = {given!r}: a whole number is needed") from None
+
+
+def number_of(given: Any, what: str) -> float:
+    try:
+        return float(given)
+    except (TypeError, ValueError, OverflowError):
+        raise Error(f"{what} = {given!r}: a number is needed") from None
+
+
 def _states(given: Any, what: str) -> list[int]:
-    array = np.atleast_1d(np.asarray(() if given is None else given))
+    try:
+        array = np.atleast_1d(np.asarray(() if given is None else given))
+    except ValueError:
+        # lists of different lengths
+        array = np.zeros((1, 1))
     if array.size == 0:
         return []
     if array.dtype.kind not in "iu" or array.ndim != 1 or array.min() < 0:
@@ -208,6 +256,12 @@ def _states(given: Any, what: str) -> list[int]:
 def expected(mdp: MDP, reward: npt.ArrayLike) -> Floats:
     """One expected reward per pair, from any array of rewards."""
     array = numbers(reward, "reward")
+    n, n_actions = mdp.n_states, mdp.n_actions
+    if array.ndim > 1 and array.shape not in ((n, n_actions), (n, n_actions, n)):
+        raise Error(
+            f"reward: expected shape ({n},), ({n}, {n_actions}), ({n}, {n_actions}, {n}), or one "
+            f"number per state-action pair or transition, found {array.shape}"
+        )
     return _ide3al.expected_rewards(mdp.native, np.ascontiguousarray(array.ravel()))
 
 
@@ -310,12 +364,13 @@ def plan(
     >>> ide3al.plan(mdp, goal=5).objective
     1.0
     """
-    limits = (float(tolerance), int(max_iterations), time_limit)
+    limits = limits_of(tolerance, max_iterations, time_limit)
     if goal is not None:
         for name, value in (
             ("reward", reward),
             ("discount", discount),
             ("average", average or None),
+            ("several", several or None),
         ):
             if value is not None:
                 raise Error(f"{name}: a goal takes none; leave it out, or leave out goal")
@@ -323,11 +378,12 @@ def plan(
     if avoid is not None:
         raise Error("avoid: goes with a goal; give goal=..., or rewards that are low there")
     if several:
-        if reward is None or not len(reward):
+        rewards = list(reward) if np.iterable(reward) else []
+        if not rewards:
             raise Error("several: give a list of rewards")
         return [
             Plan(mdp, *plan_in(mdp, expected(mdp, r), discount, average, within, limits))
-            for r in reward
+            for r in rewards
         ]
     if reward is None:
         own = mdp.rewards

@@ -14,7 +14,7 @@ from ..types import Floats
 
 
 def count_arguments(function: Callable[..., Any]) -> int:
-    """Whether a reward is a function of the observation reached, or of all three."""
+    """1 where a reward is a function of the observation reached, 3 where of all three."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -49,7 +49,10 @@ def reward_range_of(
 ) -> tuple[float, float]:
     if given is None:
         return seen
-    low, high = (float(x) for x in given)
+    try:
+        low, high = (float(x) for x in given)
+    except (TypeError, ValueError):
+        raise Error(f"reward_range = {given!r}: two numbers are needed") from None
     if not (np.isfinite(low) and np.isfinite(high) and low <= seen[0] and high >= seen[1]):
         raise Error(
             f"reward_range = ({low}, {high}): two finite numbers are needed that hold all rewards seen, "

@@ -98,4 +98,7 @@ def roll_out(
             if truncated:
                 finished[k] = goal is not None and goal(observation)
                 break
+        else:
+            # the last step that is allowed may have reached the goal
+            finished[k] = goal is not None and goal(observation)
     return Evaluation(returns, discounted, lengths, finished)

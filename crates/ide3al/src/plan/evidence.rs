@@ -312,7 +312,7 @@ impl Sets<'_> {
         let mut worth = Vec::new();
         let wanted = TOLERANCE * (ceiling - floor) * (1.0 - gamma);
         let mut shift = 0.0;
-        for _ in 0..SWEEPS.1 {
+        for round in 1..=SWEEPS.1 {
             let (mut least, mut most) = (0.0f64, 0.0f64);
             for s in (0..n).filter(|s| !evidence.ended[*s]) {
                 let (pairs, open) = pairs_of(s);
@@ -338,7 +338,8 @@ impl Sets<'_> {
                 most = most.max(best - values[s]);
             }
             shift = if side == Side::Lower { least } else { most } / (1.0 - gamma);
-            if most.max(-least) <= wanted {
+            // the shift holds for the values that it came from: they stay as they are at the end
+            if most.max(-least) <= wanted || round == SWEEPS.1 {
                 break;
             }
             for sweep in 0..SWEEPS.0 {

@@ -7,7 +7,7 @@ use super::clock::Clock;
 use super::sweep::Sweeper;
 use crate::error::{Error, Result};
 
-/// Most choices that a policy of many steps may hold (2 GiB).
+/// Most choices, and most probabilities, that a policy of many steps may hold (2 and 4 GiB).
 const MOST: usize = 1 << 29;
 
 /// The value at the first step, and the pair chosen at each step in each state, step by step.
@@ -23,8 +23,8 @@ pub(super) fn induce(
     clock: &mut Clock<'_>,
 ) -> Result<Option<Induced>> {
     let n = sweeper.mdp.n_states();
-    let size = steps.checked_mul(n).filter(|size| *size <= MOST);
-    let Some(size) = size else {
+    let fits = |each: usize| steps.checked_mul(each).filter(|size| *size <= MOST);
+    let (Some(size), Some(_)) = (fits(n), fits(sweeper.mdp.n_pairs())) else {
         return Err(Error::Parameter {
             name: "within".into(),
             value: steps.to_string(),

@@ -41,6 +41,9 @@ pub use goal::Goal;
 pub use row_set::RowSet;
 use sweep::Sweeper;
 
+/// Largest reward in size: sums of squares of a number of them are finite.
+const LARGEST: f64 = 1e100;
+
 /// What is maximised.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Criterion {
@@ -152,6 +155,14 @@ pub fn plan(
     options.validate()?;
     criterion.validate()?;
     let reward = mdp.expected_rewards(crate::model::Rewards::Pairs(reward))?;
+    let size = ide3al_numerics::parallel::largest(&reward);
+    if size > LARGEST {
+        return Err(Error::Parameter {
+            name: "reward".into(),
+            value: format!("{size:e}"),
+            problem: "sums of so large numbers overflow; give rewards in a larger unit".into(),
+        });
+    }
     let mut clock = Clock::new(options, observer);
     let tolerances = (options.tolerance, options.relative_tolerance);
     let ended = ended(mdp);
@@ -170,7 +181,9 @@ pub fn plan(
             let middle = 0.5 * factor * (found.change.least + found.change.most);
             let mut values = found.values;
             iterate::shift(&sweeper, &mut values, middle);
-            let error = 0.5 * factor * found.change.span() + rounding(&values);
+            // the bounds multiply the rounding of a sweep, too
+            let rounded = rounding(&values) / (1.0 - discount);
+            let error = 0.5 * factor * found.change.span() + rounded;
             let policy = Plan::Stationary(deterministic(mdp, &found.choice));
             let value = from_start(mdp, &values);
             let bounds = (value - error, value + error);
@@ -227,7 +240,7 @@ pub fn plan(
     }
 }
 
-/// [`plan`] for several rewards, on all threads.
+/// [`plan`] for several rewards, one after the other.
 pub fn plan_each(
     mdp: &Mdp,
     rewards: &[Vec<f64>],
