@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._check import check_environment, real_number, seed_of, whole_number
 from .._deprecated import renamed
 from .._display import bar
@@ -165,6 +167,12 @@ def collect(
         )
     if states is not None and not isinstance(states, Agent):
         raise Error(f"states = {states!r}: the agent is needed whose states the data are to have")
+    if not isinstance(learn, bool | np.bool_):
+        raise Error(f"learn = {learn!r}: True or False is needed")
+    if cell is not None and not callable(cell):
+        raise Error(
+            f"cell = {cell!r}: a function from an observation to its (row, column) is needed"
+        )
     if resume and overwrite:
         raise Error("resume, overwrite: one goes on, the other begins anew; give one of them")
     seed = seed_of(seed)
