@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import secrets
 from typing import Any
 
@@ -12,6 +13,8 @@ from ._ide3al import Error
 
 #: Seeds are numbers of this many bits, as the generators take them.
 SEED_BITS = 64
+#: Whole numbers are stored in 64 bits, one of them for the sign.
+LARGEST = (1 << 63) - 1
 
 
 def whole_number(name: str, value: Any, *, least: int = 1) -> int:
@@ -21,8 +24,18 @@ def whole_number(name: str, value: Any, *, least: int = 1) -> int:
         raise Error(f"{name} = {value!r}: a whole number of at least {least} is needed")
     if number < least:
         raise Error(f"{name} = {value!r}: at least {least} is needed")
+    if int(value) > LARGEST:
+        raise Error(f"{name} = {value!r}: at most 2**63 - 1 can be stored")
     # not by way of a float, which has too few digits for large whole numbers
     return int(value)
+
+
+def file_name(name: str, value: Any) -> str:
+    """The name of a file or folder."""
+    try:
+        return os.fsdecode(value)
+    except TypeError:
+        raise Error(f"{name} = {value!r}: the name of a file or folder is needed") from None
 
 
 def real_number(name: str, value: Any) -> float:
@@ -87,6 +100,20 @@ def check_callback(value: Any) -> None:
     """Refuses what cannot be called."""
     if value is not None and not callable(value):
         raise Error(f"callback = {value!r}: a function that takes the agent is needed")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise Error(f"{name} = {value!r}: True or False is needed")
+
+
+def check_cell(value: Any) -> None:
+    """A function that says where on a grid an observation lies."""
+    if value is not None and not callable(value):
+        raise Error(
+            f"cell = {value!r}: a function from an observation to its (row, column) is needed"
+        )
 
 
 def _real(value: Any) -> float | None:

@@ -55,7 +55,7 @@ def make_environment(name: str, settings: dict[str, Any]) -> Any:
             register = getattr(gymnasium, "register_envs", None)
             if callable(register):
                 register(loaded)
-    except (TypeError, ValueError, gymnasium.error.Error) as problem:
+    except (TypeError, ValueError, ImportError, gymnasium.error.Error) as problem:
         raise Error(f"{name}: {problem}") from None
     try:
         return gymnasium.make(name, **settings)
@@ -181,7 +181,10 @@ class _Run:
 
     def keep(self, k: int, agent: IDE3AL, part: Data) -> None:
         """A stretch is done when this returns."""
-        self._parts.mkdir(parents=True, exist_ok=True)
+        try:
+            self._parts.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise Error(f"{self._parts}: cannot make the folder: {problem.strerror}") from None
         agent.save(self._parts / f"agent-{k}.zip")
         part.save(self._parts / f"data-{k}.npz")
         state = {**self._wanted, "seed": self.seed, "done": k + 1}

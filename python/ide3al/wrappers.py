@@ -8,13 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from ._check import seed_of
+from ._check import check_environment, seed_of
 from ._extras import need
 from ._ide3al import Error
 from .encoding.discrete import DiscoveredStates, is_continuous, state_encoder
 
 need("gymnasium", "gymnasium")
 import gymnasium  # noqa: E402  (after the message for those who lack it)
+
+
+def _check_single(env: Any) -> None:
+    """Refuses all but one environment of Gymnasium."""
+    check_environment(env)
+    if not isinstance(env, gymnasium.Env):
+        raise Error(f"{env!r}: one environment is needed, such as gymnasium.make returns")
 
 
 class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
@@ -156,6 +163,7 @@ class State(gymnasium.ObservationWrapper[Any, Any, Any]):
         *,
         seed: int | None = None,
     ) -> None:
+        _check_single(env)
         super().__init__(env)
         self._key = _known_simulator(env.unwrapped) if key is None else key
         self._seed = None if seed is None else seed_of(seed)

@@ -322,3 +322,51 @@ def test_without_gymnasium_its_installation_is_named():
     lines = out.stdout.splitlines()
     assert len(lines) == 3 and lines[2] == "optimal"
     assert all('pip install "ide3al[gymnasium]"' in line for line in lines[:2])
+
+
+def test_what_is_no_file_name_flag_or_count(tmp_path):
+    env = gymnasium.make("FrozenLake-v1")
+    agent = ide3al.Random().fit(env, 100)
+    data = ide3al.collect(env, agent, 20)
+    model = ide3al.MDP.domain("double-chain")
+    for use in (
+        agent.save,
+        ide3al.Random.load,
+        data.save,
+        model.save,
+        ide3al.MDP.load,
+        ide3al.LearnedPlan.load,
+        lambda path: ide3al.collect(env, agent, 20, out=path),
+    ):
+        with pytest.raises(ide3al.Error, match="= 3: the name of a file or folder is needed"):
+            use(3)
+    with pytest.raises(ide3al.Error, match="at most"):
+        ide3al.Random().fit(env, 1e30)
+    with pytest.raises(ide3al.Error, match="learn = 'a'"):
+        ide3al.collect(env, agent, 20, learn="a")
+    with pytest.raises(ide3al.Error, match="cell = 3"):
+        ide3al.collect(env, agent, 20, cell=3)
+    with pytest.raises(ide3al.Error, match="agents = 3"):
+        ide3al.compare(env, 3, 20)
+    with pytest.raises(ide3al.Error, match="1 is no name"):
+        ide3al.compare(env, {1: agent}, 20)
+    with pytest.raises(ide3al.Error, match="no Gymnasium environment"):
+        ide3al.wrappers.State(None)
+    with pytest.raises(ide3al.Error, match="one environment is needed"):
+        ide3al.wrappers.State(gymnasium.make_vec("CartPole-v1", num_envs=2))
+
+
+def test_commands_name_what_is_wrong(tmp_path, capsys):
+    from ide3al.__main__ import main
+
+    env = gymnasium.make("FrozenLake-v1")
+    lake, file = str(tmp_path / "lake.npz"), tmp_path / "file"
+    ide3al.collect(env, "random", 200).save(lake)
+    file.write_text("no folder")
+    for given, message in (
+        (["plan", lake, "--goal", "elsewhere"], "'elsewhere' is no state of these data"),
+        (["explore", "nowhere:Id-v0", "--steps", "9", "--out", str(tmp_path / "a")], "nowhere"),
+        (["explore", "FrozenLake-v1", "--steps", "9", "--out", f"{file}/b"], "file"),
+    ):
+        assert main(given) == 2
+        assert message in capsys.readouterr().err

@@ -83,3 +83,16 @@ def test_nothing_optional_is_imported_until_asked_for():
     code = "import ide3al, sys; print([m for m in ('matplotlib', 'gymnasium', 'scipy', 'pandas', 'polars', 'ray') if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_solutions_have_visits_and_what_cannot_be_drawn_is_named():
+    solution = ide3al.solve(ide3al.MDP.domain("four-rooms"), xi=0.05)
+    shown = ide3al.plot_visitation(solution).images[0].get_array()
+    assert np.nansum(shown) == pytest.approx(1)
+    for draw in (ide3al.plot_policy, ide3al.plot_visitation):
+        with pytest.raises(ide3al.Error, match="found ndarray"):
+            draw(solution.policy)
+    with pytest.raises(ide3al.Error, match=r"\(rows, columns\) is needed"):
+        ide3al.plot_policy(solution, shape="a")
+    with pytest.raises(ide3al.Error, match="what ide3al.experiment returns"):
+        ide3al.plot_curves(3)

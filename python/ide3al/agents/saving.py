@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 from .. import _ide3al
+from .._check import file_name
 from .._ide3al import Error
 from ..encoding.discrete import DiscoveredStates, GrowingIndex
 from ..encoding.features import Extractor
@@ -31,7 +32,7 @@ class SavableEstimator(AttachableEstimator):
         Error
             If the agent has not seen anything yet, or the file cannot be written.
         """
-        _ide3al.write_file(path, self._saved().to_bytes())
+        _ide3al.write_file(file_name("path", path), self._saved().to_bytes())
 
     def _saved(self) -> SavedAgent:
         text, learner = self.fitted().save()
@@ -79,7 +80,7 @@ class SavableEstimator(AttachableEstimator):
         Error
             If the file cannot be read, holds no agent, or one of another class.
         """
-        name = os.fspath(path)
+        name = file_name("path", path)
         agent = cls.__new__(cls)
         agent._restore(SavedAgent.read(name, features), name)
         if env is not None and not agent.is_partitioned(env):

@@ -15,6 +15,7 @@ from ..datasets.tally import as_number
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.history import JointHistory, TransitionHistory
 from ..encoding.holding import REPEATS
+from ..encoding.masks import is_allowed, nearest_legal
 from ..runners.raw_vector import RawVector
 from ..types import Floats
 from .learner import PartitionLearner
@@ -56,7 +57,7 @@ class _Loop:
         watch: Any,
     ) -> None:
         self.cut, self.left, self._watch = cut, total, watch
-        self._vector = RawVector(env)
+        self._vector = RawVector(env, cut.actions)
         observations = self._vector.reset(seed if cut.steps == 0 else None)
         for k, observation in enumerate(observations if watch is not None else ()):
             watch.begin(k, observation)
@@ -77,6 +78,8 @@ class _Loop:
     def step(self, rows: list[Row], starts: list[Start], learn: bool) -> None:
         """One step everywhere; decisions that came to their end are appended to ``rows``."""
         cut = self.cut
+        for stream, mask in zip(self.streams, self._vector.masks, strict=True):
+            stream.action = nearest_legal(stream.action, mask)
         moved = self._vector.step([cut.actions.element(s.action) for s in self.streams])
         for k, stream in enumerate(self.streams):
             if moved.stepped[k] and self.left > 0:
@@ -100,7 +103,7 @@ class _Loop:
         self.left -= 1
         stream.left -= 1
         stream.vector = vector
-        if over or stream.left <= 0:
+        if over or stream.left <= 0 or not is_allowed(stream.action, self._vector.masks[k]):
             stream.left = 0
             if learn:
                 following = cut.number(vector, terminated)

@@ -10,7 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .._check import check_environment, real_number, seed_of, whole_number
+from .._check import (
+    check_cell,
+    check_environment,
+    check_flag,
+    real_number,
+    seed_of,
+    whole_number,
+)
 from .._deprecated import renamed
 from .._display import bar
 from .._ide3al import Error
@@ -34,6 +41,7 @@ from ..runners.raw_vector_runner import RawVectorRunner
 from ..runners.single import SingleRunner
 from ..runners.vector import VectorRunner, is_vector
 from ..types import Engine
+from .combinations import check_combination
 from .journal import collection_folder
 from .recording import recorded
 from .session import CollectionSession, Progress
@@ -165,23 +173,12 @@ def collect(
         )
     if states is not None and not isinstance(states, Agent):
         raise Error(f"states = {states!r}: the agent is needed whose states the data are to have")
-    if resume and overwrite:
-        raise Error("resume, overwrite: one goes on, the other begins anew; give one of them")
+    check_flag("learn", learn)
+    check_cell(cell)
     seed = seed_of(seed)
-    if learn and not isinstance(policy, Agent):
-        raise Error("learn: only an agent can; give one, such as ide3al.IDE3AL()")
-    if learn and (resume or until is not None or complete is not None):
-        raise Error(
-            "learn: an agent that learns from its own steps takes no resume, until or initial_data; leave one out"
-        )
-    if resume and out is None and dataset_id is None:
-        raise Error("resume: give the out or dataset_id of the collection to go on with")
-    if engine not in (None, "local", "ray"):
-        raise Error(f"engine = {engine!r}: 'local' and 'ray' are known")
-    if workers is not None and not remote:
-        raise Error(
-            'workers: only with engine="ray"; for many environments here give gymnasium.make_vec(...)'
-        )
+    check_combination(
+        policy, learn, resume, overwrite, until, complete, out, dataset_id, engine, workers
+    )
     journal_path = _journal_path(dataset_id, out, overwrite, resume)
     own = not remote and callable(env) and not hasattr(env, "observation_space")
     if own:

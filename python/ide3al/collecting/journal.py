@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .._archives import Archive
+from .._check import file_name
 from .._ide3al import Error
 from ..datasets.episode import Episode
 from ..encoding.discrete import literal
@@ -219,7 +220,7 @@ def _alone(file: Any, path: Path) -> None:
 
 def collection_folder(out: str | os.PathLike[str]) -> Path:
     """The folder that a collection is kept in."""
-    folder = Path(out)
+    folder = Path(file_name("out", out))
     if folder.exists() and not folder.is_dir():
         raise Error(f"out = {str(folder)!r}: is a file; give a folder")
     return folder

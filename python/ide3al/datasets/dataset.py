@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _ide3al
+from .._check import file_name
 from .._display import html_table, text_table
 from .._ide3al import Error
 from ..encoding.raw import RawSteps
@@ -82,7 +83,7 @@ class Data(Transitions):
         Error
             If the ending is another, or the file cannot be written.
         """
-        name = os.fspath(path)
+        name = file_name("path", path)
         suffix = Path(name).suffix
         if suffix in FORMATS:
             _ide3al.write_file(name, FORMATS[suffix].to_bytes(self, self.card))

@@ -55,6 +55,32 @@ class MaskReader:
         return allowed if allowed.any() else None
 
 
+class VectorMaskReader:
+    """Reads the masks of many environments at once. Methods of environments in other processes are
+    not called: asking for one that is missing would end them."""
+
+    def __init__(self, env: Any, action_space: Any, size: int) -> None:
+        n = int(env.num_envs)
+        singles = getattr(env, "envs", None) or [None] * n
+        self._readers = [MaskReader(one, action_space, size) for one in singles]
+        self._asks = any(reader._method is not None for reader in self._readers)
+
+    def read(self, observations: Any, info: Mapping[str, Any]) -> list[Mask | None]:
+        """The actions allowed now in each, by a batch of observations or a list of them."""
+        n, given = len(self._readers), info.get(KEY)
+        there = info.get(f"_{KEY}", np.ones(n, dtype=np.bool_))
+        apart = isinstance(observations, list) and isinstance(observations[0], Mapping)
+        if given is None and isinstance(observations, Mapping):
+            given, there = observations.get(KEY), np.ones(n, dtype=np.bool_)
+        if given is None and not self._asks and not apart:
+            return [None] * n
+        found: list[Mask | None] = []
+        for k, reader in enumerate(self._readers):
+            one = {KEY: given[k]} if given is not None and there[k] else {}
+            found.append(reader.read(observations[k] if apart else None, one))
+        return found
+
+
 def _method(env: Any) -> Any:
     """``action_masks`` of the environment or of what it wraps."""
     while env is not None:
@@ -113,6 +139,11 @@ class MaskedStates(DiscoveredStates):
         other.restart(self.keys)
         other.legal = list(self.legal)
         return other
+
+
+def is_allowed(action: int, mask: Mask | None) -> bool:
+    """Whether an action may be taken; any may where nothing is masked."""
+    return mask is None or bool(mask[action])
 
 
 def nearest_legal(action: int, mask: Mask | None) -> int:

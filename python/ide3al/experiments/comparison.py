@@ -249,6 +249,8 @@ def _named(agents: Sequence[Agent] | Mapping[str, Agent]) -> dict[str, Agent]:
     if isinstance(agents, Agent):
         agents = [agents]
     if not isinstance(agents, Mapping):
+        if not isinstance(agents, Sequence):
+            raise Error(f"agents = {agents!r}: a list is needed, such as [ide3al.IDE3AL()]")
         names = [type(agent).__name__ for agent in agents]
         numbers = [names[: k + 1].count(name) for k, name in enumerate(names)]
         agents = {
@@ -258,6 +260,8 @@ def _named(agents: Sequence[Agent] | Mapping[str, Agent]) -> dict[str, Agent]:
     if not agents:
         raise Error("agents: give at least one, such as ide3al.IDE3AL()")
     for name, agent in agents.items():
+        if not isinstance(name, str):
+            raise Error(f"agents: {name!r} is no name; a string is needed")
         if not isinstance(agent, Agent):
             raise Error(f"agents: {agent!r} is none; give such as ide3al.IDE3AL()")
         if agent.is_fitted:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _ide3al
+from .._check import file_name
 from .._deprecated import warn
 from ..types import Floats, Integers
 from .arrays import ModelArrays
@@ -137,7 +138,7 @@ class MDP(ModelArrays):
         Error
             If the file cannot be read or holds no model.
         """
-        return cls.from_native(_ide3al.Model.load(path))
+        return cls.from_native(_ide3al.Model.load(file_name("path", path)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, whole or not at all.
@@ -152,7 +153,7 @@ class MDP(ModelArrays):
         Error
             If the file cannot be written.
         """
-        self.native.save(path)
+        self.native.save(file_name("path", path))
 
     @classmethod
     def from_gymnasium(

@@ -6,6 +6,8 @@ import argparse
 import ast
 from typing import Any
 
+import numpy as np
+
 from .._ide3al import Error
 from ..datasets.dataset import Data
 from ..datasets.reading import read
@@ -18,11 +20,12 @@ class _Numbers(Decoder):
     """States and actions that have numbers only."""
 
     def state(self, observation: Any) -> int | None:
-        try:
-            number = int(observation)
-        except (TypeError, ValueError, OverflowError):
-            return None
-        return number if 0 <= number < self.n_states else None
+        if not isinstance(observation, int | np.integer):
+            raise Error(
+                f"{observation!r} is no state of these data; their numbers are 0 to "
+                f"{self.n_states - 1}"
+            )
+        return int(observation) if 0 <= observation < self.n_states else None
 
     def observation(self, state: int) -> Any:
         return state

@@ -67,7 +67,7 @@ class Decoder:
     def matching(self, goal: Any, what: str, met: list[int]) -> list[int]:
         """The states met that a goal means: an observation, a list of them, or a predicate."""
         if callable(goal):
-            
+
             def holds(observation: Any) -> bool:
                 return bool(goal(observation))
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _ide3al
 from .._archives import check_expansion
+from .._check import file_name
 from .._ide3al import Error
 from ..datasets.tally import TransitionTally
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
@@ -218,7 +219,7 @@ class LearnedPlan(Plan):
         Error
             If the file cannot be read, or the environment is another one.
         """
-        name = os.fspath(path)
+        name = file_name("path", path)
         try:
             with zipfile.ZipFile(name) as archive:
                 check_expansion(archive)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._check import whole_number
 from .._ide3al import Error
 from ..models.mdp import MDP
 from ..types import Floats, Integers
@@ -52,10 +53,17 @@ def map_of_model(mdp: MDP, shape: tuple[int, int] | None) -> GridMap | None:
         return (
             None if layout is None else GridMap(*layout[:2], np.asarray(layout[2], dtype=np.int64))
         )
-    rows, columns = shape
-    if rows * columns != mdp.n_states:
-        raise Error(f"shape = {shape}: {rows * columns} cells for {mdp.n_states} states")
-    return GridMap(rows, columns, np.arange(mdp.n_states, dtype=np.int64))
+    return map_of_shape(shape, mdp.n_states)
+
+
+def map_of_shape(shape: tuple[int, int], n_states: int) -> GridMap:
+    """States numbered row by row."""
+    if not isinstance(shape, Sequence) or isinstance(shape, str) or len(shape) != 2:
+        raise Error(f"shape = {shape!r}: (rows, columns) is needed")
+    rows, columns = (whole_number("shape", number) for number in shape)
+    if rows * columns != n_states:
+        raise Error(f"shape = {shape}: {rows * columns} cells for {n_states} states")
+    return GridMap(rows, columns, np.arange(n_states, dtype=np.int64))
 
 
 def map_of_observations(observations: Sequence[Any] | None) -> GridMap | None:

@@ -16,11 +16,11 @@ from ..models.mdp import MDP
 from ..models.policies import probabilities
 from ..solving.solution import Solution
 from .continuous import plot_steps
-from .maps import GridMap, draw_arrows, draw_ground, map_of_model, map_of_observations
+from .maps import GridMap, draw_arrows, draw_ground, map_of_model, map_of_observations, map_of_shape
 
 
 def plot_visitation(
-    mdp: MDP | Agent | Data,
+    mdp: MDP | Agent | Data | Solution,
     visits: npt.ArrayLike | None = None,
     *,
     shape: tuple[int, int] | None = None,
@@ -77,6 +77,9 @@ def plot_visitation(
         return _draw_visits(
             mdp.counts if visits is None else visits, mdp.n_states, _of_data(mdp, shape), ax
         )
+    if isinstance(mdp, Solution):
+        visits = mdp.chain.stationary if visits is None else visits
+        mdp = mdp.mdp
     grid = _map(mdp, shape)
     if isinstance(mdp, Agent):
         visits = mdp.visits if visits is None else visits
@@ -113,10 +116,7 @@ def _draw_visits(visits: npt.ArrayLike, n_states: int, grid: GridMap | None, ax:
 def _of_data(data: Data, shape: tuple[int, int] | None) -> GridMap | None:
     """The map of a data set: its card's, or that of observations that are coordinates."""
     if shape is not None:
-        rows, columns = shape
-        if rows * columns != data.n_states:
-            raise Error(f"shape = {shape}: {rows * columns} cells for {data.n_states} states")
-        return GridMap(rows, columns, np.arange(data.n_states, dtype=np.int64))
+        return map_of_shape(shape, data.n_states)
     cells = data.about.get("cells")
     if cells is not None:
         return GridMap(int(cells[0]), int(cells[1]), np.asarray(cells[2], dtype=np.int64))
@@ -125,6 +125,11 @@ def _of_data(data: Data, shape: tuple[int, int] | None) -> GridMap | None:
 
 def _map(mdp: MDP | Agent, shape: tuple[int, int] | None) -> GridMap | None:
     """The map of a model, or of what an agent has learned."""
+    if not isinstance(mdp, MDP | Agent):
+        raise Error(
+            f"mdp: found {type(mdp).__name__}; an agent, a model or a solution is needed, and a "
+            "table goes behind the agent or the model that it is for"
+        )
     if not isinstance(mdp, Agent):
         return map_of_model(mdp, shape)
     observed = mdp.states
@@ -261,6 +266,11 @@ def plot_curves(
     """
     if metric not in _LABELS:
         raise Error(f"metric {metric!r}: known are {', '.join(_LABELS)}")
+    if not isinstance(result, ExperimentResult):
+        raise Error(
+            f"result: found {type(result).__name__}; what ide3al.experiment returns is needed (a "
+            "comparison draws its own curves, with its method plot)"
+        )
     algorithms = result.summary["algorithms"]
     ax = _axes(ax)
     for place, label in enumerate(result.algorithms):

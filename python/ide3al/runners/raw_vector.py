@@ -10,6 +10,9 @@ import numpy.typing as npt
 
 from .._extras import need
 from .._ide3al import Error
+from ..encoding.abstraction import ActionGrid
+from ..encoding.discrete import SpaceIndex
+from ..encoding.masks import Mask, VectorMaskReader
 from ..encoding.raw import elements, kept
 
 Flags = npt.NDArray[np.bool_]
@@ -33,23 +36,39 @@ class RawVectorStep(NamedTuple):
 class RawVector:
     """A vector environment, whatever way it starts episodes over."""
 
-    def __init__(self, env: Any) -> None:
+    def __init__(self, env: Any, actions: SpaceIndex | ActionGrid) -> None:
         self.env, self.n = env, int(env.num_envs)
         mode = getattr(env, "metadata", {}).get("autoreset_mode", "NextStep")
         self._mode = str(getattr(mode, "value", mode))
         self._over = np.zeros(self.n, dtype=np.bool_)
         self._space = env.single_action_space
+        #: Real numbers have no masks.
+        self._reader = (
+            None
+            if isinstance(actions, ActionGrid)
+            else VectorMaskReader(env, self._space, actions.size)
+        )
+        #: The actions allowed now in each environment, where it says so.
+        self.masks: list[Mask | None] = [None] * self.n
 
     def reset(self, seed: int | None) -> list[Any]:
         """Begins an episode everywhere."""
-        observations, _ = self.env.reset() if seed is None else self.env.reset(seed=seed)
+        observations, info = self.env.reset() if seed is None else self.env.reset(seed=seed)
         self._over = np.zeros(self.n, dtype=np.bool_)
-        return self._each(observations)
+        found = self._each(observations)
+        self.masks = self._masks(found, info)
+        return found
+
+    def _masks(self, observations: list[Any], info: Any) -> list[Mask | None]:
+        if self._reader is None:
+            return [None] * self.n
+        return self._reader.read(observations, info)
 
     def step(self, actions: list[Any]) -> RawVectorStep:
         """Takes one action in each environment."""
         observations, rewards, terminated, truncated, info = self.env.step(self._batch(actions))
         now = self._each(observations)
+        self.masks = self._masks(now, info)
         given = [np.asarray(reward) for reward in np.asarray(rewards)]
         over = np.asarray(terminated) | np.asarray(truncated)
         everywhere, nowhere = np.ones(self.n, dtype=np.bool_), np.zeros(self.n, dtype=np.bool_)
@@ -67,8 +86,10 @@ class RawVector:
             for k in np.flatnonzero(over).tolist():
                 reached[k] = _part(last, k)
             return RawVectorStep(reached, given, *ended, everywhere, over, now)
-        observations, _ = self.env.reset(options={"reset_mask": over})
+        observations, info = self.env.reset(options={"reset_mask": over})
         again = self._each(observations)
+        masks = self._masks(again, info)
+        self.masks = [masks[k] if over[k] else self.masks[k] for k in range(self.n)]
         begun = [again[k] if over[k] else now[k] for k in range(self.n)]
         return RawVectorStep(reached, given, *ended, everywhere, over, begun)
 

@@ -12,6 +12,7 @@ from .._ide3al import Error
 from ..datasets.episode import Episode
 from ..encoding.abstraction import ActionGrid
 from ..encoding.discrete import DiscoveredStates, SpaceIndex
+from ..encoding.masks import Mask, is_allowed, nearest_legal
 from ..encoding.partitioned import TERMINAL_KEY, PartitionEncoder
 from ..encoding.raw import RawRecorder
 from .base import Budget
@@ -47,7 +48,7 @@ class RawVectorRunner:
         view: PartitionEncoder | None,
         raw: bool,
     ) -> None:
-        self._vector = RawVector(env)
+        self._vector = RawVector(env, actions)
         self.states, self.actions = states, actions
         self._policy, self._view, self._raw = policy, view, raw
         self._space = env.single_action_space
@@ -89,9 +90,9 @@ class RawVectorRunner:
 
     def _step(self, plan: Plan, max_steps: int | None) -> None:
         repeat = 1 if self._view is None else self._view.repeat
-        for one in self._open:
+        for one, mask in zip(self._open, self._vector.masks, strict=True):
             if one.left <= 0:
-                self._decide(one, plan)
+                self._decide(one, plan, mask)
                 one.left = repeat
         moved = self._vector.step([one.element for one in self._open])
         for k, one in enumerate(self._open):
@@ -103,7 +104,7 @@ class RawVectorRunner:
                 one.total = one.total + moved.rewards[k]
                 terminated = bool(moved.terminated[k])
                 over = terminated or bool(moved.truncated[k])
-                if over or one.left <= 0:
+                if over or one.left <= 0 or not is_allowed(one.action, self._vector.masks[k]):
                     self._decided(one, terminated)
                 if over or len(one.tried) == max_steps:
                     self._ready.append(self._ended(one, terminated, plan.number))
@@ -111,14 +112,20 @@ class RawVectorRunner:
             if moved.begun[k]:
                 self._open[k] = self._begin(moved.observations[k])
 
-    def _decide(self, one: _Open, plan: Plan) -> None:
+    def _decide(self, one: _Open, plan: Plan, mask: Mask | None) -> None:
         if self._policy is None:
-            one.action = drawn(plan, one.visited[-1], self._rng, self.actions.size)
+            choice = drawn(plan, one.visited[-1], self._rng, self.actions.size)
+            one.action = nearest_legal(choice, mask)
             one.element = self.actions.element(one.action)
         else:
-            choice = self._policy.choose(one.observation, None)
+            choice = self._policy.choose(one.observation, mask)
             one.element = element_of(choice, self._space, self.actions)
             one.action = self.actions.number(one.element)
+            if not is_allowed(one.action, mask):
+                raise Error(
+                    f"policy: chose {one.element!r}, which is not allowed here; give a function "
+                    "that takes action_masks, too"
+                )
         one.total = 0.0
 
     def _decided(self, one: _Open, terminated: bool) -> None:

@@ -15,7 +15,7 @@ from .._extras import need
 from .._ide3al import Error
 from ..datasets.episode import Episode
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
-from ..encoding.masks import KEY, MaskReader, nearest_legal
+from ..encoding.masks import VectorMaskReader, nearest_legal
 from ..types import Floats, Integers
 from .base import Budget, CollectionError
 from .plan import Plan
@@ -66,28 +66,16 @@ class Vector:
         self._time_limit = time_limit
         mode = getattr(env, "metadata", {}).get("autoreset_mode", "NextStep")
         self._mode = str(getattr(mode, "value", mode))
+        self._reader = VectorMaskReader(env, self.actions.space, self.actions.size)
         self._masks: list[Any] = [None] * self.n
         self._over = self._none = np.zeros(self.n, dtype=np.bool_)
         self._all = ~self._none
 
     def reset(self, seed: int | None) -> Integers:
         observations, info = self.env.reset() if seed is None else self.env.reset(seed=seed)
-        self._allow(info)
+        self._masks = self._reader.read(observations, info)
         self._over = self._none
         return self.numbers(observations)
-
-    def _allow(self, info: Mapping[str, Any]) -> None:
-        """Takes note of the actions allowed now, where the environments mask any."""
-        given = info.get(KEY)
-        self._masks = [None] * self.n
-        if given is None:
-            return
-        there = info.get(f"_{KEY}", np.ones(self.n, dtype=np.bool_))
-        reader = MaskReader(None, self.actions.space, self.actions.size)
-        self._masks = [
-            reader.numbered(given[k]) if there[k] and given[k] is not None else None
-            for k in range(self.n)
-        ]
 
     def legal(self, actions: Integers) -> Integers:
         """The same actions, but for those that are not allowed: others take their place."""
@@ -104,7 +92,7 @@ class Vector:
         observations, rewards, terminated, truncated, info = self._step(
             decode_batch(self.actions, actions)
         )
-        self._allow(info)
+        self._masks = self._reader.read(observations, info)
         states = self.numbers(observations)
         over = np.asarray(terminated) | np.asarray(truncated)
         if not np.count_nonzero(over) and self._over is self._none:
@@ -130,7 +118,10 @@ class Vector:
             for k in np.flatnonzero(over).tolist():
                 reached[k] = self.states.number(_part(last, k))
         else:
-            observations, _ = self.env.reset(options={"reset_mask": over})
+            observations, info = self.env.reset(options={"reset_mask": over})
+            again = self._reader.read(observations, info)
+            for k in np.flatnonzero(over).tolist():
+                self._masks[k] = again[k]
             states = np.where(over, self.numbers(observations), states)
         return VectorStep(reached, rewards, terminated, truncated, self._all, over, states, False)
 
