@@ -63,7 +63,7 @@ class VectorMaskReader:
         n = int(env.num_envs)
         singles = getattr(env, "envs", None) or [None] * n
         self._readers = [MaskReader(one, action_space, size) for one in singles]
-        self._asks = any(reader._method is not None for reader in self._readers)
+        self._asks = any(_method(one) is not None for one in singles)
 
     def read(self, observations: Any, info: Mapping[str, Any]) -> list[Mask | None]:
         """The actions allowed now in each, by a batch of observations or a list of them."""
