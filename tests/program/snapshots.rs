@@ -91,7 +91,11 @@ fn tables() {
 /// machine's logarithm.
 #[test]
 fn what_is_learned() {
-    for (model, seed) in [("double-chain", "1"), ("river-swim", "2"), ("four-rooms", "3")] {
+    for (model, seed) in [
+        ("double-chain", "1"),
+        ("river-swim", "2"),
+        ("four-rooms", "3"),
+    ] {
         let folder = Scratch::new("learned");
         let out = folder.join("runs");
         let out = out.to_str().unwrap();
