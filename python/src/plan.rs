@@ -249,7 +249,7 @@ impl Tried {
                 return Err(error("value_interval: one reward per outcome is needed"));
             }
             evidence.reward = reward;
-            evidence.variance.fill(0.0);
+            evidence.variance.clear();
         }
         for s in terminal.unwrap_or_default() {
             *evidence

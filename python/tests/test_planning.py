@@ -88,9 +88,12 @@ def test_simulators_keep_their_rewards():
 def test_an_explored_environment_is_planned_for(tmp_path):
     env = lake(is_slippery=False)
     agent = ide3al.IDE3AL(seed=1).fit(env, 3_000)
-    plan = agent.plan(discount=0.95)
+    plan = agent.plan(discount=0.95, reward_range=(0, 1))
     low, high = plan.interval
     assert plan.objective == pytest.approx(0.95**5) and low <= 0.95**5 <= high
+    # nobody said what else the environment may pay
+    unknown = agent.plan(discount=0.95)
+    assert unknown.interval is None and "reward_range" in repr(unknown)
     followed = plan.evaluate(env, episodes=5)
     assert followed.mean == 1.0 and followed.finished.all() and (followed.lengths == 6).all()
     # a goal that was never spoken of
@@ -113,6 +116,56 @@ def test_an_explored_environment_is_planned_for(tmp_path):
     agent.save(tmp_path / "agent.zip")
     again = ide3al.IDE3AL.load(tmp_path / "agent.zip", env).plan(discount=0.95)
     assert np.array_equal(again.values, plan.values)
+
+
+def test_evaluation_earns_what_was_planned_for(tmp_path):
+    env = lake(is_slippery=False)
+    agent = ide3al.IDE3AL(seed=1).fit(env, 3_000)
+    table = np.zeros((16, 4, 16))
+    table[4, :, 8] = 2.0
+    plan = agent.plan(table, discount=0.9)
+    # one step to state 4, the next earns two
+    assert plan.objective >= 2 * 0.9
+    followed = plan.evaluate(env, episodes=1, max_steps=2)
+    assert followed.returns[0] == 2.0
+    plan.save(tmp_path / "table.zip")
+    kept = ide3al.LearnedPlan.load(tmp_path / "table.zip", env)
+    assert kept.evaluate(env, episodes=1, max_steps=2).returns[0] == 2.0
+    of_state = agent.plan(lambda state: float(state == 4), discount=0.9)
+    assert of_state.details["reward_range"] == [0.0, 1.0]
+    of_state.save(tmp_path / "function.zip")
+    kept = ide3al.LearnedPlan.load(tmp_path / "function.zip", env)
+    with pytest.raises(Error, match="give reward="):
+        kept.evaluate(env, episodes=1)
+    again = kept.evaluate(env, 1, max_steps=1, reward=lambda state: float(state == 4))
+    assert again.returns[0] == 1.0
+
+    def fails_later(state):
+        if fails_later.armed:
+            raise RuntimeError("no idea")
+        return float(state == 9)
+
+    fails_later.armed = False
+    plan = agent.plan(fails_later)
+    fails_later.armed = True
+    with pytest.raises(Error, match="raised RuntimeError"):
+        plan.evaluate(env, episodes=1)
+
+
+def test_the_average_goes_on_with_the_next_episode():
+    env = lake(is_slippery=False)
+    truth = ide3al.plan(ide3al.MDP.from_gymnasium(env, on_terminal="reset"), average=True)
+    # six steps to the goal, and one that begins anew
+    assert truth.objective == pytest.approx(1 / 7)
+    data = ide3al.collect(env, ide3al.Random(seed=3), 4_000, seed=3)
+    assert ide3al.plan(data.model(), average=True).objective == pytest.approx(1 / 7)
+    stays = data.model(on_terminal="absorb")
+    assert ide3al.plan(stays, average=True).objective == 0.0
+    assert ide3al.plan(stays, discount=0.95).objective == pytest.approx(0.95**5)
+    with pytest.raises(Error, match="on_terminal"):
+        data.model(on_terminal="stop")
+    agent = ide3al.IDE3AL(seed=1).fit(env, 3_000)
+    assert agent.plan(average=True).objective == pytest.approx(1 / 7)
 
 
 def test_what_was_never_tried_is_worth_nothing_unless_asked():
@@ -216,6 +269,9 @@ def test_data_are_planned_from_at_the_command_line(tmp_path, capsys):
     assert main(["plan", str(tmp_path / "data"), "--goal", "99"]) == 2
     assert "never met" in capsys.readouterr().err
     assert main(["plan", str(tmp_path / "data")]) == 0
+    assert "reward_range" in capsys.readouterr().out
+    assert main(["plan", str(tmp_path / "data"), "--reward-range", "0", "1"]) == 0
+    assert "with probability 95 %" in capsys.readouterr().out
     barren = ide3al.collect(env, np.full((16, 4), 0.25), 4, seed=1)
     barren.save(tmp_path / "barren.npz")
     assert main(["plan", str(tmp_path / "barren.npz")]) == 2
@@ -301,6 +357,8 @@ def test_bad_input_is_named():
         ide3al.plan(mdp, goal=99)
     with pytest.raises(Error, match="by its number"):
         ide3al.plan(mdp, goal=0.5)
+    with pytest.raises(Error, match="an ide3al.MDP is needed"):
+        ide3al.plan(5, np.zeros(n))
     with pytest.raises(Error, match="goal takes none"):
         ide3al.plan(mdp, np.zeros(n), goal=1)
 

@@ -14,6 +14,7 @@
 
 use super::clock::Clock;
 use super::stopping::{Parts, lead_to_exits, stop_best};
+use crate::error::{Error, Result};
 use crate::model::{Mdp, Row};
 use crate::solve::Status;
 
@@ -24,6 +25,36 @@ pub struct Goal {
     pub reach: Vec<usize>,
     /// Entering any of these ends it without success.
     pub avoid: Vec<usize>,
+}
+
+impl Goal {
+    pub(super) fn validate(&self, mdp: &Mdp) -> Result<()> {
+        let n = mdp.n_states();
+        if self.reach.is_empty() {
+            return Err(Error::Unsupported(
+                "goal: give at least one state to reach".into(),
+            ));
+        }
+        for (what, list) in [("goal state", &self.reach), ("state to avoid", &self.avoid)] {
+            if let Some(&index) = list.iter().find(|s| **s >= n) {
+                return Err(Error::OutOfRange {
+                    what,
+                    index,
+                    limit: n,
+                    place: String::new(),
+                });
+            }
+        }
+        let mut reached = vec![false; n];
+        self.reach.iter().for_each(|s| reached[*s] = true);
+        match self.avoid.iter().find(|s| reached[**s]) {
+            Some(both) => Err(Error::Unsupported(format!(
+                "state {} is both the goal and to be avoided; leave it out of one",
+                mdp.state_name(*both)
+            ))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// An action that loses no more of the probability than this counts as keeping it.

@@ -264,28 +264,7 @@ pub fn plan_goal(
     observer: &mut dyn Observer,
 ) -> Result<Planned> {
     options.validate()?;
-    let n = mdp.n_states();
-    if goal.reach.is_empty() {
-        return Err(Error::Unsupported(
-            "goal: give at least one state to reach".into(),
-        ));
-    }
-    for (what, list) in [("goal state", &goal.reach), ("state to avoid", &goal.avoid)] {
-        if let Some(&index) = list.iter().find(|s| **s >= n) {
-            return Err(Error::OutOfRange {
-                what,
-                index,
-                limit: n,
-                place: String::new(),
-            });
-        }
-    }
-    if let Some(both) = goal.reach.iter().find(|s| goal.avoid.contains(s)) {
-        return Err(Error::Unsupported(format!(
-            "state {} is both the goal and to be avoided; leave it out of one",
-            mdp.state_name(*both)
-        )));
-    }
+    goal.validate(mdp)?;
     if let Some(steps) = within {
         return plan_goal_within(mdp, goal, steps, options, observer);
     }
@@ -318,7 +297,7 @@ fn plan_goal_within(
     let model = mdp.clone().with_terminal(terminal)?;
     let mut planned = plan(
         &model,
-        &arrival(mdp, goal),
+        &arrival(mdp, goal)?,
         Criterion::Within(steps),
         options,
         observer,
@@ -340,14 +319,15 @@ fn distinct(states: &[usize]) -> impl Iterator<Item = usize> {
 }
 
 /// The reward of each pair when entering a goal earns one: the probability of doing so.
-pub fn arrival(mdp: &Mdp, goal: &Goal) -> Vec<f64> {
+pub fn arrival(mdp: &Mdp, goal: &Goal) -> Result<Vec<f64>> {
+    goal.validate(mdp)?;
     let mut there = vec![0.0; mdp.n_states()];
     for &s in &goal.reach {
         there[s] = 1.0;
     }
     let mut reward = vec![0.0; mdp.n_pairs()];
     mdp.kernel().times(&there, &mut reward);
-    reward
+    Ok(reward)
 }
 
 fn ended(mdp: &Mdp) -> Vec<bool> {

@@ -385,9 +385,9 @@ fn a_far_end_is_no_trouble() {
         reach: vec![n - 1],
         avoid: vec![],
     };
-    let found = quiet(&mdp, &arrival(&mdp, &goal), Criterion::Discounted(0.99));
+    let found = quiet(&mdp, &arrival(&mdp, &goal).unwrap(), Criterion::Discounted(0.99));
     let choice: Vec<u32> = (0..n).map(|s| 2 * s as u32).collect();
-    let mut reward = arrival(&mdp, &goal);
+    let mut reward = arrival(&mdp, &goal).unwrap();
     reward[2 * (n - 1)] = 0.0;
     let mut values = vec![0.0; n];
     for _ in 0..4_000 {
