@@ -227,7 +227,9 @@ impl Tried {
     /// Lower and upper bound of the value of a policy from the start in the true environment, and a
     /// bound for all policies. `actions` is the action of each state, -1 where none that was tried
     /// is taken; `reward` one number per row of what was tried, or none for the rewards kept.
-    #[pyo3(signature = (actions, reward, discount, reward_range, confidence, terminal=None, values=None))]
+    #[pyo3(signature = (
+        actions, reward, discount, reward_range, confidence, terminal=None, values=None
+    ))]
     #[allow(clippy::too_many_arguments)]
     fn value_interval(
         &self,

@@ -202,7 +202,7 @@ def test_discovered_states_and_vectors(tmp_path):
     plan.save(tmp_path / "plan.zip")
     assert ide3al.LearnedPlan.load(tmp_path / "plan.zip", env).evaluate(env, 2).mean == 1.0
     assert plan.predict("place 99") in range(4)
-    with pytest.raises(Error, match="never met"):
+    with pytest.raises(Error, match="never met; 16 states were met, such as 'place 0'"):
         agent.plan(goal="place 99")
     many = gymnasium.make_vec(
         "FrozenLake-v1", num_envs=3, vectorization_mode="sync", is_slippery=False
@@ -212,15 +212,21 @@ def test_discovered_states_and_vectors(tmp_path):
     assert together.plan(discount=0.95).objective == pytest.approx(0.95**5)
 
 
-def test_continuous_environments_are_planned_for_in_cells():
+def test_continuous_environments_are_planned_for_in_cells(tmp_path):
     env = gymnasium.make("MountainCar-v0")
     agent = ide3al.IDE3AL(seed=0).fit(env, 6_000)
     plan = agent.plan(goal=lambda middle: middle[0] > 0.2)
     assert 0 < plan.objective <= 1
     followed = plan.evaluate(env, episodes=2, max_steps=400)
     assert followed.lengths.max() <= 400
-    with pytest.raises(Error, match="agent.save"):
-        plan.save("plan.zip")
+    plan.save(tmp_path / "plan.zip")
+    kept = ide3al.LearnedPlan.load(tmp_path / "plan.zip", env)
+    again = kept.evaluate(env, episodes=2, max_steps=400)
+    assert np.array_equal(again.lengths, followed.lengths)
+    with pytest.raises(Error, match="give env"):
+        ide3al.LearnedPlan.load(tmp_path / "plan.zip").predict(env.reset()[0])
+    with pytest.raises(Error, match=r"numbers|spaces|actions"):
+        ide3al.LearnedPlan.load(tmp_path / "plan.zip", gymnasium.make("CartPole-v1"))
 
 
 def test_data_become_models_and_fill_buffers(tmp_path):
@@ -276,6 +282,8 @@ def test_data_are_planned_from_at_the_command_line(tmp_path, capsys):
     barren.save(tmp_path / "barren.npz")
     assert main(["plan", str(tmp_path / "barren.npz")]) == 2
     assert "no rewards" in capsys.readouterr().err
+    with pytest.raises(Error, match="no rewards"):
+        ide3al.plan(ide3al.MDP.from_dataset(tmp_path / "barren.npz"))
 
 
 def test_accuracy_is_a_promise_for_every_reward():
@@ -379,6 +387,8 @@ def test_bad_input_is_named():
         ({"reward": lambda a, b: 0.0}, "2 arguments"),
         ({"goal": lambda state: False}, "no state that was met"),
         ({"goal": 99}, "99"),
+        ({"reward": np.zeros((16, 5))}, "found"),
+        ({"reward": np.full((16, 4), np.inf)}, r"reward\[0, 0\]"),
         ({"goal": 3, "reward": np.zeros(16)}, "give one"),
         ({"goal": 4, "avoid": 4}, "both"),
         ({"discount": 1.0}, "average"),

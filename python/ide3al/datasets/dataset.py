@@ -169,7 +169,7 @@ class Data(Transitions):
         Returns
         -------
         MDP
-            The model, with rewards and terminal states.
+            The model, with terminal states, and with rewards if there are any but 0.
 
         Raises
         ------
@@ -181,7 +181,9 @@ class Data(Transitions):
         if on_terminal not in ("reset", "absorb"):
             raise Error(f"on_terminal = {on_terminal!r}: known are 'reset' and 'absorb'")
         resets = on_terminal == "reset"
-        return MDP.from_native(self.tally().model(self.n_states, self.n_actions, resets=resets))
+        rewarded = bool(self.rewards.any())
+        model = self.tally().model(self.n_states, self.n_actions, resets=resets, rewarded=rewarded)
+        return MDP.from_native(model)
 
     def fill(self, buffer: Any) -> int:
         """Add all steps to a replay buffer like Stable-Baselines3's.

@@ -115,14 +115,16 @@ class TransitionTally:
         terminal: Iterable[int] = (),
         untried: float | None = None,
         resets: bool = False,
+        rewarded: bool = True,
     ) -> _ide3al.Model:
         """The model in which every pair does what it did as often as it was seen to.
 
-        ``reward`` replaces the rewards of the :attr:`rows`. Episodes end in the terminal states and
-        those of ``terminal``: these are never left, or with ``resets`` lead to the first states of
-        episodes, as often as each was one. A pair that was never tried is left out, unless
-        ``untried`` says what it earns at every step for ever; a state in which nothing was tried
-        earns the least reward there is for ever, or nothing if that is more.
+        ``reward`` replaces the rewards of the :attr:`rows`; without ``rewarded`` there are none.
+        Episodes end in the terminal states and those of ``terminal``: these are never left, or with
+        ``resets`` lead to the first states of episodes, as often as each was one. A pair that was
+        never tried is left out, unless ``untried`` says what it earns at every step for ever; a
+        state in which nothing was tried earns the least reward there is for ever, or nothing if
+        that is more.
         """
         rows = self.rows
         mean = self.rewards[:, 0] if reward is None else reward
@@ -159,7 +161,7 @@ class TransitionTally:
         model = _ide3al.Model.from_pairs(n_states, states, actions, compressed, begins)
         order = np.lexsort((actions, states))
         rewards = np.ascontiguousarray(np.concatenate([earned, worth])[order])
-        return _ide3al.model_with_rewards(model, rewards, ended)
+        return _ide3al.model_with_rewards(model, rewards if rewarded else None, ended)
 
     def to_bytes(self) -> bytes:
         """Contents of a file."""

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import zipfile
-import zlib
 from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
 from .. import _ide3al
-from .._archives import check_expansion
 from .._check import file_name
 from .._ide3al import Error
 from ..datasets.tally import TransitionTally
-from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
 from ..models.mdp import MDP
 from .decoder import Decoder
 from .plan import DISCOUNT, Answer, Plan, limits_of, number_of, plan_in
 from .rewards import Earned, Wanted, earned_by, reward_range_of, wanted_of
 from .rollout import Evaluation, roll_out
-from .storage import check_spaces, model_document, model_from
+from .storage import StoredPlan, check_spaces, plan_bytes, read_plan
 
 Untried = Literal["worthless", "optimistic"]
 
@@ -184,39 +178,24 @@ class LearnedPlan(Plan):
         Raises
         ------
         Error
-            If it cannot be written, or the plan is one in cells.
+            If it cannot be written.
         """
-        if self.decoder.partition is not None:
-            raise Error(
-                "a plan in cells belongs to its agent: keep that (agent.save) and plan again"
-            )
-        buffer = io.BytesIO()
-        arrays: dict[str, Any] = {"values": self.values, "flat": self._flat}
-        if self.steps is not None:
-            arrays["steps"] = self.steps
-        if self._table is not None:
-            arrays["reward"] = self._table
-        model, document = io.BytesIO(), self._document()
-        np.savez_compressed(model, **arrays)
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("plan.json", json.dumps(document))
-            archive.writestr("plan.npz", model.getvalue())
-            archive.writestr("model.json", json.dumps(model_document(self.mdp)))
-            if isinstance(self.decoder.encoder, DiscoveredStates):
-                archive.writestr("observations.txt", self.decoder.encoder.save())
-        _ide3al.write_file(path, buffer.getvalue())
+        _ide3al.write_file(path, plan_bytes(self._stored(), self.decoder))
 
-    def _document(self) -> dict[str, Any]:
-        return {
-            "criterion": self.criterion,
-            "error": self.error,
-            "tables": len(self._flat) // self.mdp.n_pairs if self._timed else None,
-            "certificate": self._certificate,
-            "details": self.details,
-        }
+    def _stored(self) -> StoredPlan:
+        answer = (
+            self.values, self.error, len(self._flat) // self.mdp.n_pairs if self._timed else None,
+            self._flat, self.steps, self._certificate,
+        )  # fmt: skip
+        return StoredPlan(self.mdp, self.criterion, answer, self.details, self._table)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], env: Any = None) -> LearnedPlan:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        env: Any = None,
+        features: Callable[[Any], Any] | None = None,
+    ) -> LearnedPlan:
         """Read what :meth:`save` wrote.
 
         Parameters
@@ -225,6 +204,8 @@ class LearnedPlan(Plan):
             The file.
         env : gymnasium.Env, optional
             Needed to predict: it says what observations and actions look like.
+        features : callable, optional
+            Of a plan in cells the function of its abstraction, which no file can hold.
 
         Returns
         -------
@@ -236,56 +217,12 @@ class LearnedPlan(Plan):
         Error
             If the file cannot be read, or the environment is another one.
         """
-        name = file_name("path", path)
-        try:
-            with zipfile.ZipFile(name) as archive:
-                check_expansion(archive)
-                document = json.loads(archive.read("plan.json"))
-                mdp = model_from(json.loads(archive.read("model.json")))
-                with np.load(io.BytesIO(archive.read("plan.npz")), allow_pickle=False) as arrays:
-                    kept = {key: arrays[key] for key in arrays.files}
-                met = None
-                if "observations.txt" in archive.namelist():
-                    met = DiscoveredStates.load(archive.read("observations.txt").decode())
-            answer = (
-                kept["values"], float(document["error"]), document["tables"], kept["flat"],
-                kept.get("steps"), dict(document["certificate"]),
-            )  # fmt: skip
-            encoder: SpaceIndex | DiscoveredStates | None = met
-            actions = None
-            if env is not None:
-                if met is None:
-                    encoder = state_encoder(env.observation_space)
-                else:
-                    met.space = env.observation_space
-                actions = SpaceIndex(env.action_space)
-            if lacking := {"n_actions", "confidence", "samples", "met"} - {*document["details"]}:
-                raise ValueError(f"it lacks {', '.join(sorted(lacking))}")
-            if kept["values"].shape != (mdp.n_states,) or kept["flat"].size % mdp.n_pairs:
-                raise ValueError("its values and policy do not fit its model")
-            decoder = Decoder(encoder, actions, None, mdp.n_states)
-            plan = cls(mdp, str(document["criterion"]), answer, decoder, document["details"], 0)
-            if "reward" in kept:
-                plan._table = kept["reward"]
-                plan._earned = earned_by(kept["reward"], decoder, plan.details["n_actions"])
-        except OSError as problem:
-            raise Error(f"{name}: cannot read: {problem}") from None
-        except Error:
-            raise
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            AttributeError,
-            LookupError,
-            TypeError,
-            ValueError,
-            OverflowError,
-            RuntimeError,
-            EOFError,
-        ) as problem:
-            raise Error(
-                f"{name}: this is no plan saved by ide3al, or it is damaged: {problem}"
-            ) from None
+        stored, decoder = read_plan(file_name("path", path), env, features)
+        known = None
+        if stored.table is not None:
+            earned = earned_by(stored.table, decoder, int(stored.details["n_actions"]))
+            known = Wanted(np.zeros(1), None, earned=earned, table=stored.table)
+        plan = cls(stored.mdp, stored.criterion, stored.answer, decoder, stored.details, 0, known)
         if env is not None:
             check_spaces(env, decoder)
         return plan

@@ -29,6 +29,7 @@ mod stopping;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod total;
 
 use std::time::Duration;
 
@@ -61,8 +62,8 @@ impl Criterion {
             Criterion::Discounted(gamma) if !(0.0..1.0).contains(&gamma) => Err(Error::Parameter {
                 name: "discount".into(),
                 value: gamma.to_string(),
-                problem: "it must be at least 0 and less than 1; for no discount plan for the average, or within a \
-                          number of steps"
+                problem: "it must be at least 0 and less than 1; for no discount plan for the \
+                          average, or within a number of steps"
                     .into(),
             }),
             Criterion::Within(0) => Err(Error::Parameter {
@@ -139,7 +140,8 @@ pub struct Planned {
 /// use ide3al::model::{Mdp, Rewards};
 /// use ide3al::plan::{Criterion, Options, plan};
 /// // stay or hop; being in state 1 earns one
-/// let mdp = Mdp::from_triplets(2, 2, [(0, 0, 0, 1.0), (0, 1, 1, 1.0), (1, 0, 1, 1.0), (1, 1, 0, 1.0)])?;
+/// let rows = [(0, 0, 0, 1.0), (0, 1, 1, 1.0), (1, 0, 1, 1.0), (1, 1, 0, 1.0)];
+/// let mdp = Mdp::from_triplets(2, 2, rows)?;
 /// let reward = mdp.expected_rewards(Rewards::States(&[0.0, 1.0]))?;
 /// let best = plan(&mdp, &reward, Criterion::Discounted(0.9), &Options::default(), &mut ())?;
 /// assert!((best.values[0] - 9.0).abs() < 1e-8 && (best.values[1] - 10.0).abs() < 1e-8);
