@@ -15,8 +15,8 @@ from .._ide3al import Error
 from ..types import Floats, Integers
 from .abstraction import PER_NUMBER, PER_PAIR, Abstraction, choices, in_all, per_number
 from .bounds import BoundsMonitor
-from .features import MAX_FEATURES, Features
-from .grid import TERMINAL_CELL, Cells, Centres, Grid, cell_centres
+from .features import MAX_FEATURES, Extractor, Features
+from .grid import TERMINAL_CELL, Cells, Centres, Grid, cell_centres, load_cells
 from .history import TERMINAL, TRUNCATED, JointHistory, TransitionHistory
 from .holding import measured_repeat
 from .ranges import declared_bounds, range_of
@@ -371,7 +371,28 @@ class AdaptivePartition:
             "bounds_seen": self.monitor.save(),
         }
 
-    def restore(self, document: dict[str, Any], cells: Cells) -> None:
+    @classmethod
+    def load(
+        cls, document: dict[str, Any], observations: Any, actions: Any, features: Extractor | None
+    ) -> AdaptivePartition:
+        """What :meth:`save` gave, for spaces like those it was made for; without its steps."""
+        if document["features"] and features is None:
+            raise Error(
+                "this agent was made with features=..., which no file can hold; give the function "
+                "to load again"
+            )
+        if features is not None and not document["features"]:
+            raise Error("features: this agent was made without any")
+        cut = cls(Abstraction(**document["abstraction"], features=features), observations, actions)
+        if features is None and cut.features.size != document["size"]:
+            raise Error(
+                f"this agent knows observations of {document['size']} numbers; the environment's "
+                f"have {cut.features.size}"
+            )
+        cut._restore(document, load_cells(document["cells"]))
+        return cut
+
+    def _restore(self, document: dict[str, Any], cells: Cells) -> None:
         """Takes back what :meth:`save` gave, but for the recorded steps."""
         self.cells = cells
         self.repeat, self.steps = int(document["repeat"]), int(document["steps"])
