@@ -3,7 +3,6 @@ the steps recorded."""
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -402,14 +401,3 @@ class AdaptivePartition:
         self._bounds = np.array(low), np.array(high)
         self._numbers = {int(key): k for k, key in enumerate(document["keys"])}
         self.monitor = BoundsMonitor.load(document.get("bounds_seen", {"seen": 0, "beyond": []}))
-
-    def save_history(self) -> bytes:
-        assert self.history is not None
-        buffer = io.BytesIO()
-        np.savez(
-            buffer,
-            vectors=self.history.vectors.astype(np.float32),
-            actions=self.history.actions.astype(np.int32),
-            rewards=self.history.rewards,
-        )
-        return buffer.getvalue()
