@@ -27,8 +27,6 @@ from .values import Values, are_values
 GROWTH = 1.5
 #: Share of a range by which what is seen must exceed it before cells are cut anew.
 BEYOND = 0.05
-
-
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -350,8 +348,6 @@ class AdaptivePartition:
         low, high = np.where(whole, low - 0.5, low), np.where(whole, high + 0.5, high)
         moves = Moves(first, self.history.actions[first], last)
         return refined(vectors, low, high, whole, in_all(self.abstraction, len(self.used)), moves)
-
-    # files
 
     def save(self) -> dict[str, Any]:
         return {
