@@ -1,4 +1,4 @@
-"""Collections that end early: killed, interrupted, or where an environment raises or hangs."""
+"""Collections that are interrupted: killed, or by environments that raise or hang."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import time
 import gymnasium
 import numpy as np
 import pytest
-from test_datasets import ARRAYS, LAKE, lake, lakes, same
+from lakes import ARRAYS, LAKE, lake, lakes, same
 
 import ide3al
 from ide3al.envs import ModelEnv
@@ -133,6 +133,16 @@ class Moody(ModelEnv):
         if self.steps == 40 and self.what == "hang":
             time.sleep(2.0)
         return super().step(action)
+
+
+def test_an_environment_that_was_given_up_on_is_left_alone():
+    Trouble.calls = 0
+    with pytest.raises(ide3al.CollectionError, match="step_time_limit"):
+        ide3al.collect(
+            Trouble("hang"), np.full((20, 2), 0.5), 300, episode_steps=200, step_time_limit=0.2
+        )
+    time.sleep(1.2)
+    assert Trouble.calls == 100
 
 
 @pytest.mark.parametrize("what", ["raise", "hang"])

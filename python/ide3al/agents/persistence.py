@@ -14,11 +14,10 @@ import numpy as np
 from .._archives import DAMAGED, Archive
 from .._ide3al import Error
 from ..datasets.tally import TransitionTally
-from ..encoding.abstraction import Abstraction
-from ..encoding.adaptive import AdaptivePartition, cell_centres
+from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, literal, read_literal
 from ..encoding.features import Extractor
-from ..encoding.grid import load_cells
+from ..encoding.grid import cell_centres, load_cells
 from ..encoding.history import TransitionHistory
 from ..encoding.masks import MaskedStates
 
@@ -49,28 +48,13 @@ class SavedPartition:
 
     def restored(self, observation_space: Any, action_space: Any) -> AdaptivePartition:
         """The cells, for an environment like the one they were made in."""
-        document, features = self.document, self.features
-        if document["features"] and features is None:
-            raise Error(
-                "this agent was made with features=..., which no file can hold; give the function "
-                "to load again"
-            )
-        if features is not None and not document["features"]:
-            raise Error("features: this agent was made without any")
-        abstraction = Abstraction(**document["abstraction"], features=features)
-        cut = AdaptivePartition(abstraction, observation_space, action_space)
+        cut = AdaptivePartition.load(self.document, observation_space, action_space, self.features)
         with np.load(io.BytesIO(self.history), allow_pickle=False) as arrays:
             vectors, actions = arrays["vectors"], arrays["actions"]
             rewards = arrays["rewards"] if "rewards" in arrays.files else None
-        if features is None and cut.features.size != document["size"]:
-            raise Error(
-                f"this agent knows observations of {document['size']} numbers; the environment's "
-                f"have {cut.features.size}"
-            )
         cut.history = TransitionHistory.restored(
-            vectors, actions, abstraction.memory, bool(document["full"]), rewards
+            vectors, actions, cut.abstraction.memory, bool(self.document["full"]), rewards
         )
-        cut.restore(document, load_cells(document["cells"]))
         return cut
 
 

@@ -32,7 +32,7 @@ class VectorRollout(Rollout):
         if watch is not None:
             watch.begin(self._states)
         self._who = np.arange(self._vector.n)
-        _record(self._inner, None, self._states, self._who)
+        _start(self._inner, self._states, self._who)
         for state in self._states.tolist():
             self._tally.begin(state)
         self._terminal = np.zeros(self._vector.n, dtype=np.bool_)
@@ -41,54 +41,55 @@ class VectorRollout(Rollout):
     def collect(self) -> None:
         steps = min(self._inner.batch_size(self._total), self.left)
         _ide3al.agent_behaviour(self._inner)
-        taken = 0
-        while taken < steps:
-            taken += self._step(steps - taken)
-        self.left -= steps
+        least = self.left - steps
+        while self.left > least:
+            self._step()
 
-    def _step(self, left: int) -> int:
-        """One step everywhere, of which no more than ``left`` are recorded; how many were taken."""
+    def _step(self) -> None:
+        """One step everywhere."""
         inner, vector, states, who = self._inner, self._vector, self._states, self._who
         actions = vector.legal(_ide3al.agent_draw(inner, states, who))
         moved = vector.step(actions)
         self._states = moved.states
-        _tally(self._tally, states, actions, moved)
         if self._watch is not None:
             self._watch.step(actions, moved)
+        # the last step of all has one for each environment, whatever is left
+        counted = who < self.left
+        _tally(self._tally, states, actions, moved, counted)
         if moved.plain:
-            _record(inner, (states, actions, moved.reached, self._going, who), left=left)
-            return vector.n
-        taken = 0
+            self.left -= _record(inner, (states, actions, moved.reached, self._going, who), counted)
+            return
         # each part is recorded before the next is made
         for columns in _ended(inner, states, actions, moved, self._terminal, who):
-            _record(inner, columns, left=max(left - taken, 0))
-            taken += len(columns[0])
-        _record(inner, None, moved.states[moved.begun], who[moved.begun])
+            numbers = columns[-1]
+            beyond = np.cumsum(counted[numbers]) > self.left
+            counted[numbers[beyond]] = False
+            self.left -= _record(inner, columns, counted)
+        begun = moved.begun & counted
+        _start(inner, moved.states[begun], who[begun])
         self._terminal = moved.terminated & moved.stepped
-        return taken
 
 
-_NOTHING = np.zeros(0, dtype=np.int64)
+def _record(inner: _ide3al.Agent, columns: Columns, counted: Flags) -> int:
+    """Steps of the environments whose steps still count; how many these are."""
+    rows = np.stack(columns, axis=1)[counted[columns[-1]]]
+    _ide3al.agent_record(inner, rows, np.zeros((0, 2), np.int64))
+    return len(rows)
 
 
-def _record(
-    inner: _ide3al.Agent,
-    columns: Columns | None,
-    starts: Integers = _NOTHING,
-    who: Integers = _NOTHING,
-    left: int | None = None,
+def _start(inner: _ide3al.Agent, states: Integers, who: Integers) -> None:
+    """Where episodes began."""
+    _ide3al.agent_record(inner, np.zeros((0, 5), np.int64), np.stack([states, who], axis=1))
+
+
+def _tally(
+    tally: TransitionTally, states: Integers, actions: Integers, moved: VectorStep, counted: Flags
 ) -> None:
-    """Steps, no more than are left, and where episodes began after them."""
-    steps = np.zeros((0, 5), np.int64) if columns is None else np.stack(columns, axis=1)[:left]
-    _ide3al.agent_record(inner, steps, np.stack([starts, who], axis=1))
-
-
-def _tally(tally: TransitionTally, states: Integers, actions: Integers, moved: VectorStep) -> None:
-    """Records what one step of all environments brought."""
-    for k in np.flatnonzero(moved.stepped).tolist():
+    """Records what one step brought to the environments whose steps still count."""
+    for k in np.flatnonzero(moved.stepped & counted).tolist():
         reached, over = int(moved.reached[k]), bool(moved.terminated[k])
         tally.record(int(states[k]), int(actions[k]), moved.rewards[k], reached, over)
-    for k in np.flatnonzero(moved.begun).tolist():
+    for k in np.flatnonzero(moved.begun & counted).tolist():
         tally.begin(int(moved.states[k]))
 
 

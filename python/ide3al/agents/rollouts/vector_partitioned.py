@@ -108,7 +108,10 @@ class PartitionVectorRollout(Rollout):
             stream.action = nearest_legal(stream.action, mask)
         moved = self._vector.step([cut.actions.element(s.action) for s in self._streams])
         for k, stream in enumerate(self._streams):
-            if moved.stepped[k] and self.left > 0:
+            if moved.stepped[k]:
+                if self.left <= 0:
+                    # beyond the last step that counts, and so is what begins after it
+                    continue
                 self._taken(stream, moved, k, rows, learn)
             if moved.begun[k]:
                 if self._watch is not None:

@@ -27,7 +27,9 @@ class FixedStrategy:
             policy, declared = np.zeros((0, n_actions)), None
         if isinstance(policy, Agent):
             is_unfitted = policy.num_timesteps == 0
-            policy = np.full((states.size, n_actions), 1 / n_actions) if is_unfitted else policy.policy
+            policy = (
+                np.full((states.size, n_actions), 1 / n_actions) if is_unfitted else policy.policy
+            )
             if is_unfitted and declared is None:
                 policy = np.zeros((0, n_actions))
         self._table = checked_table(policy, declared, n_actions)
