@@ -21,6 +21,7 @@ pub(crate) struct Asked {
     origin: Option<String>,
     evenness: f64,
     target: Option<Vec<f64>>,
+    proportions: Option<Vec<f64>>,
     restart: f64,
 }
 
@@ -45,6 +46,7 @@ pub(crate) fn solve_reach(
         xi: xi.unwrap_or(defaults.xi),
         evenness: asked.evenness,
         weights: asked.target.unwrap_or_default(),
+        proportions: asked.proportions.unwrap_or_default(),
         restart: asked.restart,
     };
     let options = settings.options()?;

@@ -77,3 +77,30 @@ fn what_makes_no_sense_is_refused() {
         "{other}"
     );
 }
+
+#[test]
+fn patrols_keep_to_their_proportions() {
+    let places = concat!(
+        "graph:",
+        env!("CARGO_MANIFEST_DIR"),
+        "/examples/patrol/san-francisco.csv,directed=true"
+    );
+    let shares = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/examples/patrol/san-francisco-proportions.csv"
+    );
+    let patrol = ["solve", places, "--formulation", "reach", "--xi", "0"];
+    let more = ["--within", "inf", "--proportions", shares, "--json"];
+    let found = json(&[&patrol[..], &more].concat());
+    let visits = found["stationary"].as_array().unwrap();
+    let wanted = std::fs::read_to_string(shares).unwrap();
+    for (visits, wanted) in visits.iter().zip(wanted.lines()) {
+        let wanted: f64 = wanted.parse().unwrap();
+        assert!((visits.as_f64().unwrap() - wanted).abs() < 1e-9);
+    }
+    let value = found["objective"].as_f64().unwrap();
+    // from a random place to a random one is Kemeny's constant
+    assert!((value - found["kemeny_constant"].as_f64().unwrap()).abs() < 1e-8 * value);
+    let other = refused(&["solve", places, "--proportions", shares]);
+    assert!(other.contains("choose --formulation reach"), "{other}");
+}

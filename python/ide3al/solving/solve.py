@@ -72,6 +72,7 @@ def solve(
     within: float | None = None,
     origin: Literal["start", "anywhere"] | None = None,
     evenness: float = 0.0,
+    proportions: ArrayLike | None = None,
     xi: float | None = None,
     target: ArrayLike | None = None,
     restart: float | None = None,
@@ -118,6 +119,7 @@ def solve(
     within: float | None = None,
     origin: Literal["start", "anywhere"] | None = None,
     evenness: float | None = None,
+    proportions: ArrayLike | None = None,
     xi: float | None = None,
     zeta: float | None = None,
     horizon: int | None = None,
@@ -157,6 +159,9 @@ def solve(
         Where ``"reach"`` begins: at the start unless given, with ``within=math.inf`` anywhere.
     evenness : float, default 0
         Least entropy of the steady state of ``"reach"``, as a share of the largest.
+    proportions : array_like of shape (S,), optional
+        What the steady state of ``"reach"`` must be. With ``within=math.inf`` it asks for the least
+        Kemeny constant, weighted by travel times.
     xi : float, optional
         Least probability of every action. Unless given it is the paper's for its domains; for other
         models 0.1, but at most half of one over the number of actions. Note that :func:`frontier`
@@ -224,6 +229,7 @@ def solve(
         others |= {"restart": restart, "discount": discount, "limits": limits or None}
         others |= {"utility": utility}
         others |= {"within": within, "origin": origin, "evenness": evenness}
+        others |= {"proportions": proportions}
         return _episode(mdp, steps, xi, how, **others)
     if steps is not None:
         raise Error(f"steps = {steps}: {formulation} takes none; choose 'episode', or give horizon")
@@ -235,10 +241,12 @@ def solve(
             "origin": origin,
             "evenness": 0.0 if evenness is None else float(evenness),
             "target": None if target is None else _numbers(target),
+            "proportions": None if proportions is None else _numbers(proportions),
             "restart": _restart(restart, discount),
         }
         return Solution(mdp, _reach(mdp, xi, how, before, asked, refused), compare)
-    for name, value in {"within": within, "origin": origin, "evenness": evenness}.items():
+    unused = {"within": within, "origin": origin, "evenness": evenness, "proportions": proportions}
+    for name, value in unused.items():
         if value is not None:
             raise Error(f"{name} = {value}: {formulation} takes none; choose 'reach'")
     visit_spec = {

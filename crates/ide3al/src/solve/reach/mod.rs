@@ -3,10 +3,11 @@
 //! The problem has local optima, which differ by some per cent. `search` begins in several places,
 //! goes on with the better half, and changes the best policy at random in some neighbourhood to
 //! improve it again; `climb` is one ascent; `evenness` adds the limit on the steady state's
-//! entropy; `sharpen` looks for good multipliers of the bound by first arrivals.
+//! entropy; `proportions` keeps to a given steady state; `sharpen` looks for good multipliers of the bound by first arrivals.
 
 mod climb;
 mod evenness;
+mod proportions;
 mod search;
 mod sharpen;
 #[cfg(test)]
@@ -65,7 +66,7 @@ pub fn solve(
         Some(warm) => world.part(warm.policy.probabilities()),
         None => world.part(Policy::uniform(mdp).probabilities()),
     };
-    let first = world.allowed(first);
+    let first = proportions::nearest(&world, &world.allowed(first))?;
     let kind = Kind {
         maximises: !world.is_hitting(),
         dual_follows_policy: true,
