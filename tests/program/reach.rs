@@ -78,6 +78,31 @@ fn what_makes_no_sense_is_refused() {
     );
 }
 
+/// What is asked of reach besides what varies.
+#[test]
+fn frontiers_take_what_reach_takes() {
+    let scratch = Scratch::new("reach-frontier");
+    let out = scratch.join("curve");
+    let curve = [
+        "frontier",
+        "double-chain",
+        "--formulation",
+        "reach",
+        "--json",
+    ];
+    let sizes = ["--points", "2", "--out", out.to_str().unwrap()];
+    let more = ["--vary", "xi", "--within", "inf", "--from", "start"];
+    let found = json(&[&curve[..], &sizes, &more].concat());
+    let points = found["points"].as_array().unwrap();
+    assert!(points[0]["xi"] == 0.0 && points[0]["within"].is_null());
+    assert!(points[0]["objective"].as_f64().unwrap() < points[1]["objective"].as_f64().unwrap());
+    let told = |more: &[&str]| refused(&[&curve[..], &sizes, more].concat());
+    assert!(told(&["--vary", "within", "--within", "9"]).contains("what varies"));
+    assert!(told(&["--vary", "zeta"]).contains("zeta"));
+    let other = refused(&["frontier", "double-chain", "--within", "9"]);
+    assert!(other.contains("choose --formulation reach"), "{other}");
+}
+
 #[test]
 fn patrols_keep_to_their_proportions() {
     let places = concat!(

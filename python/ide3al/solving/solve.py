@@ -49,6 +49,31 @@ def _restart(restart: float | None, discount: float | None) -> float:
     return 0.0 if restart is None else restart
 
 
+def reach_asked(
+    within: float | None,
+    origin: str | None,
+    evenness: float | None,
+    target: ArrayLike | None = None,
+    proportions: ArrayLike | None = None,
+) -> dict[str, Any]:
+    """What is asked of reach, as the binding takes it, without restarts."""
+    return {
+        "within": within,
+        "origin": origin,
+        "evenness": 0.0 if evenness is None else float(evenness),
+        "target": None if target is None else _numbers(target),
+        "proportions": None if proportions is None else _numbers(proportions),
+        "restart": 0.0,
+    }
+
+
+def refuse(formulation: str, only_reach: dict[str, Any]) -> None:
+    """Refuse what only reach takes."""
+    for name, value in only_reach.items():
+        if value is not None:
+            raise Error(f"{name} = {value}: {formulation} takes none; choose 'reach'")
+
+
 @overload
 def solve(
     mdp: MDP,
@@ -236,19 +261,13 @@ def solve(
     before = None if warm is None else compiled(warm.native)
     if formulation == "reach" and utility is None:
         refused = {"zeta": zeta, "horizon": horizon, "wanted": wanted, "limits": limits or None}
-        asked = {
-            "within": within,
-            "origin": origin,
-            "evenness": 0.0 if evenness is None else float(evenness),
-            "target": None if target is None else _numbers(target),
-            "proportions": None if proportions is None else _numbers(proportions),
-            "restart": _restart(restart, discount),
-        }
+        asked = reach_asked(within, origin, evenness, target, proportions)
+        asked["restart"] = _restart(restart, discount)
         return Solution(mdp, _reach(mdp, xi, how, before, asked, refused), compare)
-    unused = {"within": within, "origin": origin, "evenness": evenness, "proportions": proportions}
-    for name, value in unused.items():
-        if value is not None:
-            raise Error(f"{name} = {value}: {formulation} takes none; choose 'reach'")
+    refuse(
+        formulation,
+        {"within": within, "origin": origin, "evenness": evenness, "proportions": proportions},
+    )
     visit_spec = {
         "target": None if target is None else _numbers(target),
         "wanted": None if wanted is None else _numbers(wanted),

@@ -22,6 +22,7 @@ pub mod arrivals;
 pub mod counting;
 pub mod entropy;
 pub mod hitting;
+pub mod sampled;
 pub mod seen;
 pub mod single;
 pub mod world;

@@ -11,6 +11,10 @@ use super::{Origin, Reach};
 use crate::error::Result;
 use crate::model::Mdp;
 
+/// Most numbers in a factor, each of which is held some six times: three gigabytes.
+const MOST_NUMBERS: usize = 60_000_000;
+/// Most multiplications of one elimination: half a minute for an evaluation.
+const MOST_WORK: u64 = 100_000_000_000;
 /// Names of states that a message lists.
 const NAMED: usize = 5;
 /// Most states whose steady state can be given: a dense system of that size takes a tenth of a
@@ -286,6 +290,11 @@ impl World {
     pub fn natural_time(&self) -> f64 {
         let mean = self.time.iter().sum::<f64>() / self.time.len() as f64;
         (4.0 * self.n_states() as f64 * mean).max(1.0)
+    }
+
+    /// Whether factors would take gigabytes, or an evaluation minutes in which nothing can stop it.
+    pub fn fills_in(&self) -> bool {
+        self.symbolic.size() > MOST_NUMBERS || self.symbolic.work() > MOST_WORK
     }
 
     /// Whether the mean hitting time is to be minimised, rather than the share seen maximised.

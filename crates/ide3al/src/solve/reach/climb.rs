@@ -11,11 +11,14 @@ use rand_chacha::ChaCha8Rng;
 
 use super::proportions::Proportions;
 use crate::formulation::reach::hitting::Hitting;
+use crate::formulation::reach::sampled::Sampled;
 use crate::formulation::reach::seen::Seen;
 use crate::formulation::reach::world::World;
 
 /// A row whose sum falls below this keeps its last values: nothing is known of its direction.
 const VANISHED: f64 = 1e-6;
+/// Seed of the signs of an estimate.
+const SIGNS: u64 = 0x5167;
 /// Steps over which progress is averaged.
 const WINDOW: usize = 10;
 
@@ -23,6 +26,7 @@ const WINDOW: usize = 10;
 #[derive(Debug, Clone)]
 pub(super) enum ReachValue<'a> {
     Seen(Seen<'a>),
+    Sampled(Box<Sampled<'a>>),
     Hitting(Hitting<'a>),
 }
 
@@ -30,6 +34,8 @@ impl<'a> ReachValue<'a> {
     pub(super) fn new(world: &'a World) -> Self {
         if world.is_hitting() {
             ReachValue::Hitting(Hitting::new(world))
+        } else if world.fills_in() {
+            ReachValue::Sampled(Box::new(Sampled::new(world, SIGNS)))
         } else {
             ReachValue::Seen(Seen::new(world))
         }
@@ -39,6 +45,7 @@ impl<'a> ReachValue<'a> {
     pub(super) fn value(&mut self, policy: &[f64]) -> f64 {
         match self {
             ReachValue::Seen(seen) => seen.value(policy, None),
+            ReachValue::Sampled(sampled) => sampled.value(policy, None),
             ReachValue::Hitting(hitting) => hitting.value(policy, None),
         }
     }
@@ -48,6 +55,11 @@ impl<'a> ReachValue<'a> {
         match self {
             ReachValue::Seen(seen) => {
                 let value = seen.value(policy, Some(gradient));
+                gradient.iter_mut().for_each(|g| *g = -*g);
+                -value
+            }
+            ReachValue::Sampled(sampled) => {
+                let value = sampled.value(policy, Some(gradient));
                 gradient.iter_mut().for_each(|g| *g = -*g);
                 -value
             }
