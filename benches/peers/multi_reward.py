@@ -5,9 +5,9 @@
 Russo and Vannella (2024), "Multi-Reward Best Policy Identification", NeurIPS: four small
 environments, 50,000 steps without resets, discount 0.9. FOLDER is a checkout of
 github.com/rssalessio/Multi-Reward-Best-Policy-Identification, cloned to target/checkouts unless
-given; environments, their agents with their parameters, the estimate of the model (a prior of one count
-for each next state) and the two errors, averaged over the rewards of one pair each and 30 random
-ones, are the authors':
+given; environments, their agents with their parameters, the estimate of the model (a prior of one
+count for each next state) and the two errors, averaged over the rewards of one pair each and 30
+random ones, are the authors':
 
   policy  share of the policies optimal in the estimate or in the truth that are not so in both
   value   mean difference of the optimal values

@@ -19,8 +19,8 @@ use crate::errors::{error, exception};
 use crate::model::Model;
 use crate::planning::InterruptiblePlanner;
 use crate::settings::{fill, settings, shape};
-use crate::solving::VisitSpec;
 use crate::signals::Pending;
+use crate::solving::VisitSpec;
 
 pub(crate) struct State {
     pub(crate) session: Session,

@@ -18,8 +18,8 @@ use crate::solve::Solution;
 
 /// What is handed over is the optimum of the formulation in the estimate under all that is asked.
 ///
-/// *Limits while data are gathered.* As long as every cost so far is within its budget for the steps
-/// so far, the [`Explorer`] chooses. Where one is not, the policy with the least cost in the
+/// *Limits while data are gathered.* As long as every cost so far is within its budget for the
+/// steps so far, the [`Explorer`] chooses. Where one is not, the policy with the least cost in the
 /// estimate is followed until it is again: the average cost of all steps comes to lie at the
 /// budget, if that policy costs less. What a pair costs is known beforehand, where it leads is
 /// not: the first steps may cost more.
