@@ -54,6 +54,7 @@ pub(crate) fn recount(
         .repartition(counts, &origin, first, trajectory)
         .map_err(exception)?;
     state.prediction = None;
-    state.finalized = false;
+    // the numbers asked for were of other states
+    (state.finalized, state.asked_for) = (false, 0);
     Ok(())
 }

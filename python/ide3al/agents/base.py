@@ -109,6 +109,10 @@ class Agent(SavableEstimator):
         if engine not in (None, "local", "ray"):
             raise Error(f"engine = {engine!r}: 'local' and 'ray' are known")
         if engine == "ray":
+            if self.limits:
+                raise Error(
+                    "limits: kept where all steps are taken in this process; leave engine out"
+                )
             workers = 2 if workers is None else whole_number("workers", workers)
             return ClusterRollout(self, env, total, workers)
         if workers is not None:
