@@ -371,7 +371,6 @@ mod tests {
         let mut session = Session::new(learner, &actions, false, generator(1, 0));
         let tables = Tables::new(mdp);
         let mut environment = Simulator::new(&tables);
-        session.begin(&mut environment).unwrap();
         let stop = std::sync::atomic::AtomicBool::new(false);
         for _ in 0..steps / 100 {
             session.begin_batch().unwrap();
