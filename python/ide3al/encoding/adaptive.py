@@ -3,7 +3,6 @@ the steps recorded."""
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +14,8 @@ from .._ide3al import Error
 from ..types import Floats, Integers
 from .abstraction import PER_NUMBER, PER_PAIR, Abstraction, choices, in_all, per_number
 from .bounds import BoundsMonitor
-from .features import MAX_FEATURES, Features
-from .grid import TERMINAL_CELL, Cells, Centres, Grid, cell_centres
+from .features import MAX_FEATURES, Extractor, Features
+from .grid import TERMINAL_CELL, Cells, Centres, Grid, cell_centres, load_cells
 from .history import TERMINAL, TRUNCATED, JointHistory, TransitionHistory
 from .holding import measured_repeat
 from .ranges import declared_bounds, range_of
@@ -28,8 +27,6 @@ from .values import Values, are_values
 GROWTH = 1.5
 #: Share of a range by which what is seen must exceed it before cells are cut anew.
 BEYOND = 0.05
-
-
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -352,8 +349,6 @@ class AdaptivePartition:
         moves = Moves(first, self.history.actions[first], last)
         return refined(vectors, low, high, whole, in_all(self.abstraction, len(self.used)), moves)
 
-    # files
-
     def save(self) -> dict[str, Any]:
         return {
             "abstraction": self.abstraction.save(),
@@ -371,7 +366,28 @@ class AdaptivePartition:
             "bounds_seen": self.monitor.save(),
         }
 
-    def restore(self, document: dict[str, Any], cells: Cells) -> None:
+    @classmethod
+    def load(
+        cls, document: dict[str, Any], observations: Any, actions: Any, features: Extractor | None
+    ) -> AdaptivePartition:
+        """What :meth:`save` gave, for spaces like those it was made for; without its steps."""
+        if document["features"] and features is None:
+            raise Error(
+                "this agent was made with features=..., which no file can hold; give the function "
+                "to load again"
+            )
+        if features is not None and not document["features"]:
+            raise Error("features: this agent was made without any")
+        cut = cls(Abstraction(**document["abstraction"], features=features), observations, actions)
+        if features is None and cut.features.size != document["size"]:
+            raise Error(
+                f"this agent knows observations of {document['size']} numbers; the environment's "
+                f"have {cut.features.size}"
+            )
+        cut._restore(document, load_cells(document["cells"]))
+        return cut
+
+    def _restore(self, document: dict[str, Any], cells: Cells) -> None:
         """Takes back what :meth:`save` gave, but for the recorded steps."""
         self.cells = cells
         self.repeat, self.steps = int(document["repeat"]), int(document["steps"])
@@ -381,14 +397,3 @@ class AdaptivePartition:
         self._bounds = np.array(low), np.array(high)
         self._numbers = {int(key): k for k, key in enumerate(document["keys"])}
         self.monitor = BoundsMonitor.load(document.get("bounds_seen", {"seen": 0, "beyond": []}))
-
-    def save_history(self) -> bytes:
-        assert self.history is not None
-        buffer = io.BytesIO()
-        np.savez(
-            buffer,
-            vectors=self.history.vectors.astype(np.float32),
-            actions=self.history.actions.astype(np.int32),
-            rewards=self.history.rewards,
-        )
-        return buffer.getvalue()

@@ -87,16 +87,23 @@ class Decoder:
         few = ", ".join(plain(self.observation(s)) for s in met[:3])
         return f"{len(met)} states were met, such as {few}; explore further, or choose among them"
 
+    def observed(self, reward: Callable[..., Any], n_arguments: int) -> Callable[..., float]:
+        """A function of observations, of the last alone or of all three, whose errors are named."""
+
+        def of(observation: Any, action: Any, reached: Any) -> float:
+            arguments = (observation, action, reached)[3 - n_arguments :]
+            return _number(self._asked(reward, arguments, "reward"), arguments)
+
+        return of
+
     def earned(self, reward: Callable[..., Any], n_arguments: int) -> Callable[..., float]:
-        """A function of observations as one of state, action and next state, by number."""
+        """The same of state, action and next state, by number."""
+        observed = self.observed(reward, n_arguments)
 
         def of(state: int, action: int, reached: int) -> float:
-            if n_arguments == 1:
-                arguments: tuple[Any, ...] = (self.observation(reached),)
-            else:
-                observed = self.observation(state), self.observation(reached)
-                arguments = (observed[0], self.action(action), observed[1])
-            return _number(self._asked(reward, arguments, "reward"), arguments)
+            first = None if n_arguments == 1 else self.observation(state)
+            taken = None if n_arguments == 1 else self.action(action)
+            return observed(first, taken, self.observation(reached))
 
         return of
 

@@ -365,6 +365,8 @@ def plan(
     >>> ide3al.plan(mdp, goal=5).objective
     1.0
     """
+    if not isinstance(mdp, MDP):
+        raise Error(f"mdp = {mdp!r}: an ide3al.MDP is needed; a plan from data is agent.plan(...)")
     limits = limits_of(tolerance, max_iterations, time_limit)
     if goal is not None:
         for name, value in (
