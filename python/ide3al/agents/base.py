@@ -8,9 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from .. import _ide3al
-from .._check import check_actions, check_callback, whole_number
+from .._arguments import checked_names
+from .._check import check_actions, check_callback, check_flag, whole_number
 from .._display import Progress
 from .._ide3al import Error
+from .._protocol import reset_env
 from ..datasets.tally import TransitionTally
 from ..encoding.adaptive import AdaptivePartition
 from ..evaluation.account import Account, account
@@ -57,6 +59,7 @@ class Agent(SavableEstimator):
         Parameters of the algorithm.
     """
 
+    @checked_names()
     def fit(
         self,
         env: Any,
@@ -101,6 +104,7 @@ class Agent(SavableEstimator):
         """
         total_timesteps = whole_number("total_timesteps", total_timesteps)
         check_callback(callback)
+        check_flag("progress_bar", progress_bar)
         if engine not in (None, "local") or workers is not None or is_vector(env):
             return self._fit_elsewhere(
                 env, total_timesteps, progress_bar, callback, engine, workers
@@ -110,7 +114,7 @@ class Agent(SavableEstimator):
         check_actions(env.action_space)
         # the environment is seeded once: the first reset of the first fit
         fresh = self._agent is None or self._agent.steps == 0
-        first = env.reset(seed=self.seed) if fresh else env.reset()
+        first = reset_env(env, seed=self.seed) if fresh else reset_env(env)
         agent, observations, actions = self.attach(env, first=first)
         agent.interrupt_trajectory()
         loop = FiniteSteps(agent, env, observations, actions, self._changes, first, self.tally)

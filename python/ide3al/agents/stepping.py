@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _ide3al
+from .._protocol import reset_env, step_env
 from ..datasets.tally import TransitionTally
 from ..encoding.changes import EpisodeChanges
 from ..encoding.discrete import DiscoveredStates, SpaceIndex
@@ -39,7 +40,7 @@ class FiniteSteps:
 
     def reset(self) -> int:
         """Begins an episode."""
-        observation, info = self._first if self._first is not None else self._env.reset()
+        observation, info = self._first if self._first is not None else reset_env(self._env)
         self._first = None
         self._changes.begin()
         self._state = self._tally.begin(self._number(observation, info))
@@ -51,8 +52,8 @@ class FiniteSteps:
         chosen = action
         if self._masked is not None:
             chosen = nearest_legal(int(self._masked.legal[self._state][action]), self._mask)
-        observation, reward, terminated, truncated, info = self._env.step(
-            self._actions.element(chosen)
+        observation, reward, terminated, truncated, info = step_env(
+            self._env, self._actions.element(chosen)
         )
         following = self._number(observation, info)
         self._changes.step(self._state, chosen, following)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import _ide3al
+from .._protocol import reset_env, step_env
 from ..datasets.tally import as_number
 from ..encoding.abstraction import ActionGrid
 from ..encoding.adaptive import AdaptivePartition
@@ -52,7 +53,7 @@ class Loop:
     def begin(self) -> Floats:
         options = {} if self._seed is None else {"seed": self._seed}
         self._seed = None
-        observation, info = self.env.reset(**options)
+        observation, info = reset_env(self.env, **options)
         self._mask = self._masked(observation, info)
         vector = self.cut.vector(observation)
         self.cut.begin(vector)
@@ -67,7 +68,7 @@ class Loop:
                     break
                 action = nearest_legal(action, self._mask)
             element = self.cut.actions.element(action)
-            observation, reward, terminated, truncated, info = self.env.step(element)
+            observation, reward, terminated, truncated, info = step_env(self.env, element)
             end = 1 if terminated else 2 if truncated else 0
             self._mask = self._masked(observation, info)
             vector = self.cut.vector(observation)

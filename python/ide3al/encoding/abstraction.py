@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .._arguments import checked_names
+from .._check import whole_number
 from .._ide3al import Error
 from ..types import Floats
 from .discrete import SpaceIndex
@@ -74,6 +76,7 @@ class Abstraction:
     4
     """
 
+    @checked_names()
     def __init__(
         self,
         cells: int | Sequence[int] | None = None,
@@ -114,24 +117,30 @@ class Abstraction:
             )
         if features is not None and not callable(features):
             raise Error("features: a function from an observation to numbers is needed")
-        if repeat is not None and repeat < 1:
-            raise Error(f"repeat = {repeat}: at least 1 is needed")
-        if memory < 100:
-            raise Error(f"memory = {memory}: at least 100 steps are needed")
+        if repeat is not None:
+            repeat = whole_number("repeat", repeat)
+        memory = whole_number("memory", memory, least=100)
         if kind is None and cells is not None and np.ndim(cells) != 0:
             kind = "grid"  # numbers of cells along each number mean nothing else
         self.cells, self.kind, self.features = cells, kind, features
         self.refine = bool(refine)
-        self.angles = [(int(c), int(s)) for c, s in angles]
+        try:
+            self.angles = [(int(c), int(s)) for c, s in angles]
+        except (TypeError, ValueError):
+            raise Error(
+                f"angles = {angles!r}: pairs of places (cosine, sine) are needed, such as [(0, 1)]"
+            ) from None
         self.low, self.high = _bounds("low", low), _bounds("high", high)
         self.bounds = bounds
-        self.repeat, self.memory = repeat, int(memory)
+        self.repeat, self.memory = repeat, memory
         self.actions: int | list[Any] | None
         if actions is None or isinstance(actions, int | np.integer):
             self.actions = None if actions is None else int(actions)
             if self.actions is not None and self.actions < 2:
                 raise Error(f"actions = {actions}: at least 2 values along each number are needed")
         else:
+            if isinstance(actions, str) or not isinstance(actions, Iterable):
+                raise Error(f"actions = {actions!r}: a number, or a list of actions, is needed")
             self.actions = [np.asarray(a).tolist() for a in actions]
             if len(self.actions) < 1:
                 raise Error("actions: the list is empty")
