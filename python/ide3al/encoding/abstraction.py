@@ -22,7 +22,7 @@ PER_NUMBER = {1: 32, 2: 12, 3: 8}
 #: Centres of k-means cells.
 CENTRES = 500
 #: Fewest of both, however few steps there are.
-FEWEST_PER_NUMBER, FEWEST_CENTRES = 4, 16
+FEWEST_PER_NUMBER, FEWEST_CENTRES = 4, 64
 #: Decisions for every pair of a cell and an action: there are no more cells than leave as many,
 #: until more steps are taken.
 PER_PAIR = 2
