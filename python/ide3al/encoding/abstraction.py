@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,15 +16,6 @@ from ..types import Floats
 from .discrete import SpaceIndex
 from .features import Extractor
 
-#: Cells along each number by how many there are; beyond, k-means cells.
-PER_NUMBER = {1: 32, 2: 12, 3: 8}
-#: Centres of k-means cells.
-CENTRES = 500
-#: Fewest of both, however few steps there are.
-FEWEST_PER_NUMBER, FEWEST_CENTRES = 4, 64
-#: Decisions for every pair of a cell and an action: there are no more cells than leave as many,
-#: until more steps are taken.
-PER_PAIR = 2
 #: Most actions that are made of a box by combining values of all its numbers.
 COMBINED = 27
 
@@ -266,21 +256,3 @@ def choices(space: Any, abstraction: Abstraction) -> SpaceIndex | ActionGrid:
     if abstraction.actions is not None:
         raise Error(f"actions: {space} is finite already; leave out actions")
     return SpaceIndex(space)
-
-
-def per_number(abstraction: Abstraction, numbers: int, affordable: float = math.inf) -> int:
-    """Cells along each number; where none are given no more than some ``affordable`` in all."""
-    if isinstance(abstraction.cells, int):
-        return abstraction.cells
-    most = PER_NUMBER.get(numbers, max(2, int(1296.0 ** (1 / max(numbers, 1)))))
-    return max(FEWEST_PER_NUMBER, int(min(most, affordable ** (1 / max(numbers, 1)))))
-
-
-def in_all(abstraction: Abstraction, numbers: int, affordable: float = math.inf) -> int:
-    """How many k-means or refined cells there are; where none are given no more than are
-    ``affordable``."""
-    if isinstance(abstraction.cells, int):
-        return abstraction.cells
-    if abstraction.refine:
-        return int(PER_NUMBER[numbers] ** numbers) if numbers in PER_NUMBER else CENTRES
-    return max(FEWEST_CENTRES, int(min(CENTRES, affordable)))
