@@ -94,7 +94,10 @@ class SavableEstimator(AttachableEstimator):
         except (TypeError, ValueError) as problem:
             raise damaged(name, problem) from None
         if saved.kind != type(self).__name__:
-            raise Error(f"{name}: holds a {saved.kind}; load it with ide3al.{saved.kind}.load")
+            raise Error(
+                f"{name}: holds an agent of class {saved.kind}; load it with "
+                f"ide3al.{saved.kind}.load"
+            )
         learner = self._agent = _ide3al.Agent.load(saved.text, saved.learner)
         if learner.open and saved.partition is None and not saved.beyond:
             if saved.states is None or saved.states.size < learner.n_states:

@@ -220,8 +220,9 @@ class Data(Transitions):
         Error
             If a file cannot be written.
         """
-        _ide3al.write_file(Path(folder) / "card.json", card_text(self.card).encode())
-        _ide3al.write_file(Path(folder) / "card.html", card_page(self.card).encode())
+        place = Path(file_name("folder", folder))
+        _ide3al.write_file(place / "card.json", card_text(self.card).encode())
+        _ide3al.write_file(place / "card.html", card_page(self.card).encode())
 
     def __repr__(self) -> str:
         return text_table("Data", card_rows(self.card))

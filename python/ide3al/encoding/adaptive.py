@@ -4,6 +4,7 @@ the steps recorded."""
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +13,10 @@ import numpy as np
 from .. import _ide3al
 from .._ide3al import Error
 from ..types import Floats, Integers
-from .abstraction import PER_NUMBER, Abstraction, choices, in_all, per_number
+from .abstraction import PER_NUMBER, PER_PAIR, Abstraction, choices, in_all, per_number
 from .bounds import BoundsMonitor
 from .features import MAX_FEATURES, Extractor, Features
-from .grid import Cells, Centres, Grid, load_cells
+from .grid import TERMINAL_CELL, Cells, Centres, Grid, cell_centres, load_cells
 from .history import TERMINAL, TRUNCATED, JointHistory, TransitionHistory
 from .holding import measured_repeat
 from .ranges import declared_bounds, range_of
@@ -23,9 +24,6 @@ from .recounting import recount
 from .tree import Moves, Tree, refined
 from .values import Values, are_values
 
-#: The one cell of all observations that ended an episode: nothing can be done there, wherever it
-# is, and nothing is gained by : ending episodes in many places.
-TERMINAL_CELL = -1
 #: Cells are cut anew at the earliest when there are this many times the steps.
 GROWTH = 1.5
 #: Share of a range by which what is seen must exceed it before cells are cut anew.
@@ -124,7 +122,7 @@ class AdaptivePartition:
         except Error:
             # nothing changed: one cell holds it all
             self.used = np.arange(self.features.size)
-        self.cells = self._lay(vectors[:, self.used], None, self.used)
+        self.cells = self._cut(vectors[:, self.used], math.inf)
 
     def cell_keys(self, vectors: Floats) -> Integers:
         """Keys of the cells of vectors."""
@@ -229,11 +227,16 @@ class AdaptivePartition:
         before, numbers = self.cells, self._numbers
         used_before, repeat_before = self.used, self.repeat
         self.used = self._matter(vectors, actions)
-        self.cells = self._lay(vectors[:, self.used], before, used_before)
-        if self.abstraction.repeat is None:
-            keys = self._keys(vectors, actions == TERMINAL)
-            unit = vectors[:, self.used] / self._laid().width
-            self.repeat = measured_repeat(keys, unit, actions, self.actions.size)
+        values = vectors[:, self.used]
+        affordable = self.steps / (PER_PAIR * self.actions.size)
+        if self.abstraction.refine:
+            self.cells = self._lay(values, before, used_before, affordable)
+            self._measure_repeat(vectors, actions, self.cells)
+        else:
+            # as if every step were a decision: cells that grow with the repeat would make it grow
+            self._measure_repeat(vectors, actions, self._cut(values, affordable))
+            affordable /= self.repeat
+            self.cells = self._lay(values, before, used_before, affordable)
         if self.cells is before and self.repeat == repeat_before:
             return False
         ended = actions == TERMINAL
@@ -247,6 +250,13 @@ class AdaptivePartition:
         self._numbers = recount(agent, self.history, self.repeat, keys, old, episode_open)
         self._centres = None
         return True
+
+    def _measure_repeat(self, vectors: Floats, actions: Integers, cells: Cells) -> None:
+        if self.abstraction.repeat is None:
+            values = vectors[:, self.used]
+            keys = np.where(actions == TERMINAL, TERMINAL_CELL, cells.keys(values))
+            unit = values / cells.width
+            self.repeat = measured_repeat(keys, unit, actions, self.actions.size)
 
     def _matter(self, vectors: Floats, actions: Integers) -> Integers:
         """Numbers that change while an episode lasts, each once: nothing can be explored along the
@@ -265,14 +275,17 @@ class AdaptivePartition:
             )
         return np.array(used, dtype=np.int64)
 
-    def _lay(self, vectors: Floats, before: Cells | None, used_before: Integers) -> Cells:
+    def _lay(
+        self, vectors: Floats, before: Cells | None, used_before: Integers, affordable: float
+    ) -> Cells:
         """Cells for what was seen; those from before if they still do."""
-        chosen, whole = self.abstraction, self.features.whole[self.used]
-        if self._by_value and are_values(vectors):
+        chosen = self.abstraction
+        found = self._cut(vectors, affordable)
+        if isinstance(found, Values):
             if isinstance(before, Values) and before.dimension == len(self.used):
                 return before
             self._bounds = vectors.min(axis=0), vectors.max(axis=0)
-            return Values(vectors, len(self.used))
+            return found
         low, high = range_of(vectors, chosen, self.features, self.used, self.monitor)
         grown = before is None or not np.array_equal(self.used, used_before)
         grown = grown or isinstance(before, Values)
@@ -281,18 +294,31 @@ class AdaptivePartition:
             beyond = np.maximum(low_before - low, high - high_before)
             grown = bool((beyond > BEYOND * (high_before - low_before)).any())
         if before is not None and not grown:
-            if chosen.refine:
-                found = self._refine(vectors, *self._bounds, whole)
-                return before if found.same(before) else found
-            if isinstance(before, Grid) or self.steps < 2 * self._laid_at:
+            if isinstance(found, Tree):
+                again = self._cut(vectors, affordable, self._bounds)
+                return before if isinstance(again, Tree) and again.same(before) else again
+            if self.steps < 2 * self._laid_at:
                 return before
+            if isinstance(found, Grid) and isinstance(before, Grid):
+                if np.array_equal(found.counts, before.counts):
+                    return before
         self._bounds, self._laid_at = (low, high), self.steps
+        return found
+
+    def _cut(
+        self, vectors: Floats, affordable: float, bounds: tuple[Floats, Floats] | None = None
+    ) -> Cells:
+        """Cells for what was seen, no more than are affordable unless their number is given."""
+        chosen, whole = self.abstraction, self.features.whole[self.used]
+        if self._by_value and are_values(vectors):
+            return Values(vectors, len(self.used))
+        low, high = bounds or range_of(vectors, chosen, self.features, self.used, self.monitor)
         if chosen.refine:
             return self._refine(vectors, low, high, whole)
         kind = chosen.kind or ("grid" if len(self.used) in PER_NUMBER else "k-means")
         if kind == "k-means":
             scale = np.where(whole, 0.25, np.maximum(high - low, 1e-9))
-            return Centres.among(vectors, scale, in_all(chosen, len(self.used)))
+            return Centres.among(vectors, scale, in_all(chosen, len(self.used), affordable))
         if isinstance(chosen.cells, list):
             if len(chosen.cells) != self.features.size:
                 raise Error(
@@ -301,7 +327,7 @@ class AdaptivePartition:
                 )
             counts = np.array(chosen.cells)
         else:
-            counts = np.full(len(self.used), per_number(chosen, len(self.used)))
+            counts = np.full(len(self.used), per_number(chosen, len(self.used), affordable))
         if chosen.cells is None:
             counts = np.where(whole, high - low + 1, counts).astype(np.int64)
             low, high = np.where(whole, low - 0.5, low), np.where(whole, high + 0.5, high)
@@ -387,11 +413,3 @@ class AdaptivePartition:
             rewards=self.history.rewards,
         )
         return buffer.getvalue()
-
-
-def cell_centres(cells: Cells, keys: Sequence[int]) -> list[tuple[float, ...]]:
-    """The middle of each of some cells; not a number for the one of all terminal observations."""
-    numbers = np.array(keys, dtype=np.int64)
-    terminal = numbers == TERMINAL_CELL
-    centres = np.where(terminal[:, None], np.nan, cells.centres(np.where(terminal, 0, numbers)))
-    return [tuple(row) for row in centres.tolist()]

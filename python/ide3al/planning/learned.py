@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _ide3al
 from .._check import file_name
+from .._display import plain
 from .._ide3al import Error
 from ..datasets.tally import TransitionTally
 from ..models.mdp import MDP
@@ -282,7 +283,8 @@ def plan_learned(
             raise Error(f"goal: no state that was met is one; {decoder.summary(met)}")
         shun = [] if avoid is None else decoder.matching(avoid, "avoid", met)
         if both := {*reach} & {*shun}:
-            raise Error(f"{decoder.observation(min(both))!r} is both the goal and to be avoided")
+            observation = plain(decoder.observation(min(both)))
+            raise Error(f"{observation} is both the goal and to be avoided")
         wanted = Wanted(np.isin(rows[:, 2], reach).astype(np.float64), (0.0, 1.0))
         terminal, values = [*reach, *shun], (0.0, 1.0)
         details["goal"] = reach
