@@ -139,7 +139,7 @@ def explore(
 def restore(
     document: dict[str, Any], log: bytes, env: Any, features: Extractor | None
 ) -> AdaptivePartition:
-    """What :meth:`AdaptivePartition.save` and :meth:`AdaptivePartition.save_history` gave, for an
+    """What :meth:`AdaptivePartition.save` and :func:`save_history` gave, for an
     environment like the one it was made in."""
     cut = AdaptivePartition.load(document, *spaces_of(env), features)
     with np.load(io.BytesIO(log), allow_pickle=False) as arrays:

@@ -3,7 +3,6 @@ the steps recorded."""
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -28,8 +27,6 @@ from .values import Values, are_values
 GROWTH = 1.5
 #: Share of a range by which what is seen must exceed it before cells are cut anew.
 BEYOND = 0.05
-
-
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -352,8 +349,6 @@ class AdaptivePartition:
         moves = Moves(first, self.history.actions[first], last)
         return refined(vectors, low, high, whole, in_all(self.abstraction, len(self.used)), moves)
 
-    # files
-
     def save(self) -> dict[str, Any]:
         return {
             "abstraction": self.abstraction.save(),
@@ -402,14 +397,3 @@ class AdaptivePartition:
         self._bounds = np.array(low), np.array(high)
         self._numbers = {int(key): k for k, key in enumerate(document["keys"])}
         self.monitor = BoundsMonitor.load(document.get("bounds_seen", {"seen": 0, "beyond": []}))
-
-    def save_history(self) -> bytes:
-        assert self.history is not None
-        buffer = io.BytesIO()
-        np.savez(
-            buffer,
-            vectors=self.history.vectors.astype(np.float32),
-            actions=self.history.actions.astype(np.int32),
-            rewards=self.history.rewards,
-        )
-        return buffer.getvalue()
