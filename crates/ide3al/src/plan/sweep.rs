@@ -127,20 +127,6 @@ impl Sweeper<'_> {
         self.shared(out, choice, run)
     }
 
-    /// The best value of every state in turn, from either end, each with the values just found.
-    pub(super) fn relax(&self, values: &mut [f64], forward: bool) {
-        let mean = mean(self.mdp, values);
-        let n = values.len();
-        for k in 0..n {
-            let s = if forward { k } else { n - 1 - k };
-            if !self.ended[s] {
-                let pairs = self.mdp.pairs(s).filter(|pair| self.permits(*pair));
-                let worths = pairs.map(|pair| self.worth(pair, values, mean));
-                values[s] = worths.fold(f64::NEG_INFINITY, f64::max);
-            }
-        }
-    }
-
     /// $r_\pi + \gamma P_\pi V$ into `out` for the pairs chosen.
     pub(super) fn follow(&self, values: &[f64], out: &mut [f64], choice: &mut [u32]) -> Change {
         self.chosen(values, out, choice, |pair, mean| {

@@ -1,15 +1,12 @@
-//! The largest expected total of rewards where every policy comes to an end: by sweeps over all
-//! states as long as these come nearer fast, else by policy iteration.
+//! The largest expected total of rewards where every policy comes to an end, by policy iteration.
 //!
 //! Without a discount the change of a sweep, $\delta = TV - V$, counts once for every step until
 //! the end. With $W \ge 1 + P_a W$ for all actions the greedy policy has at least
 //! $V - W \max(-\delta)$, and none has more than $V + W \max \delta$.
 //!
-//! Where only some policies end and each step costs something, sweeps begin with nothing and so
-//! come nearer from above. The greedy policy ends if a sweep changes values by less than what a
-//! step costs; one that improves on a policy that ends does so, too, if the values of that were
-//! right to within half of it: on a cycle that is never left the costs would add up to more than
-//! the errors.
+//! Where only some policies end and each step costs something, a policy that improves on one that
+//! ends does so, too, if the values of that were right to within half of what a step costs: on a
+//! cycle that is never left the costs would add up to more than the errors.
 //!
 //! Reference: Bertsekas and Tsitsiklis (1991), *Mathematics of Operations Research* 16, 580-595.
 
@@ -18,15 +15,15 @@ use super::evaluate::Evaluator;
 use super::rounding;
 use super::sweep::{Change, Sweeper};
 
-/// Sweeps between two looks, and looks that do not halve the change, after which sweeps are slow. A
-/// grid of 300 x 300 states takes three seconds so, and twenty by policy iteration alone.
-const LOOKS: (usize, usize) = (16, 4);
 /// Most times that a policy's values are approached before it is improved.
 const EVALUATIONS: usize = 50;
 /// Sweeps that follow a policy where BiCGSTAB does not help.
 const SWEEPS: usize = 20;
-/// Improvements in a row that do not halve the change, after which rounding is what is left.
-const PATIENCE: usize = 6;
+/// Improvements in a row that do not halve the change, after which it is over: where rounding is
+/// what is left, and at any rate.
+const PATIENCE: (usize, usize) = (6, 200);
+/// Units of rounding in the largest value, as a share of the scale, that count as rounding.
+const ROUNDING: f64 = 1e4;
 
 /// Values, the greedy policy and how far one sweep changes them, as a share of the scale.
 pub(super) struct Total {
@@ -57,29 +54,6 @@ pub(super) fn total(
         change
     };
     let (mut least, mut stale) = (f64::INFINITY, 0);
-    let mut greedy = choice.clone();
-    while stale < LOOKS.1 {
-        for sweep in 0..LOOKS.0 {
-            sweeper.relax(&mut values, sweep % 2 == 0);
-        }
-        sweeper.improve(&values, &mut next, &mut greedy);
-        let change = relative(&values, &next);
-        let met = change.size() <= enough(&values);
-        if met || !clock.tick(values[0], change.size()) {
-            return Total {
-                values,
-                choice: greedy,
-                change,
-                met,
-            };
-        }
-        if change.size() < 0.5 * least {
-            (least, stale) = (change.size(), 0);
-        } else {
-            stale += 1;
-        }
-    }
-    stale = 0;
     loop {
         for _ in 0..EVALUATIONS {
             if !evaluator.approach(sweeper, &mut choice, 0.0, &mut values) {
@@ -102,7 +76,15 @@ pub(super) fn total(
         } else {
             stale += 1;
         }
-        if met || stale >= PATIENCE || !clock.tick(values[0], size) {
+        let shares = values.iter().zip(scale).filter(|(_, scale)| **scale > 0.0);
+        let most = shares.map(|(v, scale)| (v / scale).abs());
+        let rounding = ROUNDING * f64::EPSILON * most.fold(0.0, f64::max);
+        let patience = if size <= rounding {
+            PATIENCE.0
+        } else {
+            PATIENCE.1
+        };
+        if met || stale >= patience || !clock.tick(values[0], size) {
             return Total {
                 values,
                 choice,
