@@ -144,16 +144,16 @@ pub fn sweep(
             "there is nothing to vary; vary xi instead (parameter 'vary' = xi)",
         )?;
     }
-    if matches!(vary, Vary::Within | Vary::Evenness) {
-        if problem.formulation != Formulation::Reach {
-            let (name, vary) = (problem.formulation.name(), vary.name());
-            return Err(Error::Unsupported(format!(
-                "{name} takes no {vary}; vary zeta or xi (parameter 'vary'), or choose the \
-                 formulation reach"
-            )));
-        }
+    if problem.formulation == Formulation::Reach {
         let asked = crate::formulation::reach::Reach::with_xi(problem.xi);
         return reach::sweep(mdp, &asked, vary, points, options, observer);
+    }
+    if matches!(vary, Vary::Within | Vary::Evenness) {
+        let (name, vary) = (problem.formulation.name(), vary.name());
+        return Err(Error::Unsupported(format!(
+            "{name} takes no {vary}; vary zeta or xi (parameter 'vary'), or choose the \
+             formulation reach"
+        )));
     }
     let values = values(mdp, vary, points);
     // every value is checked before the first solve
@@ -174,7 +174,7 @@ pub fn sweep(
             out.interrupted = true;
             break;
         }
-        out.points.push(judge(mdp, problem, &solution)?);
+        out.points.push(evaluate_point(mdp, problem, &solution)?);
         warm = Some(solution);
     }
     out.points.reverse();
@@ -201,7 +201,7 @@ fn at(problem: &Problem, vary: Vary, value: f64) -> Problem {
     moved
 }
 
-fn judge(mdp: &Mdp, problem: &Problem, solution: &Solution) -> Result<SweepPoint> {
+fn evaluate_point(mdp: &Mdp, problem: &Problem, solution: &Solution) -> Result<SweepPoint> {
     let analysis = analyze(mdp, &solution.policy, &AnalyzeOptions::default())?;
     let certificate = &solution.certificate;
     Ok(SweepPoint {
