@@ -7,7 +7,15 @@ import pytest
 import ide3al
 from ide3al.encoding.discrete import DiscoveredStates, to_key
 
-AGENTS = [ide3al.IDE3AL, ide3al.MaxEnt, ide3al.CountBased, ide3al.Random, ide3al.RMax]
+AGENTS = [
+    ide3al.IDE3AL,
+    ide3al.MaxEnt,
+    ide3al.CountBased,
+    ide3al.Random,
+    ide3al.RMax,
+    ide3al.RFUCRL,
+    ide3al.EntGame,
+]
 
 
 class Corridor(gymnasium.Env):
@@ -123,12 +131,12 @@ def test_absorbing_states_are_named_and_paper_mode_says_what_falls_apart():
 
 
 def test_batches_grow_and_paper_mode_is_the_papers():
-    lessons = []
+    updates = []
     ide3al.IDE3AL().fit(
-        Corridor(), 5000, callback=lambda agent: lessons.append(agent.num_timesteps)
+        Corridor(), 5000, callback=lambda agent: updates.append(agent.num_timesteps)
     )
-    sizes = np.diff([0, *lessons])
-    assert 20 < len(lessons) < 110 and sizes[0] == 50 and sizes[-2] > 5 * sizes[0]
+    sizes = np.diff([0, *updates])
+    assert 20 < len(updates) < 110 and sizes[0] == 50 and sizes[-2] > 5 * sizes[0]
     env = gymnasium.make("FrozenLake-v1")
     paper = ide3al.IDE3AL(paper=True, seed=2).fit(env, total_timesteps=640)
     assert "paper=True" in repr(paper)
@@ -157,6 +165,9 @@ def test_what_is_refused():
         ide3al.IDE3AL().fit(Over(), total_timesteps=1000)
     with pytest.raises(ide3al.Error, match="known = 0"):
         ide3al.RMax(known=0)
+    for rival in (ide3al.RFUCRL, ide3al.EntGame):
+        with pytest.raises(ide3al.Error, match="horizon = 0"):
+            rival(horizon=0)
     with pytest.raises(ide3al.Error, match="total_timesteps = 0"):
         ide3al.IDE3AL().fit(Corridor(), total_timesteps=0)
     agent = ide3al.IDE3AL().fit(Corridor(), total_timesteps=100)

@@ -8,12 +8,13 @@ from .. import _ide3al
 from .._check import check_actions, check_environment
 from .._ide3al import Error
 from ..datasets.grid_layout import map_shape
-from ..encoding.abstraction import Abstraction
+from ..encoding.abstraction import Abstraction, needs_cells, spaces_of
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex, state_encoder
 from ..encoding.masks import MaskedStates, MaskReader
+from ..planning.decoder import Decoder
+from .asked import numbers
 from .estimator import Estimator
-from .training import needs_cells, restore, spaces_of
 
 
 class AttachableEstimator(Estimator):
@@ -40,8 +41,7 @@ class AttachableEstimator(Estimator):
         """
         check_environment(env)
         if self._saved_partition is not None:
-            saved = self._saved_partition
-            self.partition = restore(saved.document, saved.history, env, saved.features)
+            self.partition = self._saved_partition.restored(*spaces_of(env))
             self._saved_partition = None
         if self.partition is None:
             if self._agent is not None or (self.abstraction is None and not needs_cells(env)):
@@ -64,7 +64,17 @@ class AttachableEstimator(Estimator):
         self._agent = _ide3al.Agent(
             self._algorithm, 1, self.partition.actions.size, self.seed, self.parameters, True
         )
+        self._ask(Decoder(None, self.partition.actions, self.partition, 1))
         return self._agent
+
+    def _ask(self, decoder: Decoder) -> None:
+        """Say what is asked of the visits, now and whenever there are other states."""
+        if self.target is None and not self.limits:
+            return
+        assert self._agent is not None
+        restart = self.parameters.get("restart") or 0.0
+        size = decoder.actions.size
+        self._agent.ask(numbers(self.target, self.limits, restart, decoder, size))
 
     def attach(
         self,
@@ -128,6 +138,7 @@ class AttachableEstimator(Estimator):
                 f"environment has {size} states and {actions.size} actions"
             )
         self.encoder, self.action_encoder = observations, actions
+        self._ask(Decoder(observations, actions, None, known[0]))
         self.map_shape = map_shape(env, self._agent.n_states) if not found else None
         return self._agent, observations, actions
 

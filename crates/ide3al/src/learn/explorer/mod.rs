@@ -26,6 +26,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use chase::Quota;
 pub use online::OnlinePlanner;
+pub(super) use online::below;
 pub use receding_horizon::Gradient;
 pub use rule::{Otherwise, Rule};
 
@@ -148,7 +149,7 @@ impl Explorer {
 ///
 /// *Coverage.* As many samples of every pair. Of terminal states, where nothing is left to choose,
 /// nothing is wanted.
-fn wanted(formulation: Formulation, counts: &Counts, estimate: &Estimate) -> Visits {
+pub(super) fn wanted(formulation: Formulation, counts: &Counts, estimate: &Estimate) -> Visits {
     let open = open_pairs(counts, estimate);
     let mut numbers = vec![0.0; estimate.model.n_pairs()];
     for &(place, pair) in &open {
@@ -174,7 +175,7 @@ fn wanted(formulation: Formulation, counts: &Counts, estimate: &Estimate) -> Vis
 
 impl Learner for Explorer {
     fn behaviour(&mut self, _: &mut ChaCha8Rng) -> Behaviour<'_> {
-        Behaviour::Online(&mut self.online)
+        Behaviour::Online
     }
 
     fn online(&mut self) -> Option<&mut OnlinePlanner> {
@@ -323,11 +324,7 @@ mod tests {
         let rng = crate::learn::generator(seed, 0);
         let mut session = crate::learn::Session::new(explorer(mdp), &actions, false, rng);
         session.begin_batch().unwrap();
-        let mut trajectory = session.begin(&mut environment).unwrap();
-        session.record_start(0, trajectory.state);
-        session
-            .collect(&mut environment, &mut trajectory, steps)
-            .unwrap();
+        session.collect(&mut environment, steps).unwrap();
         session
     }
 
