@@ -9,6 +9,8 @@
 //! *Novelty.* $h_N$ is the frequency with which a try of a pair tried $N$ times before met a state
 //! never seen, pooled over pairs, with a forgetting factor.
 //!
+//! By action, the same of first tries alone: some actions lead on to other states, some do not.
+//!
 //! *Memory.* Where states alias, the outcomes of a pair repeat within an episode more often than
 //! its frequencies say: a door that was found locked stays locked. With $y$ the frequency of the
 //! last outcome and $x$ whether it came again, $w = \sum (x - y) / \sum (1 - y)$ is the share of
@@ -83,6 +85,8 @@ pub(super) struct Transitions {
     truncations: u64,
     tried: [f64; CLASSES],
     news: [f64; CLASSES],
+    /// By action: first tries of a pair, and those that led to a state never seen.
+    firsts: Vec<(u32, u32)>,
     repeats: f64,
     room: f64,
 }
@@ -104,6 +108,7 @@ impl Transitions {
             steps: 0,
             all_visits: 0,
             truncations: 0,
+            firsts: Vec::new(),
             tried: [0.0; CLASSES],
             news: [0.0; CLASSES],
             repeats: 0.0,
@@ -115,7 +120,7 @@ impl Transitions {
     /// known of novelty and memory stays: it is a property of the environment.
     pub(super) fn recount(&mut self, counts: &Counts) {
         let before = std::mem::replace(self, Transitions::new());
-        (self.tried, self.news) = (before.tried, before.news);
+        (self.tried, self.news, self.firsts) = (before.tried, before.news, before.firsts);
         (self.repeats, self.room) = (before.repeats, before.room);
         let terminal =
             |s: usize| counts.ends()[s] > 0 && counts.ends()[s] == counts.state_totals()[s];
@@ -227,6 +232,14 @@ impl Transitions {
         truncated: bool,
     ) {
         let pair = self.first_pair[from] as usize + action;
+        if self.tries[pair] == 0 {
+            if self.firsts.len() <= action {
+                self.firsts.resize(action + 1, (0, 0));
+            }
+            let (tries, new) = &mut self.firsts[action];
+            *tries = tries.saturating_add(1);
+            *new = new.saturating_add(u32::from(is_new));
+        }
         let class = (self.tries[pair] as usize).min(CLASSES - 1);
         self.tried[class] = FORGETTING * self.tried[class] + 1.0;
         self.news[class] = FORGETTING * self.news[class] + f64::from(u8::from(is_new));
@@ -300,9 +313,17 @@ impl Transitions {
         &self.log_visits
     }
 
-    /// Steps, and visits of terminal states.
-    pub(super) fn all_visits(&self) -> u64 {
-        self.all_visits
+    /// Mean of $\ln (n_s + 1)$ over all visits, those of terminal states included.
+    pub(super) fn mean_log_visits(&self) -> f64 {
+        // the two nodes of a state share their visits, which count once
+        let counts_again = |node: usize| {
+            self.is_terminal(node) && self.node(self.state_of[node] as usize).is_some()
+        };
+        let sum: f64 = (1..self.n_nodes())
+            .filter(|node| !counts_again(*node))
+            .map(|node| f64::from(self.visits[node]) * self.log_visits[node])
+            .sum();
+        sum / self.all_visits.max(1) as f64
     }
 
     pub(super) fn steps(&self) -> u64 {
@@ -335,6 +356,13 @@ impl Transitions {
     #[inline]
     pub(super) fn novelty_of(&self, pair: usize, novelty: &[f64; CLASSES]) -> f64 {
         novelty[(self.tries[pair] as usize).min(CLASSES - 1)]
+    }
+
+    /// Chance that the first try of an action in a state meets a state never seen, by the rule of
+    /// succession.
+    pub(super) fn novelty_of_action(&self, action: usize) -> f64 {
+        let (tries, new) = self.firsts.get(action).copied().unwrap_or_default();
+        (f64::from(new) + 1.0) / (f64::from(tries) + 2.0)
     }
 
     /// $w$.
@@ -382,6 +410,11 @@ impl Transitions {
         writer.number(self.truncations);
         writer.reals(&self.tried);
         writer.reals(&self.news);
+        writer.number(self.firsts.len() as u64);
+        for (tries, new) in &self.firsts {
+            writer.number(u64::from(*tries));
+            writer.number(u64::from(*new));
+        }
         writer.real(self.repeats);
         writer.real(self.room);
     }
@@ -439,6 +472,11 @@ impl Transitions {
         loaded.truncations = reader.number()?;
         for class in [&mut loaded.tried, &mut loaded.news] {
             *class = reader.reals()?.try_into().map_err(|_| wrong("classes"))?;
+        }
+        for _ in 0..reader.length(16)? {
+            let tries = reader.index(u32::MAX as usize + 1, "number of first tries")? as u32;
+            let new = reader.index(tries as usize + 1, "number of new states")? as u32;
+            loaded.firsts.push((tries, new));
         }
         loaded.repeats = reader.real()?;
         loaded.room = reader.real()?;
