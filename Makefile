@@ -117,7 +117,7 @@ environments: $(VENV)/built
 		--disable-pip-version-check --no-build-isolation box2d
 	target/environments/bin/pip install -q --disable-pip-version-check \
 		'gymnasium[classic-control,toy-text,mujoco]>=1.3' 'pygame>=2.5' 'minigrid>=3.0' \
-		'mo-gymnasium>=1.3' 'highway-env>=1.10' 'gymnasium-robotics>=1.4' 'minari[hdf5]>=0.5'
+		'mo-gymnasium>=1.3' 'highway-env>=1.10' 'gymnasium-robotics>=1.4' 'minari[hdf5]>=0.5.4'
 	PYTHONPATH=python target/environments/bin/python benches/environments.py $(ENVIRONMENTS)
 
 # Data sets with a promise: steps against the certified minimum and a random policy, some ten minutes; then what a step costs.

@@ -12,13 +12,16 @@ mark counts when that policy's value is at least the optimum less 5 % of its siz
   R-MAX                plans with the reward from the first step, known after m = 1 samples where
                        outcomes are certain, else 5
   Q-learning           epsilon-greedy (0.1) from zero, and from optimistic values
-  DQN, PPO             Stable-Baselines3 with its defaults on one-hot observations, where --deep is
-                       given and it is installed; at most 100,000 steps
+  DQN, PPO             Stable-Baselines3 with its defaults, which makes numbers of states into
+                       one-hot vectors, where --deep is given and it is installed; one run each
 """
 
 import argparse
+import json
 import math
+import os
 from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 
 import gymnasium
 import numpy as np
@@ -29,7 +32,7 @@ import ide3al
 
 DISCOUNT = 0.99
 SHARE = 0.95
-MARKS = [round(10 ** (k / 12)) for k in range(24, 61)]
+MARKS = [round(10 ** (k / 24)) for k in range(48, 121)]
 
 
 class Task(gymnasium.Env):
@@ -220,14 +223,25 @@ def deep(name: str):
 
     def run(task: Task, seed: int) -> Iterator[tuple[int, np.ndarray]]:
         import stable_baselines3 as sb3
+        import torch
+        from stable_baselines3.common.callbacks import BaseCallback
 
-        env = gymnasium.wrappers.FlattenObservation(task)
-        learner = getattr(sb3, name)("MlpPolicy", env, seed=seed, gamma=DISCOUNT, device="cpu")
-        hot = np.eye(task.n, dtype=np.float32)
-        marks = [mark for mark in MARKS if mark >= 2_000]
-        for before, mark in zip([0, *marks], marks):
-            learner.learn(mark - before, reset_num_timesteps=before == 0)
-            yield mark, learner.predict(hot, deterministic=True)[0]
+        torch.set_num_threads(1)
+        found: list[tuple[int, np.ndarray]] = []
+
+        class Marks(BaseCallback):
+            """Keeps the greedy policy at every mark; stops when it is good at two in a row."""
+
+            def _on_step(self) -> bool:
+                if self.num_timesteps in MARKS:
+                    actions, _ = self.model.predict(np.arange(task.n), deterministic=True)
+                    found.append((self.num_timesteps, actions))
+                return len(found) < 2 or not all(task.solved(a) for _, a in found[-2:])
+
+        # one call, as its schedules go by the number of steps to come
+        learner = getattr(sb3, name)("MlpPolicy", task, seed=seed, gamma=DISCOUNT, device="cpu")
+        learner.learn(MARKS[-1], callback=Marks())
+        yield from found
 
     return run
 
@@ -253,10 +267,38 @@ def steps_to_solve(learner, task: Task, seed: int) -> float:
     return math.inf if good is None else good
 
 
+class LazyTask:
+    """A task that is enumerated when it is first needed."""
+
+    def __init__(self, make: Callable[[], ide3al.MDP], limit: int):
+        self.make, self.limit = make, limit
+
+    @cached_property
+    def made(self) -> Task:
+        return Task(self.make(), self.limit)
+
+
+class Kept:
+    """Results by name, in a file if there is one, so that a run can be cut and go on."""
+
+    def __init__(self, path: str | None):
+        self.path = path
+        there = path is not None and os.path.exists(path)
+        self.results = json.loads(open(path).read()) if there else {}
+
+    def of(self, name: str, find: Callable[[], float]) -> float:
+        if name not in self.results:
+            self.results[name] = find()
+            if self.path:
+                with open(self.path, "w") as file:
+                    json.dump(self.results, file, indent=1)
+        return self.results[name]
+
+
 def shown(values: list[float]) -> str:
-    finite = sorted(values)
-    middle = finite[len(finite) // 2]
-    return f"> {MARKS[-1]}" if math.isinf(middle) else f"{middle:.0f}"
+    """The median, the larger of two in the middle."""
+    middle = sorted(values)[len(values) // 2]
+    return f"> {MARKS[-1]:,}" if math.isinf(middle) else f"{middle:,.0f}"
 
 
 def draw(found: dict[str, dict[str, list[float]]], path: str) -> None:
@@ -323,26 +365,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--tasks", default=",".join(TASKS))
+    parser.add_argument("--learners", help="only these, by name; all unless given")
     parser.add_argument("--deep", action="store_true", help="DQN and PPO, too; one run each")
     parser.add_argument("--goals", default="taxi", help="task of the ten goals, or nothing")
+    parser.add_argument("--keep", metavar="FILE", help="results as JSON; what is there is not run")
     parser.add_argument("--out", default="tasks.png")
     given = parser.parse_args()
     learners = dict(LEARNERS)
     if given.deep:
         learners |= {"DQN": deep("DQN"), "PPO": deep("PPO")}
+    if given.learners:
+        learners = {name: learners[name] for name in given.learners.split("; ")}
+    kept = Kept(given.keep)
     found: dict[str, dict[str, list[float]]] = {}
     print(f"Median of {given.runs} runs: steps until the greedy policy earns 95 % of the optimum\n")
-    print(f"{'task':14}{'states':>8}" + "".join(f"{name:>24}" for name in learners))
+    heads = ["optimistic" if name == "Q-learning, optimistic" else name for name in learners]
+    print(f"{'task':14}{'states':>8}" + "".join(f"{head:>20}" for head in heads), flush=True)
     for name in given.tasks.split(","):
-        make, limit = TASKS[name]
-        task = Task(make(), limit)
+        task = LazyTask(*TASKS[name])
         found[name] = {}
-        line = f"{name:14}{task.n:>8}"
         for learner, run in learners.items():
             runs = 1 if learner in ("DQN", "PPO") else given.runs
-            found[name][learner] = [steps_to_solve(run, task, seed) for seed in range(runs)]
-            line += f"{shown(found[name][learner]):>24}"
-        print(line, flush=True)
+            solve = partial(steps_to_solve, run)
+            found[name][learner] = [
+                kept.of(f"{name}: {learner}: {seed}", lambda k=seed: solve(task.made, k))
+                for seed in range(runs)
+            ]
+        states = int(kept.of(f"{name}: states", lambda: task.made.n))
+        line = "".join(f"{shown(found[name][learner]):>20}" for learner in learners)
+        print(f"{name:14}{states:>8}{line}", flush=True)
     draw(found, given.out)
     print(f"\npicture: {given.out}")
     if given.goals:

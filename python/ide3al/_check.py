@@ -96,10 +96,10 @@ def check_actions(space: Any) -> None:
         )
 
 
-def check_callback(value: Any) -> None:
+def check_callback(value: Any, name: str = "callback") -> None:
     """Refuses what cannot be called."""
     if value is not None and not callable(value):
-        raise Error(f"callback = {value!r}: a function that takes the agent is needed")
+        raise Error(f"{name} = {value!r}: a function that takes the agent is needed")
 
 
 def check_flag(name: str, value: Any) -> None:

@@ -7,8 +7,10 @@ import html
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 
 def text_table(title: str, rows: Sequence[tuple[str, str]]) -> str:
@@ -28,6 +30,15 @@ def html_picture(svg: str, description: str) -> str:
     """An SVG as a picture: nothing in it can reach the page around it."""
     data = base64.b64encode(svg.encode()).decode()
     return f'<img alt="{html.escape(description)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def plain(value: Any) -> str:
+    """A value as it would be typed: ``0`` where NumPy writes ``np.int64(0)``."""
+    if isinstance(value, tuple):
+        return f"({', '.join(plain(part) for part in value)}{',' * (len(value) == 1)})"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name!r}: {plain(part)}' for name, part in value.items())}}}"
+    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def nats(entropy: float, share: float) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from . import _ide3al
-from ._deprecated import renamed
+from ._arguments import checked_names
 from .models.mdp import MDP
 
 
@@ -73,7 +73,7 @@ class Studio:
         return f'The studio is at <a href="{url}" target="_blank" rel="noreferrer">{url}</a>'
 
 
-@renamed(open="open_browser")
+@checked_names(open="open_browser")
 def studio(mdp: MDP | None = None, *, port: int = 0, open_browser: bool = True) -> Studio:
     """Show a model, or a map to draw on, in a local page: the best exploration of it, live.
 

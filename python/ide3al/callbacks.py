@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ._check import check_callback, file_name, whole_number
 from ._extras import need
-from ._ide3al import Error
 from .agents.base import Agent
 
 
 def summary_writer(folder: str | os.PathLike[str]) -> Any:
     """A writer of TensorBoard's event files."""
-    return need("tensorboardX", "tensorboard").SummaryWriter(str(folder), write_to_disk=True)
+    return need("tensorboardX", "tensorboard").SummaryWriter(
+        file_name("folder", folder), write_to_disk=True
+    )
 
 
 class TensorBoard:
@@ -35,7 +37,7 @@ class TensorBoard:
     Raises
     ------
     Error
-        If ``every`` is below 1.
+        If ``every`` is below 1, or an argument is of another kind.
 
     Examples
     --------
@@ -46,9 +48,8 @@ class TensorBoard:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, every: int = 1, then: Any = None) -> None:
-        if every < 1:
-            raise Error(f"every = {every}: at least 1 is needed")
-        self.every = every
+        self.every = whole_number("every", every)
+        check_callback(then, "then")
         self.then = then
         self._batches = 0
         self._writer = summary_writer(folder)

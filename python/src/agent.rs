@@ -89,6 +89,22 @@ impl Agent {
     }
 }
 
+/// Most state-action pairs that are learned of: each takes some 80 bytes.
+const MOST_PAIRS: usize = 1 << 26;
+
+/// Refuses tables that would not fit into memory.
+#[pyfunction]
+pub(crate) fn check_pairs(n_states: usize, n_actions: usize) -> PyResult<()> {
+    match n_states.checked_mul(n_actions) {
+        Some(pairs) if pairs <= MOST_PAIRS => Ok(()),
+        _ => Err(error(format!(
+            "{n_states} states times {n_actions} actions: more than {MOST_PAIRS} pairs cannot be \
+             explored; wrap the environment so that it takes one of fewer actions, with \
+             gymnasium.wrappers.TransformAction(env, function, gymnasium.spaces.Discrete(n))"
+        ))),
+    }
+}
+
 #[pymethods]
 impl Agent {
     /// `parameters`: any of formulation, xi, zeta, epsilon, eta, discount, relative_tolerance,
@@ -107,6 +123,7 @@ impl Agent {
         if n_states == 0 || n_actions == 0 {
             return Err(exception(ide3al::Error::Empty));
         }
+        check_pairs(n_states, n_actions)?;
         let algorithm = Algorithm::from_name(algorithm).map_err(exception)?;
         let shape = shape(n_states, n_actions);
         let mut given = settings(parameters)?;

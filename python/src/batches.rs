@@ -8,7 +8,7 @@ use ide3al::model::Counts;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::agent::{Agent, State, grow};
+use crate::agent::{Agent, State, check_pairs, grow};
 use crate::errors::{error, exception};
 use crate::planning::nothing_to_explore;
 
@@ -130,6 +130,7 @@ fn known(agent: &Agent, session: &mut Session, observed: i64) -> PyResult<usize>
     let found = usize::try_from(observed).ok();
     match found.filter(|s| *s < limit || (agent.is_open() && *s < u32::MAX as usize)) {
         Some(state) => {
+            check_pairs(state + 1, agent.n_actions)?;
             session.make_room(state, |s| agent.width(s));
             Ok(state)
         }

@@ -5,7 +5,7 @@ use ide3al::learn::{End, Environment, Step};
 use pyo3::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, check_pairs};
 use crate::signals::Pending;
 
 /// Calls back into Python: `reset() -> state`, `step(action) -> (state, end)` with `end`
@@ -20,6 +20,12 @@ pub(crate) struct Callbacks<'py, 'a> {
 }
 
 impl Callbacks<'_, '_> {
+    /// A state, if there is memory for all up to it.
+    fn fitting(&self, state: usize) -> PyResult<usize> {
+        check_pairs(state.saturating_add(1), self.agent.n_actions)?;
+        Ok(state)
+    }
+
     fn passed<T>(&self, result: PyResult<T>) -> ide3al::Result<T> {
         result.map_err(|raised| {
             self.pending.put(raised);
@@ -42,12 +48,14 @@ impl Environment for Callbacks<'_, '_> {
     }
 
     fn reset(&mut self, _: &mut ChaCha8Rng) -> ide3al::Result<usize> {
-        self.passed(self.reset.call0().and_then(|state| state.extract()))
+        let begun = self.reset.call0().and_then(|state| state.extract());
+        self.passed(begun.and_then(|state| self.fitting(state)))
     }
 
     fn step(&mut self, action: usize, _: &mut ChaCha8Rng) -> ide3al::Result<Step> {
         let outcome = self.step.call1((action,)).and_then(|o| o.extract());
         let (next, end): (usize, u8) = self.passed(outcome)?;
+        let next = self.passed(self.fitting(next))?;
         Ok(Step {
             next,
             end: match end {

@@ -138,7 +138,8 @@ impl Experiment {
         let entry = match entry {
             "new" => Entry::New,
             "resume" => Entry::Resume,
-            _ => Entry::Overwrite,
+            "overwrite" => Entry::Overwrite,
+            other => return Err(error(format!("entry {other}: new, resume or overwrite"))),
         };
         py.detach(|| {
             let folder = Folder::enter(&path, &self.name, &self.mdp, &self.experiment, entry)?;

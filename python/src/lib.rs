@@ -34,7 +34,7 @@ mod _ide3al {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
-    use crate::agent::Agent;
+    use crate::agent::{Agent, check_pairs};
     #[pymodule_export]
     use crate::batches::{agent_behaviour, agent_draw, agent_learn, agent_record};
     #[pymodule_export]

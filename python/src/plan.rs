@@ -227,7 +227,9 @@ impl Tried {
     /// Lower and upper bound of the value of a policy from the start in the true environment, and a
     /// bound for all policies. `actions` is the action of each state, -1 where none that was tried
     /// is taken; `reward` one number per row of what was tried, or none for the rewards kept.
-    #[pyo3(signature = (actions, reward, discount, reward_range, confidence, terminal=None, values=None))]
+    #[pyo3(signature = (
+        actions, reward, discount, reward_range, confidence, terminal=None, values=None
+    ))]
     #[allow(clippy::too_many_arguments)]
     fn value_interval(
         &self,
@@ -249,7 +251,7 @@ impl Tried {
                 return Err(error("value_interval: one reward per outcome is needed"));
             }
             evidence.reward = reward;
-            evidence.variance.fill(0.0);
+            evidence.variance.clear();
         }
         for s in terminal.unwrap_or_default() {
             *evidence

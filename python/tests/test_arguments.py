@@ -28,6 +28,17 @@ class Hybrid(gymnasium.Env):
     action_space = spaces.Tuple([spaces.Discrete(2), spaces.Box(-1, 1, (1,))])
 
 
+class Huge(gymnasium.Env):
+    """As many states and actions as no table can hold."""
+
+    def __init__(self, n_states, n_actions):
+        self.observation_space = spaces.Discrete(n_states)
+        self.action_space = spaces.Discrete(n_actions)
+
+    def reset(self, *, seed=None, options=None):
+        return 0, {}
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -69,11 +80,34 @@ class Hybrid(gymnasium.Env):
         (lambda: ide3al.collect(lake(), lambda seen: 9, 5), "9 is no element"),
         (lambda: ide3al.collect(gymnasium.make("Pendulum-v1"), lambda seen: "up", 5), "policy: chose 'up'"),
         (lambda: ide3al.Coverage(each_pair="x"), "each_pair = 'x'"),
+        (lambda: ide3al.IDE3AL(formulaton="dual"), "IDE3AL takes no formulaton; did you mean formulation"),
+        (lambda: ide3al.Random(3), "Random: too many positional arguments; it takes .*seed"),
+        (lambda: ide3al.collect(lake(), "random", 5, sed=1), "collect takes no sed; did you mean seed"),
+        (lambda: ide3al.solve(ide3al.MDP.domain("river-swim"), qwerty=1), "solve takes no qwerty; it takes"),
+        (lambda: ide3al.IDE3AL().fit(Huge(10**6, 5000), 10), "1000000 states times 5000 actions: more than"),
+        (lambda: ide3al.collect(Huge(10**6, 5000), "random", 10), "1000000 states times 5000 actions"),
+        (lambda: ide3al.IDE3AL().fit(Huge(5, 2**33), 10), "8589934592 elements"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused(call, message):
     with pytest.raises(ide3al.Error, match=message):
         call()
+
+
+def test_unknown_arguments_are_type_errors_as_well():
+    with pytest.raises(TypeError, match="IDE3AL takes no nonsense; it takes formulation"):
+        ide3al.IDE3AL(nonsense=1)
+
+
+def test_a_policy_that_raises_is_named():
+    def broken(observation):
+        raise KeyError("left")
+
+    with pytest.raises(
+        ide3al.Error, match="policy: broken raised KeyError for 0: 'left'"
+    ) as caught:
+        ide3al.collect(lake(), broken, 10)
+    assert isinstance(caught.value.__cause__, KeyError)
 
 
 def test_whole_numbers_are_whole_numbers():

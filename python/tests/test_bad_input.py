@@ -267,7 +267,9 @@ def test_agent_files(tmp_path):
     agent = ide3al.Random().fit(gymnasium.make("FrozenLake-v1"), total_timesteps=10)
     path = tmp_path / "agent.zip"
     agent.save(path)
-    with pytest.raises(ide3al.Error, match="holds a Random; load it with ide3al.Random.load"):
+    with pytest.raises(
+        ide3al.Error, match="holds an agent of class Random; load it with ide3al.Random.load"
+    ):
         ide3al.IDE3AL.load(path)
     with pytest.raises(ide3al.Error, match="cannot read"):
         ide3al.Random.load(tmp_path / "none.zip")
@@ -337,6 +339,13 @@ def test_what_is_no_file_name_flag_or_count(tmp_path):
         ide3al.MDP.load,
         ide3al.LearnedPlan.load,
         lambda path: ide3al.collect(env, agent, 20, out=path),
+        data.save_card,
+        ide3al.solve(model).save_policy,
+        ide3al.plan(model, goal=3).save_policy,
+        lambda path: ide3al.load_policy(model, path),
+        ide3al.callbacks.TensorBoard,
+        ide3al.experiment(model, "random", runs=1, iterations=1).to_tensorboard,
+        ide3al.experiment(model, "random", runs=1, iterations=1).save,
     ):
         with pytest.raises(ide3al.Error, match="= 3: the name of a file or folder is needed"):
             use(3)

@@ -121,8 +121,19 @@ def test_dictionaries_and_tuples_without_bounds():
     agent = ide3al.IDE3AL().fit(Mixed(), 2000)
     # the copy is left out, and so is what no action changes
     assert agent.partition.names == ["achieved[0]", "achieved[1]", "more.1"]
-    assert agent.partition.cells.counts.tolist() == [8, 8, 2]
+    counts = agent.partition.cells.counts.tolist()
+    # as many as the steps suffice for, and both values of what has two
+    assert counts[0] == counts[1] <= 8 and counts[2] == 2
     assert Room.action_space.contains(agent.predict(Mixed().reset()[0]))
+
+
+def test_cells_are_as_many_as_the_steps_suffice_for():
+    agent = ide3al.Random().fit(Room(), 600)
+    assert agent.partition.cells.counts.tolist() == [4, 4]
+    # fitting again cuts them finer, up to the most there are
+    fitted = [agent.fit(Room(), 3000).partition.cells.counts.tolist() for _ in range(3)]
+    assert [4, 4] < fitted[0] < fitted[1] == fitted[2] == [12, 12]
+    assert ide3al.Random(abstraction=ide3al.Abstraction(9)).fit(Room(), 600).states
 
 
 def test_everything_can_be_told(tmp_path):
@@ -185,7 +196,7 @@ def test_episodes_that_end_do_so_in_one_state():
 
 
 def test_pictures(tmp_path):
-    agent = ide3al.IDE3AL().fit(Room(), 1000)
+    agent = ide3al.IDE3AL(abstraction=ide3al.Abstraction(12)).fit(Room(), 1000)
     axes = ide3al.plot_visitation(agent, trajectories=2)
     assert axes.get_xlabel() == "observation[0]" and len(axes.lines) >= 2 + 26
     axes = ide3al.plot_visitation(agent, parts=3, numbers=("observation[1]", 0))

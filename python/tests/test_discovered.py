@@ -161,12 +161,13 @@ def test_what_is_refused():
         ide3al.IDE3AL().fit(Corridor(), total_timesteps=0)
     agent = ide3al.IDE3AL().fit(Corridor(), total_timesteps=100)
     with pytest.raises(
-        ide3al.Error, match="has learned .* states and 2 actions; the environment has 16 and 4"
+        ide3al.Error,
+        match="has learned .* states and 2 actions; the environment has 16 states and 4 actions",
     ):
         agent.fit(gymnasium.make("FrozenLake-v1"), total_timesteps=10)
     wider = Corridor()
     wider.action_space = gymnasium.spaces.Discrete(3)
-    with pytest.raises(ide3al.Error, match="any number of and 3"):
+    with pytest.raises(ide3al.Error, match="any number of states and 3 actions"):
         agent.fit(wider, total_timesteps=10)
 
 

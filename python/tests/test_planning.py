@@ -88,9 +88,12 @@ def test_simulators_keep_their_rewards():
 def test_an_explored_environment_is_planned_for(tmp_path):
     env = lake(is_slippery=False)
     agent = ide3al.IDE3AL(seed=1).fit(env, 3_000)
-    plan = agent.plan(discount=0.95)
+    plan = agent.plan(discount=0.95, reward_range=(0, 1))
     low, high = plan.interval
     assert plan.objective == pytest.approx(0.95**5) and low <= 0.95**5 <= high
+    # nobody said what else the environment may pay
+    unknown = agent.plan(discount=0.95)
+    assert unknown.interval is None and "reward_range" in repr(unknown)
     followed = plan.evaluate(env, episodes=5)
     assert followed.mean == 1.0 and followed.finished.all() and (followed.lengths == 6).all()
     # a goal that was never spoken of
@@ -113,6 +116,56 @@ def test_an_explored_environment_is_planned_for(tmp_path):
     agent.save(tmp_path / "agent.zip")
     again = ide3al.IDE3AL.load(tmp_path / "agent.zip", env).plan(discount=0.95)
     assert np.array_equal(again.values, plan.values)
+
+
+def test_evaluation_earns_what_was_planned_for(tmp_path):
+    env = lake(is_slippery=False)
+    agent = ide3al.IDE3AL(seed=1).fit(env, 3_000)
+    table = np.zeros((16, 4, 16))
+    table[4, :, 8] = 2.0
+    plan = agent.plan(table, discount=0.9)
+    # one step to state 4, the next earns two
+    assert plan.objective >= 2 * 0.9
+    followed = plan.evaluate(env, episodes=1, max_steps=2)
+    assert followed.returns[0] == 2.0
+    plan.save(tmp_path / "table.zip")
+    kept = ide3al.LearnedPlan.load(tmp_path / "table.zip", env)
+    assert kept.evaluate(env, episodes=1, max_steps=2).returns[0] == 2.0
+    of_state = agent.plan(lambda state: float(state == 4), discount=0.9)
+    assert of_state.details["reward_range"] == [0.0, 1.0]
+    of_state.save(tmp_path / "function.zip")
+    kept = ide3al.LearnedPlan.load(tmp_path / "function.zip", env)
+    with pytest.raises(Error, match="give reward="):
+        kept.evaluate(env, episodes=1)
+    again = kept.evaluate(env, 1, max_steps=1, reward=lambda state: float(state == 4))
+    assert again.returns[0] == 1.0
+
+    def fails_later(state):
+        if fails_later.armed:
+            raise RuntimeError("no idea")
+        return float(state == 9)
+
+    fails_later.armed = False
+    plan = agent.plan(fails_later)
+    fails_later.armed = True
+    with pytest.raises(Error, match="raised RuntimeError"):
+        plan.evaluate(env, episodes=1)
+
+
+def test_the_average_goes_on_with_the_next_episode():
+    env = lake(is_slippery=False)
+    truth = ide3al.plan(ide3al.MDP.from_gymnasium(env, on_terminal="reset"), average=True)
+    # six steps to the goal, and one that begins anew
+    assert truth.objective == pytest.approx(1 / 7)
+    data = ide3al.collect(env, ide3al.Random(seed=3), 4_000, seed=3)
+    assert ide3al.plan(data.model(), average=True).objective == pytest.approx(1 / 7)
+    stays = data.model(on_terminal="absorb")
+    assert ide3al.plan(stays, average=True).objective == 0.0
+    assert ide3al.plan(stays, discount=0.95).objective == pytest.approx(0.95**5)
+    with pytest.raises(Error, match="on_terminal"):
+        data.model(on_terminal="stop")
+    agent = ide3al.IDE3AL(seed=1).fit(env, 3_000)
+    assert agent.plan(average=True).objective == pytest.approx(1 / 7)
 
 
 def test_what_was_never_tried_is_worth_nothing_unless_asked():
@@ -149,7 +202,7 @@ def test_discovered_states_and_vectors(tmp_path):
     plan.save(tmp_path / "plan.zip")
     assert ide3al.LearnedPlan.load(tmp_path / "plan.zip", env).evaluate(env, 2).mean == 1.0
     assert plan.predict("place 99") in range(4)
-    with pytest.raises(Error, match="never met"):
+    with pytest.raises(Error, match="never met; 16 states were met, such as 'place 0'"):
         agent.plan(goal="place 99")
     many = gymnasium.make_vec(
         "FrozenLake-v1", num_envs=3, vectorization_mode="sync", is_slippery=False
@@ -159,15 +212,21 @@ def test_discovered_states_and_vectors(tmp_path):
     assert together.plan(discount=0.95).objective == pytest.approx(0.95**5)
 
 
-def test_continuous_environments_are_planned_for_in_cells():
+def test_continuous_environments_are_planned_for_in_cells(tmp_path):
     env = gymnasium.make("MountainCar-v0")
     agent = ide3al.IDE3AL(seed=0).fit(env, 6_000)
     plan = agent.plan(goal=lambda middle: middle[0] > 0.2)
     assert 0 < plan.objective <= 1
     followed = plan.evaluate(env, episodes=2, max_steps=400)
     assert followed.lengths.max() <= 400
-    with pytest.raises(Error, match="agent.save"):
-        plan.save("plan.zip")
+    plan.save(tmp_path / "plan.zip")
+    kept = ide3al.LearnedPlan.load(tmp_path / "plan.zip", env)
+    again = kept.evaluate(env, episodes=2, max_steps=400)
+    assert np.array_equal(again.lengths, followed.lengths)
+    with pytest.raises(Error, match="give env"):
+        ide3al.LearnedPlan.load(tmp_path / "plan.zip").predict(env.reset()[0])
+    with pytest.raises(Error, match=r"numbers|spaces|actions"):
+        ide3al.LearnedPlan.load(tmp_path / "plan.zip", gymnasium.make("CartPole-v1"))
 
 
 def test_data_become_models_and_fill_buffers(tmp_path):
@@ -216,10 +275,15 @@ def test_data_are_planned_from_at_the_command_line(tmp_path, capsys):
     assert main(["plan", str(tmp_path / "data"), "--goal", "99"]) == 2
     assert "never met" in capsys.readouterr().err
     assert main(["plan", str(tmp_path / "data")]) == 0
+    assert "reward_range" in capsys.readouterr().out
+    assert main(["plan", str(tmp_path / "data"), "--reward-range", "0", "1"]) == 0
+    assert "with probability 95 %" in capsys.readouterr().out
     barren = ide3al.collect(env, np.full((16, 4), 0.25), 4, seed=1)
     barren.save(tmp_path / "barren.npz")
     assert main(["plan", str(tmp_path / "barren.npz")]) == 2
     assert "no rewards" in capsys.readouterr().err
+    with pytest.raises(Error, match="no rewards"):
+        ide3al.plan(ide3al.MDP.from_dataset(tmp_path / "barren.npz"))
 
 
 def test_accuracy_is_a_promise_for_every_reward():
@@ -301,6 +365,8 @@ def test_bad_input_is_named():
         ide3al.plan(mdp, goal=99)
     with pytest.raises(Error, match="by its number"):
         ide3al.plan(mdp, goal=0.5)
+    with pytest.raises(Error, match="an ide3al.MDP is needed"):
+        ide3al.plan(5, np.zeros(n))
     with pytest.raises(Error, match="goal takes none"):
         ide3al.plan(mdp, np.zeros(n), goal=1)
 
@@ -321,6 +387,8 @@ def test_bad_input_is_named():
         ({"reward": lambda a, b: 0.0}, "2 arguments"),
         ({"goal": lambda state: False}, "no state that was met"),
         ({"goal": 99}, "99"),
+        ({"reward": np.zeros((16, 5))}, "found"),
+        ({"reward": np.full((16, 4), np.inf)}, r"reward\[0, 0\]"),
         ({"goal": 3, "reward": np.zeros(16)}, "give one"),
         ({"goal": 4, "avoid": 4}, "both"),
         ({"discount": 1.0}, "average"),

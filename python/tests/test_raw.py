@@ -175,3 +175,28 @@ def test_many_continuous_environments_learn_alike(mode):
     assert moved.max() < 5
     first.fit(pole(), 300)
     assert first.num_timesteps == 1_500
+
+
+class Noise(gymnasium.Env):
+    """Shows pictures that no compression keeps."""
+
+    observation_space = spaces.Box(0, 255, (16, 16, 3), np.uint8)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.taken = 0
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        self.taken += 1
+        return self.observation_space.sample(), 0.0, False, self.taken >= 9, {}
+
+
+def test_pictures_come_back_from_minari_as_they_were(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    data = ide3al.collect(Noise(), "random", 30, dataset_id="pictures/noise-v0")
+    assert (tmp_path / "pictures" / "namespace_metadata.json").exists()
+    for ours, theirs in zip(data.episodes(), data.dataset.iterate_episodes(), strict=True):
+        seen = np.stack([data.states[s] for s in ours.states])
+        np.testing.assert_array_equal(theirs.observations, seen)

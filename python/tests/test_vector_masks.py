@@ -4,7 +4,8 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import ide3al
 
@@ -62,3 +63,18 @@ def test_no_masked_action_is_taken(kind, box, mode):
         assert len(ide3al.collect(made(), policy, 200)) == 200
     with pytest.raises((ide3al.Error, RuntimeError), match="not allowed here"):
         ide3al.collect(made(), lambda observation: 0, 200)
+
+
+@pytest.mark.parametrize("box", [False, True])
+def test_masks_are_asked_for_in_other_processes_and_through_wrappers(box):
+    def made():
+        return [lambda: Asked(box)] * 2
+
+    for env in (AsyncVectorEnv(made()), RecordEpisodeStatistics(SyncVectorEnv(made()))):
+        agent = ide3al.IDE3AL(seed=1).fit(env, 300)
+        assert len(ide3al.collect(env, agent, 60)) == 60
+        env.close()
+    # environments without masks are not asked for any
+    calm = AsyncVectorEnv([lambda: gymnasium.make("FrozenLake-v1")] * 2)
+    assert ide3al.Random().fit(calm, 60).num_timesteps == 60
+    calm.close()

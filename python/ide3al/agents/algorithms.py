@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .._deprecated import renamed, warn
+from .._arguments import checked_names
+from .._deprecated import warn
 from ..encoding.abstraction import Abstraction
 from ..types import Formulation, TieBreak
 from .base import Agent
@@ -58,7 +59,7 @@ class IDE3AL(Agent):
 
     _algorithm = "ideal"
 
-    @renamed(prior="", unseen="", catch_up="")
+    @checked_names(prior="", unseen="", catch_up="")
     def __init__(
         self,
         *,
@@ -123,6 +124,7 @@ class MaxEnt(Agent):
 
     _algorithm = "max-ent"
 
+    @checked_names()
     def __init__(
         self,
         *,
@@ -178,6 +180,7 @@ class CountBased(Agent):
 
     _algorithm = "count-based"
 
+    @checked_names()
     def __init__(
         self,
         *,
@@ -229,6 +232,7 @@ class Random(Agent):
     #: An old argument without effect.
     paper: None = None
 
+    @checked_names()
     def __init__(
         self,
         *,
@@ -278,6 +282,7 @@ class RMax(Agent):
 
     _algorithm = "rmax-levels"
 
+    @checked_names()
     def __init__(
         self,
         *,

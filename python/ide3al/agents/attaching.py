@@ -125,7 +125,7 @@ class AttachableEstimator(Estimator):
             size = "any number of" if found else observations.size
             raise Error(
                 f"this agent has learned {known[0]} states and {known[1]} actions; the "
-                f"environment has {size} and {actions.size}"
+                f"environment has {size} states and {actions.size} actions"
             )
         self.encoder, self.action_encoder = observations, actions
         self.map_shape = map_shape(env, self._agent.n_states) if not found else None

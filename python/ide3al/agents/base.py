@@ -242,7 +242,8 @@ class Agent(SavableEstimator):
         confidence : float
             Probability with which :attr:`LearnedPlan.interval` holds.
         reward_range : (float, float), optional
-            Least and largest reward that there may be; of those seen when left out.
+            Least and largest reward that there may be. Of a goal and an array it is known; without
+            it there is no interval for the environment's own reward.
         tolerance, time_limit : float
             Wanted width of the bounds of the values in the estimated model, and most seconds.
 

@@ -12,10 +12,9 @@ from typing import Any
 from .._archives import DAMAGED, Archive
 from .._ide3al import Error
 from ..datasets.tally import TransitionTally
-from ..encoding.adaptive import cell_centres
 from ..encoding.discrete import DiscoveredStates, literal, read_literal
 from ..encoding.features import Extractor
-from ..encoding.grid import load_cells
+from ..encoding.grid import cell_centres, load_cells
 from ..encoding.masks import MaskedStates
 
 

@@ -11,6 +11,7 @@ from .._check import file_name
 from .._ide3al import Error
 from ..encoding.discrete import DiscoveredStates, GrowingIndex
 from ..encoding.features import Extractor
+from ..encoding.history import save_history
 from .attaching import AttachableEstimator
 from .estimator import Estimator
 from .persistence import SavedAgent, SavedPartition, damaged
@@ -38,7 +39,8 @@ class SavableEstimator(AttachableEstimator):
         text, learner = self.fitted().save()
         cells, encoder = self._saved_partition, self.encoder
         if self.partition is not None:
-            cells = SavedPartition(self.partition.save(), self.partition.save_history())
+            assert self.partition.history is not None
+            cells = SavedPartition(self.partition.save(), save_history(self.partition.history))
         # some notes are only found when they are asked for
         self.notes  # noqa: B018
         return SavedAgent(
@@ -94,7 +96,10 @@ class SavableEstimator(AttachableEstimator):
         except (TypeError, ValueError) as problem:
             raise damaged(name, problem) from None
         if saved.kind != type(self).__name__:
-            raise Error(f"{name}: holds a {saved.kind}; load it with ide3al.{saved.kind}.load")
+            raise Error(
+                f"{name}: holds an agent of class {saved.kind}; load it with "
+                f"ide3al.{saved.kind}.load"
+            )
         learner = self._agent = _ide3al.Agent.load(saved.text, saved.learner)
         if learner.open and saved.partition is None and not saved.beyond:
             if saved.states is None or saved.states.size < learner.n_states:

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from .. import _ide3al
-from .._ide3al import Error
 from ..datasets.tally import as_number
-from ..encoding.abstraction import Abstraction, ActionGrid
+from ..encoding.abstraction import ActionGrid
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import is_continuous
 from ..encoding.features import Extractor
-from ..encoding.grid import load_cells
 from ..encoding.history import TransitionHistory
 from ..encoding.holding import REPEATS
 from ..encoding.masks import Mask, MaskReader, nearest_legal
@@ -141,27 +139,13 @@ def explore(
 def restore(
     document: dict[str, Any], log: bytes, env: Any, features: Extractor | None
 ) -> AdaptivePartition:
-    """What :meth:`AdaptivePartition.save` and :meth:`AdaptivePartition.save_history` gave, for an
+    """What :meth:`AdaptivePartition.save` and :func:`save_history` gave, for an
     environment like the one it was made in."""
-    if document["features"] and features is None:
-        raise Error(
-            "this agent was made with features=..., which no file can hold; give the function to load again"
-        )
-    if features is not None and not document["features"]:
-        raise Error("features: this agent was made without any")
-    cut = AdaptivePartition(
-        Abstraction(**document["abstraction"], features=features),
-        *spaces_of(env),
-    )
+    cut = AdaptivePartition.load(document, *spaces_of(env), features)
     with np.load(io.BytesIO(log), allow_pickle=False) as arrays:
         vectors, actions = arrays["vectors"], arrays["actions"]
         rewards = arrays["rewards"] if "rewards" in arrays.files else None
-    if features is None and cut.features.size != document["size"]:
-        raise Error(
-            f"this agent knows observations of {document['size']} numbers; the environment's have {cut.features.size}"
-        )
     cut.history = TransitionHistory.restored(
         vectors, actions, cut.abstraction.memory, bool(document["full"]), rewards
     )
-    cut.restore(document, load_cells(document["cells"]))
     return cut

@@ -82,7 +82,10 @@ class _Loop:
             stream.action = nearest_legal(stream.action, mask)
         moved = self._vector.step([cut.actions.element(s.action) for s in self.streams])
         for k, stream in enumerate(self.streams):
-            if moved.stepped[k] and self.left > 0:
+            if moved.stepped[k]:
+                if self.left <= 0:
+                    # beyond the last step that counts, and so is what begins after it
+                    continue
                 self._taken(stream, moved, k, rows, learn)
             if moved.begun[k]:
                 if self._watch is not None:

@@ -36,7 +36,7 @@ def fit_vector(
     if watch is not None:
         watch.begin(states)
     who = np.arange(vector.n)
-    _record(inner, None, states, who)
+    _start(inner, states, who)
     for state in states.tolist():
         agent.tally.begin(state)
     terminal = np.zeros(vector.n, dtype=np.bool_)
@@ -49,22 +49,26 @@ def fit_vector(
         while taken < steps:
             actions = vector.legal(_ide3al.agent_draw(inner, states, who))
             moved = vector.step(actions)
-            _tally(agent.tally, states, actions, moved)
             if watch is not None:
                 watch.step(actions, moved)
+            # the last step of all has one for each environment, whatever is left
+            counted = who < total_timesteps - done - taken
+            _tally(agent.tally, states, actions, moved, counted)
             if moved.plain:
-                _record(inner, (states, actions, moved.reached, going, who), left=steps - taken)
-                taken += vector.n
+                taken += _record(inner, (states, actions, moved.reached, going, who), counted)
                 states = moved.states
                 continue
             # each part is recorded before the next is made
             for columns in _ended(inner, states, actions, moved, terminal, who):
-                _record(inner, columns, left=max(steps - taken, 0))
-                taken += len(columns[0])
-            _record(inner, None, moved.states[moved.begun], who[moved.begun])
+                numbers = columns[-1]
+                beyond = np.cumsum(counted[numbers]) > total_timesteps - done - taken
+                counted[numbers[beyond]] = False
+                taken += _record(inner, columns, counted)
+            begun = moved.begun & counted
+            _start(inner, moved.states[begun], who[begun])
             terminal = moved.terminated & moved.stepped
             states = moved.states
-        done += steps
+        done += taken
         _ide3al.agent_learn(inner, done == total_timesteps)
         if show is not None:
             show(done, total_timesteps, agent)
@@ -72,27 +76,26 @@ def fit_vector(
             break
 
 
-_NOTHING = np.zeros(0, dtype=np.int64)
+def _record(inner: _ide3al.Agent, columns: Columns, counted: Flags) -> int:
+    """Steps of the environments whose steps still count; how many these are."""
+    rows = np.stack(columns, axis=1)[counted[columns[-1]]]
+    _ide3al.agent_record(inner, rows, np.zeros((0, 2), np.int64))
+    return len(rows)
 
 
-def _record(
-    inner: _ide3al.Agent,
-    columns: Columns | None,
-    starts: Integers = _NOTHING,
-    who: Integers = _NOTHING,
-    left: int | None = None,
+def _start(inner: _ide3al.Agent, states: Integers, who: Integers) -> None:
+    """Where episodes began."""
+    _ide3al.agent_record(inner, np.zeros((0, 5), np.int64), np.stack([states, who], axis=1))
+
+
+def _tally(
+    tally: TransitionTally, states: Integers, actions: Integers, moved: VectorStep, counted: Flags
 ) -> None:
-    """Steps, no more than are left, and where episodes began after them."""
-    steps = np.zeros((0, 5), np.int64) if columns is None else np.stack(columns, axis=1)[:left]
-    _ide3al.agent_record(inner, steps, np.stack([starts, who], axis=1))
-
-
-def _tally(tally: TransitionTally, states: Integers, actions: Integers, moved: VectorStep) -> None:
-    """Records what one step of all environments brought."""
-    for k in np.flatnonzero(moved.stepped).tolist():
+    """Records what one step brought to the environments whose steps still count."""
+    for k in np.flatnonzero(moved.stepped & counted).tolist():
         reached, over = int(moved.reached[k]), bool(moved.terminated[k])
         tally.record(int(states[k]), int(actions[k]), moved.rewards[k], reached, over)
-    for k in np.flatnonzero(moved.begun).tolist():
+    for k in np.flatnonzero(moved.begun & counted).tolist():
         tally.begin(int(moved.states[k]))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .._arguments import checked_names
 from .._check import (
     check_cell,
     check_environment,
@@ -18,7 +19,6 @@ from .._check import (
     seed_of,
     whole_number,
 )
-from .._deprecated import renamed
 from .._display import bar
 from .._ide3al import Error
 from ..agents.base import Agent
@@ -50,7 +50,7 @@ from .strategies.coverage import plans_for
 from .unlabelled import UnlabelledStates
 
 
-@renamed(
+@checked_names(
     steps="total_timesteps",
     complete="initial_data",
     time_limit="step_time_limit",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._display import plain
 from .._ide3al import Error
 from ..agents.base import Agent
 from ..encoding.masks import Mask
@@ -33,22 +34,35 @@ class ObservationPolicy:
         self._memory = None
         reset = getattr(self._policy, "reset", None)
         if callable(reset) and self._predict is None:
-            reset()
+            self._asked(reset)
 
     def choose(self, observation: Any, mask: Mask | None) -> Any:
         """An action, as the environment takes it."""
         options = {"action_masks": mask} if self._takes_masks and mask is not None else {}
         if self._predict is None:
-            return self._call(observation, **options)
+            return self._asked(self._call, observation, **options)
         if _takes(self._predict, "episode_start"):
             begun = np.array([self._memory is None])
             options |= {"state": self._memory, "episode_start": begun}
-        answer = self._predict(observation, **options)
+        answer = self._asked(self._predict, observation, **options)
         if isinstance(answer, tuple) and len(answer) == 2:
             # an action, and what a recurrent model remembers
             action, self._memory = answer
             return action
         return answer
+
+    def _asked(self, function: Any, *arguments: Any, **options: Any) -> Any:
+        """What a function answers; whatever it raises is an error of the policy, not of the
+        environment."""
+        try:
+            return function(*arguments, **options)
+        except Error:
+            raise
+        except Exception as problem:
+            given = f" for {plain(arguments[0])}" if arguments else ""
+            raise Error(
+                f"policy: {self.name} raised {type(problem).__name__}{given}: {problem}"
+            ) from problem
 
 
 class RandomPolicy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .. import _ide3al
 from .._check import check_actions
 from .._extras import need
 from .._ide3al import Error
@@ -79,13 +80,13 @@ class Setting:
     @classmethod
     def _finite(cls, env: Any, spaces: tuple[Any, Any], policy: Any, agent: Any) -> Setting:
         known = None if agent is None else agent.encoder
-        encoder = state_encoder(spaces[0])
+        encoder, actions = state_encoder(spaces[0]), SpaceIndex(spaces[1])
+        _ide3al.check_pairs(encoder.size, actions.size)
         if isinstance(known, MaskedStates):
             encoder = DiscoveredStates(spaces[0])
         if isinstance(encoder, DiscoveredStates) and isinstance(known, DiscoveredStates):
             encoder.restart(known.keys)
         choice = observation_policy(policy, spaces[1], False)
-        actions = SpaceIndex(spaces[1])
         return cls(env, spaces, encoder, actions, choice)
 
     @classmethod

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -151,7 +151,7 @@ class Data(Transitions):
         tally.record_episodes(self.episodes())
         return tally
 
-    def model(self) -> MDP:
+    def model(self, on_terminal: Literal["reset", "absorb"] = "reset") -> MDP:
         """Make the model that the data suggest.
 
         Every pair does what it did as often as it was seen to, and earns what it earned on average.
@@ -160,14 +160,30 @@ class Data(Transitions):
         which nothing was tried is never left and earns the least reward there is, or nothing if
         that is more.
 
+        Parameters
+        ----------
+        on_terminal : {"reset", "absorb"}
+            Whether the next episode begins after a terminal state, as the average reward in the
+            long run needs it, or it is never left.
+
         Returns
         -------
         MDP
-            The model, with rewards and terminal states.
+            The model, with terminal states, and with rewards if there are any but 0.
+
+        Raises
+        ------
+        Error
+            If there are no data, or too many terminal and first states for one model.
         """
         if len(self) == 0:
             raise Error("these data have no steps, and so no model")
-        return MDP.from_native(self.tally().model(self.n_states, self.n_actions))
+        if on_terminal not in ("reset", "absorb"):
+            raise Error(f"on_terminal = {on_terminal!r}: known are 'reset' and 'absorb'")
+        resets = on_terminal == "reset"
+        rewarded = bool(self.rewards.any())
+        model = self.tally().model(self.n_states, self.n_actions, resets=resets, rewarded=rewarded)
+        return MDP.from_native(model)
 
     def fill(self, buffer: Any) -> int:
         """Add all steps to a replay buffer like Stable-Baselines3's.
@@ -204,8 +220,9 @@ class Data(Transitions):
         Error
             If a file cannot be written.
         """
-        _ide3al.write_file(Path(folder) / "card.json", card_text(self.card).encode())
-        _ide3al.write_file(Path(folder) / "card.html", card_page(self.card).encode())
+        place = Path(file_name("folder", folder))
+        _ide3al.write_file(place / "card.json", card_text(self.card).encode())
+        _ide3al.write_file(place / "card.html", card_page(self.card).encode())
 
     def __repr__(self) -> str:
         return text_table("Data", card_rows(self.card))

@@ -7,11 +7,15 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _ide3al
 from .._ide3al import Error
 from ..types import Floats, Integers
 from .episode import Episode
+
+#: Most transitions from terminal states to first states: 800 MB of memory.
+MOST_RESETS = 50_000_000
 
 
 def as_number(reward: Any) -> float:
@@ -110,13 +114,17 @@ class TransitionTally:
         reward: Floats | None = None,
         terminal: Iterable[int] = (),
         untried: float | None = None,
+        resets: bool = False,
+        rewarded: bool = True,
     ) -> _ide3al.Model:
         """The model in which every pair does what it did as often as it was seen to.
 
-        ``reward`` replaces the rewards of the :attr:`rows`. Episodes end in the terminal states and
-        those of ``terminal``. A pair that was never tried is left out, unless ``untried`` says what
-        it earns at every step for ever; a state in which nothing was tried earns the least reward
-        there is for ever, or nothing if that is more.
+        ``reward`` replaces the rewards of the :attr:`rows`; without ``rewarded`` there are none.
+        Episodes end in the terminal states and those of ``terminal``: these are never left, or with
+        ``resets`` lead to the first states of episodes, as often as each was one. A pair that was
+        never tried is left out, unless ``untried`` says what it earns at every step for ever; a
+        state in which nothing was tried earns the least reward there is for ever, or nothing if
+        that is more.
         """
         rows = self.rows
         mean = self.rewards[:, 0] if reward is None else reward
@@ -138,21 +146,22 @@ class TransitionTally:
             worth = np.full(len(extra), untried)
             closed = np.asarray(ended, dtype=np.int64) * n_actions
             extra, worth = np.concatenate([extra, closed]), np.append(worth, np.zeros(len(closed)))
-        worth = np.where(np.isin(extra // n_actions, ended), 0.0, worth)
+        over = np.isin(extra // n_actions, ended)
+        worth = np.where(over, 0.0, worth)
+        begins = self.start_distribution(n_states)
+        after, shares, lengths = _after(extra // n_actions, over & resets, begins)
         states = np.concatenate([pairs, extra]) // n_actions
         actions = np.concatenate([pairs, extra]) % n_actions
-        more = len(rows) + 1 + np.arange(len(extra))
+        more = len(rows) + np.cumsum(lengths)
         compressed = (
             np.concatenate([offsets, more]).astype(np.int64),
-            np.concatenate([rows[:, 2], extra // n_actions]).astype(np.int64),
-            np.concatenate([share, np.ones(len(extra))]),
+            np.concatenate([rows[:, 2], after]).astype(np.int64),
+            np.concatenate([share, shares]),
         )
-        model = _ide3al.Model.from_pairs(
-            n_states, states, actions, compressed, self.start_distribution(n_states)
-        )
+        model = _ide3al.Model.from_pairs(n_states, states, actions, compressed, begins)
         order = np.lexsort((actions, states))
         rewards = np.ascontiguousarray(np.concatenate([earned, worth])[order])
-        return _ide3al.model_with_rewards(model, rewards, ended)
+        return _ide3al.model_with_rewards(model, rewards if rewarded else None, ended)
 
     def to_bytes(self) -> bytes:
         """Contents of a file."""
@@ -188,3 +197,22 @@ class TransitionTally:
                 "no steps were recorded to plan from: fit the agent first, or, if it was saved by "
                 "an earlier version, fit it again"
             )
+
+
+def _after(
+    states: Integers, begins_anew: npt.NDArray[np.bool_], start: Floats
+) -> tuple[Integers, Floats, Integers]:
+    """Successors, their shares and the number of them, of states that are never left, and of those
+    after which an episode begins."""
+    first = np.flatnonzero(start)
+    lengths = np.where(begins_anew, len(first), 1)
+    if lengths.sum() > MOST_RESETS:
+        raise Error(
+            f"{int(begins_anew.sum())} terminal states with {len(first)} first states after each "
+            "are too many for one model; leave on_terminal='absorb', or plan with a discount"
+        )
+    after, shares = np.repeat(states, lengths), np.ones(int(lengths.sum()))
+    places = np.repeat(begins_anew, lengths)
+    after[places] = np.tile(first, int(begins_anew.sum()))
+    shares[places] = np.tile(start[first], int(begins_anew.sum()))
+    return after, shares, lengths

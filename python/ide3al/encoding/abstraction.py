@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,11 @@ from .features import Extractor
 PER_NUMBER = {1: 32, 2: 12, 3: 8}
 #: Centres of k-means cells.
 CENTRES = 500
+#: Fewest of both, however few steps there are.
+FEWEST_PER_NUMBER, FEWEST_CENTRES = 4, 16
+#: Decisions for every pair of a cell and an action: there are no more cells than leave as many,
+#: until more steps are taken.
+PER_PAIR = 2
 #: Most actions that are made of a box by combining values of all its numbers.
 COMBINED = 27
 
@@ -253,19 +259,19 @@ def choices(space: Any, abstraction: Abstraction) -> SpaceIndex | ActionGrid:
     return SpaceIndex(space)
 
 
-def per_number(abstraction: Abstraction, numbers: int) -> int:
-    """Cells along each number where none are given."""
+def per_number(abstraction: Abstraction, numbers: int, affordable: float = math.inf) -> int:
+    """Cells along each number; where none are given no more than some ``affordable`` in all."""
     if isinstance(abstraction.cells, int):
         return abstraction.cells
-    return PER_NUMBER.get(numbers, max(2, int(1296.0 ** (1 / max(numbers, 1)))))
+    most = PER_NUMBER.get(numbers, max(2, int(1296.0 ** (1 / max(numbers, 1)))))
+    return max(FEWEST_PER_NUMBER, int(min(most, affordable ** (1 / max(numbers, 1)))))
 
 
-def in_all(abstraction: Abstraction, numbers: int) -> int:
-    """How many k-means or refined cells there are."""
+def in_all(abstraction: Abstraction, numbers: int, affordable: float = math.inf) -> int:
+    """How many k-means or refined cells there are; where none are given no more than are
+    ``affordable``."""
     if isinstance(abstraction.cells, int):
         return abstraction.cells
-    return (
-        int(PER_NUMBER[numbers] ** numbers)
-        if abstraction.refine and numbers in PER_NUMBER
-        else CENTRES
-    )
+    if abstraction.refine:
+        return int(PER_NUMBER[numbers] ** numbers) if numbers in PER_NUMBER else CENTRES
+    return max(FEWEST_CENTRES, int(min(CENTRES, affordable)))

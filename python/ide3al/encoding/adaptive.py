@@ -3,7 +3,7 @@ the steps recorded."""
 
 from __future__ import annotations
 
-import io
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +12,10 @@ import numpy as np
 from .. import _ide3al
 from .._ide3al import Error
 from ..types import Floats, Integers
-from .abstraction import PER_NUMBER, Abstraction, choices, in_all, per_number
+from .abstraction import PER_NUMBER, PER_PAIR, Abstraction, choices, in_all, per_number
 from .bounds import BoundsMonitor
-from .features import MAX_FEATURES, Features
-from .grid import Cells, Centres, Grid
+from .features import MAX_FEATURES, Extractor, Features
+from .grid import TERMINAL_CELL, Cells, Centres, Grid, cell_centres, load_cells
 from .history import TERMINAL, TRUNCATED, JointHistory, TransitionHistory
 from .holding import measured_repeat
 from .ranges import declared_bounds, range_of
@@ -23,15 +23,10 @@ from .recounting import recount
 from .tree import Moves, Tree, refined
 from .values import Values, are_values
 
-#: The one cell of all observations that ended an episode: nothing can be done there, wherever it
-# is, and nothing is gained by : ending episodes in many places.
-TERMINAL_CELL = -1
 #: Cells are cut anew at the earliest when there are this many times the steps.
 GROWTH = 1.5
 #: Share of a range by which what is seen must exceed it before cells are cut anew.
 BEYOND = 0.05
-
-
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -124,7 +119,7 @@ class AdaptivePartition:
         except Error:
             # nothing changed: one cell holds it all
             self.used = np.arange(self.features.size)
-        self.cells = self._lay(vectors[:, self.used], None, self.used)
+        self.cells = self._cut(vectors[:, self.used], math.inf)
 
     def cell_keys(self, vectors: Floats) -> Integers:
         """Keys of the cells of vectors."""
@@ -229,11 +224,16 @@ class AdaptivePartition:
         before, numbers = self.cells, self._numbers
         used_before, repeat_before = self.used, self.repeat
         self.used = self._matter(vectors, actions)
-        self.cells = self._lay(vectors[:, self.used], before, used_before)
-        if self.abstraction.repeat is None:
-            keys = self._keys(vectors, actions == TERMINAL)
-            unit = vectors[:, self.used] / self._laid().width
-            self.repeat = measured_repeat(keys, unit, actions, self.actions.size)
+        values = vectors[:, self.used]
+        affordable = self.steps / (PER_PAIR * self.actions.size)
+        if self.abstraction.refine:
+            self.cells = self._lay(values, before, used_before, affordable)
+            self._measure_repeat(vectors, actions, self.cells)
+        else:
+            # as if every step were a decision: cells that grow with the repeat would make it grow
+            self._measure_repeat(vectors, actions, self._cut(values, affordable))
+            affordable /= self.repeat
+            self.cells = self._lay(values, before, used_before, affordable)
         if self.cells is before and self.repeat == repeat_before:
             return False
         ended = actions == TERMINAL
@@ -247,6 +247,13 @@ class AdaptivePartition:
         self._numbers = recount(agent, self.history, self.repeat, keys, old, episode_open)
         self._centres = None
         return True
+
+    def _measure_repeat(self, vectors: Floats, actions: Integers, cells: Cells) -> None:
+        if self.abstraction.repeat is None:
+            values = vectors[:, self.used]
+            keys = np.where(actions == TERMINAL, TERMINAL_CELL, cells.keys(values))
+            unit = values / cells.width
+            self.repeat = measured_repeat(keys, unit, actions, self.actions.size)
 
     def _matter(self, vectors: Floats, actions: Integers) -> Integers:
         """Numbers that change while an episode lasts, each once: nothing can be explored along the
@@ -265,14 +272,17 @@ class AdaptivePartition:
             )
         return np.array(used, dtype=np.int64)
 
-    def _lay(self, vectors: Floats, before: Cells | None, used_before: Integers) -> Cells:
+    def _lay(
+        self, vectors: Floats, before: Cells | None, used_before: Integers, affordable: float
+    ) -> Cells:
         """Cells for what was seen; those from before if they still do."""
-        chosen, whole = self.abstraction, self.features.whole[self.used]
-        if self._by_value and are_values(vectors):
+        chosen = self.abstraction
+        found = self._cut(vectors, affordable)
+        if isinstance(found, Values):
             if isinstance(before, Values) and before.dimension == len(self.used):
                 return before
             self._bounds = vectors.min(axis=0), vectors.max(axis=0)
-            return Values(vectors, len(self.used))
+            return found
         low, high = range_of(vectors, chosen, self.features, self.used, self.monitor)
         grown = before is None or not np.array_equal(self.used, used_before)
         grown = grown or isinstance(before, Values)
@@ -281,18 +291,31 @@ class AdaptivePartition:
             beyond = np.maximum(low_before - low, high - high_before)
             grown = bool((beyond > BEYOND * (high_before - low_before)).any())
         if before is not None and not grown:
-            if chosen.refine:
-                found = self._refine(vectors, *self._bounds, whole)
-                return before if found.same(before) else found
-            if isinstance(before, Grid) or self.steps < 2 * self._laid_at:
+            if isinstance(found, Tree):
+                again = self._cut(vectors, affordable, self._bounds)
+                return before if isinstance(again, Tree) and again.same(before) else again
+            if self.steps < 2 * self._laid_at:
                 return before
+            if isinstance(found, Grid) and isinstance(before, Grid):
+                if np.array_equal(found.counts, before.counts):
+                    return before
         self._bounds, self._laid_at = (low, high), self.steps
+        return found
+
+    def _cut(
+        self, vectors: Floats, affordable: float, bounds: tuple[Floats, Floats] | None = None
+    ) -> Cells:
+        """Cells for what was seen, no more than are affordable unless their number is given."""
+        chosen, whole = self.abstraction, self.features.whole[self.used]
+        if self._by_value and are_values(vectors):
+            return Values(vectors, len(self.used))
+        low, high = bounds or range_of(vectors, chosen, self.features, self.used, self.monitor)
         if chosen.refine:
             return self._refine(vectors, low, high, whole)
         kind = chosen.kind or ("grid" if len(self.used) in PER_NUMBER else "k-means")
         if kind == "k-means":
             scale = np.where(whole, 0.25, np.maximum(high - low, 1e-9))
-            return Centres.among(vectors, scale, in_all(chosen, len(self.used)))
+            return Centres.among(vectors, scale, in_all(chosen, len(self.used), affordable))
         if isinstance(chosen.cells, list):
             if len(chosen.cells) != self.features.size:
                 raise Error(
@@ -301,7 +324,7 @@ class AdaptivePartition:
                 )
             counts = np.array(chosen.cells)
         else:
-            counts = np.full(len(self.used), per_number(chosen, len(self.used)))
+            counts = np.full(len(self.used), per_number(chosen, len(self.used), affordable))
         if chosen.cells is None:
             counts = np.where(whole, high - low + 1, counts).astype(np.int64)
             low, high = np.where(whole, low - 0.5, low), np.where(whole, high + 0.5, high)
@@ -326,8 +349,6 @@ class AdaptivePartition:
         moves = Moves(first, self.history.actions[first], last)
         return refined(vectors, low, high, whole, in_all(self.abstraction, len(self.used)), moves)
 
-    # files
-
     def save(self) -> dict[str, Any]:
         return {
             "abstraction": self.abstraction.save(),
@@ -345,7 +366,28 @@ class AdaptivePartition:
             "bounds_seen": self.monitor.save(),
         }
 
-    def restore(self, document: dict[str, Any], cells: Cells) -> None:
+    @classmethod
+    def load(
+        cls, document: dict[str, Any], observations: Any, actions: Any, features: Extractor | None
+    ) -> AdaptivePartition:
+        """What :meth:`save` gave, for spaces like those it was made for; without its steps."""
+        if document["features"] and features is None:
+            raise Error(
+                "this agent was made with features=..., which no file can hold; give the function "
+                "to load again"
+            )
+        if features is not None and not document["features"]:
+            raise Error("features: this agent was made without any")
+        cut = cls(Abstraction(**document["abstraction"], features=features), observations, actions)
+        if features is None and cut.features.size != document["size"]:
+            raise Error(
+                f"this agent knows observations of {document['size']} numbers; the environment's "
+                f"have {cut.features.size}"
+            )
+        cut._restore(document, load_cells(document["cells"]))
+        return cut
+
+    def _restore(self, document: dict[str, Any], cells: Cells) -> None:
         """Takes back what :meth:`save` gave, but for the recorded steps."""
         self.cells = cells
         self.repeat, self.steps = int(document["repeat"]), int(document["steps"])
@@ -355,22 +397,3 @@ class AdaptivePartition:
         self._bounds = np.array(low), np.array(high)
         self._numbers = {int(key): k for k, key in enumerate(document["keys"])}
         self.monitor = BoundsMonitor.load(document.get("bounds_seen", {"seen": 0, "beyond": []}))
-
-    def save_history(self) -> bytes:
-        assert self.history is not None
-        buffer = io.BytesIO()
-        np.savez(
-            buffer,
-            vectors=self.history.vectors.astype(np.float32),
-            actions=self.history.actions.astype(np.int32),
-            rewards=self.history.rewards,
-        )
-        return buffer.getvalue()
-
-
-def cell_centres(cells: Cells, keys: Sequence[int]) -> list[tuple[float, ...]]:
-    """The middle of each of some cells; not a number for the one of all terminal observations."""
-    numbers = np.array(keys, dtype=np.int64)
-    terminal = numbers == TERMINAL_CELL
-    centres = np.where(terminal[:, None], np.nan, cells.centres(np.where(terminal, 0, numbers)))
-    return [tuple(row) for row in centres.tolist()]

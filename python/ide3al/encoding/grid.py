@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ from .._ide3al import Error
 from ..types import Floats, Integers
 from .tree import Tree
 from .values import MIXERS, Values
+
+#: The one cell of all observations that ended an episode: nothing can be done there, wherever it
+#: is, and nothing is gained by ending episodes in many places.
+TERMINAL_CELL = -1
 
 
 class Grid:
@@ -177,3 +182,11 @@ def load_cells(document: dict[str, Any]) -> Cells:
         kind.kind: kind for kind in (Grid, Centres, Tree, Values)
     }
     return kinds[document["kind"]].load(document)
+
+
+def cell_centres(cells: Cells, keys: Sequence[int]) -> list[tuple[float, ...]]:
+    """The middle of each of some cells; not a number for the one of all terminal observations."""
+    numbers = np.array(keys, dtype=np.int64)
+    terminal = numbers == TERMINAL_CELL
+    centres = np.where(terminal[:, None], np.nan, cells.centres(np.where(terminal, 0, numbers)))
+    return [tuple(row) for row in centres.tolist()]

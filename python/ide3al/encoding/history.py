@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import numpy.typing as npt
 
@@ -158,6 +160,18 @@ class JointHistory:
             self.full,
             self.rewards[whole],
         )
+
+
+def save_history(history: TransitionHistory | JointHistory) -> bytes:
+    """All moments as an archive of NumPy; :meth:`TransitionHistory.restored` takes its arrays."""
+    buffer = io.BytesIO()
+    np.savez(
+        buffer,
+        vectors=history.vectors.astype(np.float32),
+        actions=history.actions.astype(np.int32),
+        rewards=history.rewards,
+    )
+    return buffer.getvalue()
 
 
 def decisions(actions: Integers, repeat: int) -> tuple[Integers, Integers]:

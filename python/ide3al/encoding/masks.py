@@ -16,6 +16,8 @@ from .discrete import DiscoveredStates
 Mask = npt.NDArray[np.bool_]
 #: Key of a mask in the information that comes with an observation, or in the observation.
 KEY = "action_mask"
+#: The method of environments that are asked.
+METHOD = "action_masks"
 
 
 class MaskReader:
@@ -56,14 +58,20 @@ class MaskReader:
 
 
 class VectorMaskReader:
-    """Reads the masks of many environments at once. Methods of environments in other processes are
-    not called: asking for one that is missing would end them."""
+    """Reads the masks of many environments at once, in this process or in others."""
 
     def __init__(self, env: Any, action_space: Any, size: int) -> None:
-        n = int(env.num_envs)
-        singles = getattr(env, "envs", None) or [None] * n
+        n, inner = int(env.num_envs), getattr(env, "unwrapped", env)
+        here = getattr(inner, "envs", None)
+        singles = here or [None] * n
         self._readers = [MaskReader(one, action_space, size) for one in singles]
         self._asks = any(_method(one) is not None for one in singles)
+        #: Asks environments in other processes, where all of them can be asked.
+        self._call = None
+        if here is None and callable(getattr(inner, "call", None)):
+            # calling a method that is missing would end them: whether it is there is asked first
+            if all(inner.call("has_wrapper_attr", METHOD)):
+                self._call = inner.call
 
     def read(self, observations: Any, info: Mapping[str, Any]) -> list[Mask | None]:
         """The actions allowed now in each, by a batch of observations or a list of them."""
@@ -72,6 +80,8 @@ class VectorMaskReader:
         apart = isinstance(observations, list) and isinstance(observations[0], Mapping)
         if given is None and isinstance(observations, Mapping):
             given, there = observations.get(KEY), np.ones(n, dtype=np.bool_)
+        if given is None and self._call is not None:
+            given = self._call(METHOD)
         if given is None and not self._asks and not apart:
             return [None] * n
         found: list[Mask | None] = []
@@ -84,7 +94,7 @@ class VectorMaskReader:
 def _method(env: Any) -> Any:
     """``action_masks`` of the environment or of what it wraps."""
     while env is not None:
-        found = getattr(env, "action_masks", None)
+        found = getattr(env, METHOD, None)
         if callable(found):
             return found
         env = getattr(env, "env", None)

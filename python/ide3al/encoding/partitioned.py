@@ -12,8 +12,8 @@ from .._extras import need
 from .._ide3al import Error
 from ..types import Floats
 from .abstraction import ActionGrid
-from .adaptive import TERMINAL_CELL, AdaptivePartition
-from .grid import Grid
+from .adaptive import AdaptivePartition
+from .grid import TERMINAL_CELL, Grid
 from .masks import MaskReader
 from .raw import RawRecorder
 

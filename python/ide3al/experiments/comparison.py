@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arguments import checked_names
 from .._check import check_environment, real_number, seed_of, whole_number
 from .._display import html_table, text_table
 from .._extras import need
@@ -173,6 +174,7 @@ class Comparison:
         return html_table(self._title, self._rows())
 
 
+@checked_names()
 def compare(
     env: Any,
     agents: Sequence[Agent] | Mapping[str, Agent],
@@ -395,6 +397,4 @@ def _half(values: Floats) -> float:
 
 def _written(mean: float, half: float) -> str:
     digits = 0 if mean >= 100 else 1
-    if math.isinf(half):
-        return f"{mean:.{digits}f}"
-    return f"{mean:.{digits}f} ± {half:.{digits}f}"
+    return f"{mean:.{digits}f}" + ("" if math.isinf(half) else f" ± {half:.{digits}f}")

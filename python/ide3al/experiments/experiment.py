@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import _ide3al
-from .._deprecated import renamed, warn
+from .._arguments import checked_names
+from .._deprecated import warn
 from .._extras import need
 from .._ide3al import Error
 from ..models.mdp import MDP
@@ -22,7 +23,7 @@ from .saved import SavedExperiment
 Job = tuple[int, int]
 
 
-@renamed(threads="workers", prior="", unseen="")
+@checked_names(threads="workers", prior="", unseen="")
 def experiment(
     model: MDP | str,
     algorithms: Sequence[str] | str | None = None,

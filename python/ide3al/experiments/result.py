@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _ide3al
+from .._check import file_name
 from .._display import html_table, text_table
 from .._extras import need
 from .._ide3al import Error
@@ -199,8 +200,9 @@ class ExperimentResult:
         Error
             If a file cannot be written.
         """
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        self._experiment.write(folder)
+        name = file_name("folder", folder)
+        Path(name).mkdir(parents=True, exist_ok=True)
+        self._experiment.write(name)
 
     def to_tensorboard(self, folder: str | os.PathLike[str]) -> None:
         """Write every run as a TensorBoard run ``folder/algorithm/run``.
@@ -209,14 +211,19 @@ class ExperimentResult:
         ----------
         folder : path-like
             Where to.
+
+        Raises
+        ------
+        Error
+            If ``folder`` is no name.
         """
-        columns = self.columns()
+        columns, place = self.columns(), Path(file_name("folder", folder))
         names = np.asarray(columns["algorithm"], dtype=object)
         for label in self.algorithms:
             mine = names == label
             for run in np.unique(columns["run"][mine]):
                 rows = np.flatnonzero(mine & (columns["run"] == run))
-                with summary_writer(Path(folder) / label.replace(":", "-") / str(run)) as writer:
+                with summary_writer(place / label.replace(":", "-") / str(run)) as writer:
                     for row in rows:
                         for metric in METRICS:
                             value = columns[metric][row]

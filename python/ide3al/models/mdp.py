@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -238,7 +238,14 @@ class MDP(ModelArrays):
         return cls.from_native(model, keys)
 
     @classmethod
-    def from_dataset(cls, dataset: Any, *, env: Any = None, states: Any = None) -> MDP:
+    def from_dataset(
+        cls,
+        dataset: Any,
+        *,
+        env: Any = None,
+        states: Any = None,
+        on_terminal: Literal["reset", "absorb"] = "reset",
+    ) -> MDP:
         """Make the model that a data set suggests, rewards included; see :meth:`Data.model`.
 
         Parameters
@@ -248,6 +255,8 @@ class MDP(ModelArrays):
             the folder of a collection, arrays.
         env, states : optional
             What numbers the observations, as in :func:`ide3al.audit`.
+        on_terminal : {"reset", "absorb"}
+            What follows a terminal state, as in :meth:`Data.model`.
 
         Returns
         -------
@@ -261,7 +270,7 @@ class MDP(ModelArrays):
         """
         # data sets are made of models, so that they cannot be imported above
         reading = importlib.import_module("ide3al.datasets.reading")
-        model: MDP = reading.read(dataset, env=env, states=states).model()
+        model: MDP = reading.read(dataset, env=env, states=states).model(on_terminal)
         return model
 
     def with_rewards(self, rewards: npt.ArrayLike, terminal: Sequence[int] | None = None) -> MDP:

@@ -82,6 +82,10 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--discount", type=float, metavar="G", help="0.99 unless given")
     parser.add_argument("--confidence", type=float, default=0.95, metavar="P")
+    parser.add_argument(
+        "--reward-range", nargs=2, type=float, metavar=("LEAST", "MOST"),
+        help="rewards that there may be, which the interval of the value needs",
+    )  # fmt: skip
     parser.add_argument("--out", metavar="FILE", help="write the plan, for LearnedPlan.load")
 
 
@@ -93,8 +97,9 @@ def run(given: argparse.Namespace) -> str:
     goal = None if given.goal is None else [_literal(text) for text in given.goal]
     avoid = None if given.avoid is None else [_literal(text) for text in given.avoid]
     plan = plan_data(
-        data, goal=goal, avoid=avoid, discount=given.discount, confidence=given.confidence
-    )
+        data, goal=goal, avoid=avoid, discount=given.discount, confidence=given.confidence,
+        reward_range=given.reward_range,
+    )  # fmt: skip
     if given.out is not None:
         plan.save(given.out)
     return repr(plan)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._display import plain
 from .._ide3al import Error
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex, from_key
@@ -77,25 +78,32 @@ class Decoder:
         for one in goal if many else [goal]:
             state = self.state(one)
             if state is None or state not in met:
-                raise Error(f"{what} = {one!r} was never met; {self.summary(met)}")
+                raise Error(f"{what} = {plain(one)} was never met; {self.summary(met)}")
             found.append(state)
         return found
 
     def summary(self, met: list[int]) -> str:
         """What was met, in short."""
-        few = ", ".join(repr(self.observation(s)) for s in met[:3])
+        few = ", ".join(plain(self.observation(s)) for s in met[:3])
         return f"{len(met)} states were met, such as {few}; explore further, or choose among them"
 
+    def observed(self, reward: Callable[..., Any], n_arguments: int) -> Callable[..., float]:
+        """A function of observations, of the last alone or of all three, whose errors are named."""
+
+        def of(observation: Any, action: Any, reached: Any) -> float:
+            arguments = (observation, action, reached)[3 - n_arguments :]
+            return _number(self._asked(reward, arguments, "reward"), arguments)
+
+        return of
+
     def earned(self, reward: Callable[..., Any], n_arguments: int) -> Callable[..., float]:
-        """A function of observations as one of state, action and next state, by number."""
+        """The same of state, action and next state, by number."""
+        observed = self.observed(reward, n_arguments)
 
         def of(state: int, action: int, reached: int) -> float:
-            if n_arguments == 1:
-                arguments: tuple[Any, ...] = (self.observation(reached),)
-            else:
-                observed = self.observation(state), self.observation(reached)
-                arguments = (observed[0], self.action(action), observed[1])
-            return _number(self._asked(reward, arguments, "reward"), arguments)
+            first = None if n_arguments == 1 else self.observation(state)
+            taken = None if n_arguments == 1 else self.action(action)
+            return observed(first, taken, self.observation(reached))
 
         return of
 
@@ -105,7 +113,8 @@ class Decoder:
             return function(*arguments)
         except Exception as problem:
             raise Error(
-                f"{what}: the function raised {type(problem).__name__} for {arguments!r}: {problem}"
+                f"{what}: the function raised {type(problem).__name__} for {plain(arguments)}: "
+                f"{problem}"
             ) from problem
 
 
@@ -114,10 +123,11 @@ def _number(value: Any, arguments: tuple[Any, ...]) -> float:
         number = float(value)
     except (TypeError, ValueError):
         raise Error(
-            f"reward: the function returned {value!r} for {arguments!r}, not a number"
+            f"reward: the function returned {value!r} for {plain(arguments)}, not a number"
         ) from None
     if not np.isfinite(number):
         raise Error(
-            f"reward: the function returned {number} for {arguments!r}; a finite number is needed"
+            f"reward: the function returned {number} for {plain(arguments)}; a finite number is "
+            "needed"
         )
     return number

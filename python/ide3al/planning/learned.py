@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import zipfile
-import zlib
 from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
 from .. import _ide3al
-from .._archives import check_expansion
 from .._check import file_name
+from .._display import plain
 from .._ide3al import Error
 from ..datasets.tally import TransitionTally
-from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
 from ..models.mdp import MDP
 from .decoder import Decoder
 from .plan import DISCOUNT, Answer, Plan, limits_of, number_of, plan_in
-from .rewards import count_arguments, reward_range_of, table_of
+from .rewards import Earned, Wanted, earned_by, reward_range_of, wanted_of
 from .rollout import Evaluation, roll_out
-from .storage import check_spaces, model_document, model_from
+from .storage import StoredPlan, check_spaces, plan_bytes, read_plan
 
 Untried = Literal["worthless", "optimistic"]
 
@@ -46,12 +41,13 @@ class LearnedPlan(Plan):
         decoder: Decoder,
         details: dict[str, Any],
         seed: int,
-        earned: Callable[..., float] | None = None,
+        reward: Wanted | None = None,
     ) -> None:
         super().__init__(mdp, criterion, answer)
         self.decoder, self.details = decoder, details
         self._rng = np.random.default_rng(seed)
-        self._earned = earned
+        self._earned: Earned | None = None if reward is None else reward.earned
+        self._table = None if reward is None else reward.table
         self._goal = {int(s) for s in details.get("goal", ())}
         self._step, self._held, self._left = 0, 0, 0
 
@@ -67,9 +63,9 @@ class LearnedPlan(Plan):
     @property
     def interval(self) -> tuple[float, float] | None:
         """Lower and upper bound of the plan's value in the true environment, from the start; they
-        hold with probability :attr:`confidence` where the environment is Markov, its rewards lie
-        in the ``reward_range`` of the plan, and rewards that never varied with the same state,
-        action and next state do not. None for the average and for a number of steps."""
+        hold with probability :attr:`confidence` where the environment is Markov and its rewards
+        lie in the plan's ``reward_range``. None for the average and for a number of steps, and
+        where nobody said in which range the environment's own rewards lie."""
         found = self.details.get("interval")
         return None if found is None else (float(found[0]), float(found[1]))
 
@@ -119,7 +115,12 @@ class LearnedPlan(Plan):
         self._step = self._left = 0
 
     def evaluate(
-        self, env: Any, episodes: int = 100, max_steps: int = LONGEST, seed: int = 0
+        self,
+        env: Any,
+        episodes: int = 100,
+        max_steps: int = LONGEST,
+        seed: int = 0,
+        reward: Any = None,
     ) -> Evaluation:
         """Follow the plan for some episodes in an environment.
 
@@ -133,6 +134,9 @@ class LearnedPlan(Plan):
             Most steps of an episode.
         seed : int
             Of the first reset.
+        reward : array_like or callable, optional
+            What is earned, as in :meth:`ide3al.IDE3AL.plan`; what was planned for when left out. A
+            plan that was loaded does not know the function that it was made for.
 
         Returns
         -------
@@ -143,19 +147,25 @@ class LearnedPlan(Plan):
         Raises
         ------
         Error
-            If the environment is unlike the one that was explored.
+            If the environment is unlike the one that was explored, or the reward is not known.
         """
         check_spaces(env, self.decoder)
+        earned = self._earned
+        if reward is not None:
+            earned = earned_by(reward, self.decoder, int(self.details["n_actions"]))
+        elif earned is None and self.details.get("function"):
+            raise Error("this plan was made for a function that no file holds; give reward=...")
         reached = None
         discount = self.details.get("discount")
-        if self._goal:
+        if self._goal and reward is None:
 
             def reached(observation: Any) -> bool:
                 return self.decoder.state(observation) in self._goal
 
         return roll_out(
             env, lambda observation, _: self.predict(observation), self.reset, reached,
-            self._earned, 1.0 if discount is None else float(discount), episodes, max_steps, seed,
+            None if earned is None else lambda s, a, t: earned(s, self._held, a, t),
+            1.0 if discount is None else float(discount), episodes, max_steps, seed,
         )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -169,37 +179,24 @@ class LearnedPlan(Plan):
         Raises
         ------
         Error
-            If it cannot be written, or the plan is one in cells.
+            If it cannot be written.
         """
-        if self.decoder.partition is not None:
-            raise Error(
-                "a plan in cells belongs to its agent: keep that (agent.save) and plan again"
-            )
-        buffer = io.BytesIO()
-        arrays: dict[str, Any] = {"values": self.values, "flat": self._flat}
-        if self.steps is not None:
-            arrays["steps"] = self.steps
-        model, document = io.BytesIO(), self._document()
-        np.savez_compressed(model, **arrays)
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("plan.json", json.dumps(document))
-            archive.writestr("plan.npz", model.getvalue())
-            archive.writestr("model.json", json.dumps(model_document(self.mdp)))
-            if isinstance(self.decoder.encoder, DiscoveredStates):
-                archive.writestr("observations.txt", self.decoder.encoder.save())
-        _ide3al.write_file(path, buffer.getvalue())
+        _ide3al.write_file(path, plan_bytes(self._stored(), self.decoder))
 
-    def _document(self) -> dict[str, Any]:
-        return {
-            "criterion": self.criterion,
-            "error": self.error,
-            "tables": len(self._flat) // self.mdp.n_pairs if self._timed else None,
-            "certificate": self._certificate,
-            "details": self.details,
-        }
+    def _stored(self) -> StoredPlan:
+        answer = (
+            self.values, self.error, len(self._flat) // self.mdp.n_pairs if self._timed else None,
+            self._flat, self.steps, self._certificate,
+        )  # fmt: skip
+        return StoredPlan(self.mdp, self.criterion, answer, self.details, self._table)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], env: Any = None) -> LearnedPlan:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        env: Any = None,
+        features: Callable[[Any], Any] | None = None,
+    ) -> LearnedPlan:
         """Read what :meth:`save` wrote.
 
         Parameters
@@ -208,6 +205,8 @@ class LearnedPlan(Plan):
             The file.
         env : gymnasium.Env, optional
             Needed to predict: it says what observations and actions look like.
+        features : callable, optional
+            Of a plan in cells the function of its abstraction, which no file can hold.
 
         Returns
         -------
@@ -219,53 +218,12 @@ class LearnedPlan(Plan):
         Error
             If the file cannot be read, or the environment is another one.
         """
-        name = file_name("path", path)
-        try:
-            with zipfile.ZipFile(name) as archive:
-                check_expansion(archive)
-                document = json.loads(archive.read("plan.json"))
-                mdp = model_from(json.loads(archive.read("model.json")))
-                with np.load(io.BytesIO(archive.read("plan.npz")), allow_pickle=False) as arrays:
-                    kept = {key: arrays[key] for key in arrays.files}
-                met = None
-                if "observations.txt" in archive.namelist():
-                    met = DiscoveredStates.load(archive.read("observations.txt").decode())
-            answer = (
-                kept["values"], float(document["error"]), document["tables"], kept["flat"],
-                kept.get("steps"), dict(document["certificate"]),
-            )  # fmt: skip
-            encoder: SpaceIndex | DiscoveredStates | None = met
-            actions = None
-            if env is not None:
-                if met is None:
-                    encoder = state_encoder(env.observation_space)
-                else:
-                    met.space = env.observation_space
-                actions = SpaceIndex(env.action_space)
-            if lacking := {"n_actions", "confidence", "samples", "met"} - {*document["details"]}:
-                raise ValueError(f"it lacks {', '.join(sorted(lacking))}")
-            if kept["values"].shape != (mdp.n_states,) or kept["flat"].size % mdp.n_pairs:
-                raise ValueError("its values and policy do not fit its model")
-            decoder = Decoder(encoder, actions, None, mdp.n_states)
-            plan = cls(mdp, str(document["criterion"]), answer, decoder, document["details"], 0)
-        except OSError as problem:
-            raise Error(f"{name}: cannot read: {problem}") from None
-        except Error:
-            raise
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            AttributeError,
-            LookupError,
-            TypeError,
-            ValueError,
-            OverflowError,
-            RuntimeError,
-            EOFError,
-        ) as problem:
-            raise Error(
-                f"{name}: this is no plan saved by ide3al, or it is damaged: {problem}"
-            ) from None
+        stored, decoder = read_plan(file_name("path", path), env, features)
+        known = None
+        if stored.table is not None:
+            earned = earned_by(stored.table, decoder, int(stored.details["n_actions"]))
+            known = Wanted(np.zeros(1), None, earned=earned, table=stored.table)
+        plan = cls(stored.mdp, stored.criterion, stored.answer, decoder, stored.details, 0, known)
         if env is not None:
             check_spaces(env, decoder)
         return plan
@@ -276,6 +234,9 @@ class LearnedPlan(Plan):
             low, high = self.interval
             share = f"{100 * self.confidence:g} %"
             rows.append(("in truth", f"between {low:.4g} and {high:.4g}, with probability {share}"))
+        elif "discount" in self.details:
+            said = "not known: give reward_range=(least, most), whatever may be earned in a step"
+            rows.append(("in truth", said))
         rows.append(("explored", f"{self.details['samples']} steps, {self.details['met']} states"))
         return rows
 
@@ -313,7 +274,6 @@ def plan_learned(
         raise Error("avoid: goes with a goal; give goal=..., or rewards that are low there")
     rows, n = tally.rows, decoder.n_states
     met = sorted({*rows[:, 0].tolist(), *rows[:, 2].tolist()})
-    earned: Callable[..., float] | None = None
     terminal: list[int] = []
     details: dict[str, Any] = {}
     values = None
@@ -323,40 +283,24 @@ def plan_learned(
             raise Error(f"goal: no state that was met is one; {decoder.summary(met)}")
         shun = [] if avoid is None else decoder.matching(avoid, "avoid", met)
         if both := {*reach} & {*shun}:
-            raise Error(f"{decoder.observation(min(both))!r} is both the goal and to be avoided")
-        outcome = np.isin(rows[:, 2], reach).astype(np.float64)
+            observation = plain(decoder.observation(min(both)))
+            raise Error(f"{observation} is both the goal and to be avoided")
+        wanted = Wanted(np.isin(rows[:, 2], reach).astype(np.float64), (0.0, 1.0))
         terminal, values = [*reach, *shun], (0.0, 1.0)
         details["goal"] = reach
-        span = (0.0, 1.0)
-    elif reward is None:
-        outcome = tally.rewards[:, 0]
-        if not np.isfinite(outcome).all():
-            raise Error(
-                "the environment's rewards are not finite numbers, one per step; give reward=... or goal=..."
-            )
-        span = (float(outcome.min()), float(outcome.max()))
-    elif callable(reward):
-        arguments = count_arguments(reward)
-        by_number = decoder.earned(reward, arguments)
-        outcome = np.array([by_number(*row[:3]) for row in rows.tolist()])
-        span = (float(outcome.min()), float(outcome.max()))
-
-        def earned(observation: Any, action: Any, reached: Any) -> float:
-            return float(
-                reward(reached) if arguments == 1 else reward(observation, action, reached)
-            )
-
     else:
-        table = table_of(reward, n, n_actions)
-        outcome = np.ascontiguousarray(table(rows))
-        span = (float(np.min(reward)), float(np.max(reward)))
-    low, high = reward_range_of(reward_range, span)
+        wanted = wanted_of(reward, tally, decoder, n_actions)
+        details["function"] = callable(reward)
+    span = reward_range_of(reward_range, wanted)
+    high = (span or wanted.seen)[1]
     best = None if untried == "worthless" else max(high, 0.0)
     if best is not None and goal is not None and within is None:
         # reached by the next step, once
         best = 1 - (DISCOUNT if discount is None else number_of(discount, "discount"))
     model = MDP.from_native(
-        tally.model(n, n_actions, reward=outcome, terminal=terminal, untried=best)
+        tally.model(
+            n, n_actions, reward=wanted.outcome, terminal=terminal, untried=best, resets=average
+        )
     )
     own = model.rewards
     assert own is not None
@@ -365,22 +309,22 @@ def plan_learned(
         criterion = f"reaching the goal, {criterion.replace('rewards', 'a reward of 1')}"
     if not average and within is None:
         details["discount"] = DISCOUNT if discount is None else float(discount)
-    plan = LearnedPlan(model, criterion, answer, decoder, details, seed, earned)
+    plan = LearnedPlan(model, criterion, answer, decoder, details, seed, wanted)
     details |= {
         "n_actions": n_actions,
         "confidence": float(confidence),
-        "reward_range": [low, high],
+        "reward_range": None if span is None else [*span],
         "samples": len(tally),
         "met": len(met),
         "untried": untried,
     }
-    if "discount" in details:
+    if "discount" in details and span is not None:
         tried = tally.tried(n, n_actions, decoder.declared)
         counts = {(int(s), int(a)) for s, a in rows[:, :2].tolist()}
         chosen = [plan.action(s) for s in range(n)]
         actions = [a if (s, a) in counts else -1 for s, a in enumerate(chosen)]
-        given = None if reward is None and goal is None else outcome.tolist()
+        given = None if wanted.sampled else wanted.outcome.tolist()
         details["interval"] = tried.value_interval(
-            actions, given, details["discount"], (low, high), confidence, terminal, values
+            actions, given, details["discount"], span, confidence, terminal, values
         )
     return plan

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _ide3al
+from .._check import file_name
 from .._display import html_picture, html_table, text_table
 from .._ide3al import Error
 from ..models.construction import numbers
@@ -134,7 +135,7 @@ class Plan:
             raise Error(
                 "save_policy: this policy depends on the step; write it with 'ide3al plan --within'"
             )
-        _ide3al.write_policy(path, self.mdp.native, self._flat)
+        _ide3al.write_policy(file_name("path", path), self.mdp.native, self._flat)
 
     def _rows(self) -> list[tuple[str, str]]:
         rows = [
@@ -364,6 +365,8 @@ def plan(
     >>> ide3al.plan(mdp, goal=5).objective
     1.0
     """
+    if not isinstance(mdp, MDP):
+        raise Error(f"mdp = {mdp!r}: an ide3al.MDP is needed; a plan from data is agent.plan(...)")
     limits = limits_of(tolerance, max_iterations, time_limit)
     if goal is not None:
         for name, value in (

@@ -51,6 +51,8 @@ class EpisodeSampler:
         self._reader = MaskReader(env, env.action_space, self.actions.size)
         #: Steps taken, read by the watch for steps that never end.
         self.taken = 0
+        #: Whether nobody waits for the episode any more: its thread ends with the step at hand.
+        self.is_abandoned = False
 
     def sample(self, plan: Plan, seed: int, number: int, max_steps: int | None) -> Episode:
         """Episode ``number``, cut after ``max_steps`` steps."""
@@ -80,6 +82,8 @@ class EpisodeSampler:
                 element = self._chosen(observation, mask)
                 action = self.actions.number(element)
             observation, reward, terminated, truncated, info = env.step(element)
+            if self.is_abandoned:
+                raise Error(f"episode {number} was given up")
             self.taken += 1
             state, left = states.number(observation), state
             if draw.is_done_after(left, action, state, bool(terminated)) and not terminated:

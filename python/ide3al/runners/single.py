@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -79,20 +80,24 @@ class SingleRunner:
 
         threading.Thread(target=work, daemon=True).start()
         seen, since = sampler.taken, time.monotonic()
-        while True:
-            try:
-                outcome = done.get(timeout=min(0.05, limit / 4))
-            except queue.Empty:
+        outcome: Episode | BaseException | None = None
+        try:
+            while outcome is None:
+                with contextlib.suppress(queue.Empty):
+                    outcome = done.get(timeout=min(0.05, limit / 4))
                 if sampler.taken != seen:
                     seen, since = sampler.taken, time.monotonic()
-                elif time.monotonic() - since > limit:
+                elif outcome is None and time.monotonic() - since > limit:
                     raise CollectionError(
-                        f"episode {number}: a reset or step took longer than step_time_limit = {limit:g} s"
-                    ) from None
-                continue
-            if isinstance(outcome, BaseException):
-                raise outcome
-            return outcome
+                        f"episode {number}: a reset or step took longer than step_time_limit = "
+                        f"{limit:g} s"
+                    )
+        finally:
+            # after the limit or Ctrl-C the environment is left alone as soon as it returns
+            sampler.is_abandoned = outcome is None
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
     def drain(self, plan: int) -> Iterator[Episode]:
         return iter(())

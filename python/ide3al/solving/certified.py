@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from .._check import file_name
 from .._display import html_table, text_table
 from .stored import StoredSolved
 
@@ -77,7 +78,7 @@ class Certified:
         Error
             If the file cannot be written.
         """
-        self.native.save_policy(path)
+        self.native.save_policy(file_name("path", path))
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything as plain values: what the compiled module holds cannot leave the process."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _ide3al
+from .._arguments import checked_names
 from .._ide3al import Error
 from ..models.mdp import MDP
 from ..types import Compare, Formulation, Solver, TieBreak
@@ -110,6 +111,7 @@ def solve(
 ) -> Solution: ...
 
 
+@checked_names()
 def solve(
     mdp: MDP,
     formulation: Formulation | Literal["episode"] = "frobenius",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _ide3al
+from .._check import file_name
 from .._display import html_table, text_table
 from .._ide3al import Error
 from ..models.mdp import MDP
@@ -160,5 +161,5 @@ def load_policy(
     >>> ide3al.load_policy(mdp, "policy.npy").shape
     (10, 2)
     """
-    steps, flat = _ide3al.read_policy(path, mdp.native)
+    steps, flat = _ide3al.read_policy(file_name("path", path), mdp.native)
     return shaped(mdp.native, flat) if steps is None else timed_shape(mdp, flat)

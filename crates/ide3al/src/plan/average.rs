@@ -9,6 +9,7 @@
 
 use super::clock::Clock;
 use super::iterate::iterate;
+use super::rounding;
 use super::stopping::{Parts, lead_to_exits, stop_best};
 use super::sweep::Sweeper;
 use crate::formulation::reduction::ReducedModel;
@@ -70,7 +71,10 @@ pub(super) fn averages(
         };
         let start = vec![0.0; part.states.len()];
         let found = iterate(sweeper, start, (wanted, relative), clock);
-        (low[place], high[place]) = (found.change.least, found.change.most);
+        // of one sweep over relative values and rewards, whose differences the bounds are
+        let rounded = rounding(&found.values) + rounding(&own);
+        low[place] = found.change.least - rounded;
+        high[place] = found.change.most + rounded;
         for (&s, &pair) in part.states.iter().zip(&found.choice) {
             choice[s] = part.group(pair as usize)[0] as u32;
         }

@@ -25,9 +25,9 @@ pub struct Evidence {
     pub next: Vec<u32>,
     /// How often it came, at least once.
     pub counts: Vec<u64>,
-    /// Mean reward with it.
+    /// Mean reward with it, or the reward that is known to come with it.
     pub reward: Vec<f64>,
-    /// Mean squared deviation of the reward from that.
+    /// Mean squared deviation of the reward from that; empty where rewards are known, not sampled.
     pub variance: Vec<f64>,
     /// States in which episodes end.
     pub ended: Vec<bool>,
@@ -152,34 +152,35 @@ impl Evidence {
         (share / (1.0 - confidence)).ln()
     }
 
-    fn sets(&self, how: Bounding) -> Sets<'_> {
+    /// Sets for all pairs. Where rewards are sampled three statements may fail in equal shares: of
+    /// the next states, of the mean reward, and of next states together with a reward that was the
+    /// same whenever one came, which then is an outcome like any other that is not seen.
+    fn sets(&self, how: Bounding, sampled: bool) -> Sets<'_> {
+        let statements = if sampled { 3f64.ln() } else { 0.0 };
         let (low, high) = how.rewards;
         let range = high - low;
         let (mut rows, mut noisy) = (Vec::new(), Vec::new());
         for s in 0..self.n_states() {
             for pair in self.first_pair[s]..self.first_pair[s + 1] {
                 let number = 1 + s * self.n_actions + self.actions[pair] as usize;
-                let doubt = self.doubt(how.confidence, number);
+                let doubt = self.doubt(how.confidence, number) + statements;
                 let outcomes = self.outcomes(pair);
-                let varies = self.variance[outcomes.clone()]
-                    .iter()
-                    .any(|v| *v > EXACT * range * range);
+                let varies = sampled
+                    && self.variance[outcomes.clone()]
+                        .iter()
+                        .any(|v| *v > EXACT * range * range);
                 let counts = &self.counts[outcomes.clone()];
                 noisy.push(varies.then(|| {
                     let n: u64 = counts.iter().sum();
                     let n = n as f64;
                     let sum = counts.iter().zip(&self.reward[outcomes]);
                     let mean = sum.map(|(c, r)| *c as f64 * r).sum::<f64>() / n;
-                    // Robbins' mixture for bounded rewards, half of what may fail
-                    let doubt = doubt + 2f64.ln();
+                    // Robbins' mixture for bounded rewards
                     let half =
                         0.5 * range * ((n + 1.0) * ((n + 1.0).ln() + 2.0 * doubt)).sqrt() / n;
                     ((mean - half).max(low), (mean + half).min(high))
                 }));
-                rows.push(RowSet::new(
-                    counts,
-                    if varies { doubt + 2f64.ln() } else { doubt },
-                ));
+                rows.push(RowSet::new(counts, doubt));
             }
         }
         let counts: Vec<u64> = self.starts.iter().map(|x| x.1).collect();
@@ -197,7 +198,7 @@ impl Evidence {
     /// environment with the stated probability; and a bound that no policy exceeds.
     pub fn value_interval(&self, choice: &[Option<usize>], how: Bounding) -> Result<[f64; 3]> {
         how.validate()?;
-        let sets = self.sets(how);
+        let sets = self.sets(how, !self.variance.is_empty());
         let lower = sets.bound(Some(choice), Side::Lower);
         let upper = sets.bound(Some(choice), Side::Upper);
         let most = sets.bound(None, Side::Upper);
@@ -214,7 +215,7 @@ impl Evidence {
     /// tried.
     pub fn reward_free_error(&self, how: Bounding) -> Result<(f64, Vec<f64>)> {
         how.validate()?;
-        let sets = self.sets(how);
+        let sets = self.sets(how, false);
         let distance: Vec<f64> = sets.rows.iter().map(RowSet::distance).collect();
         let n = self.n_states();
         let mut error: Vec<f64> = vec![1.0; self.actions.len()];

@@ -33,10 +33,17 @@ fn drawn(row: impl Iterator<Item = (usize, f64)>, rng: &mut ChaCha8Rng) -> usize
     last
 }
 
-/// Explores at random, and says what came of it.
-fn explored(mdp: &Mdp, reward: &[f64], steps: usize, rng: &mut ChaCha8Rng) -> Evidence {
+/// Explores at random, and says what came of it. Rewards are known, or `sampled`: one with the
+/// probability that is given, else nothing.
+fn explored(
+    mdp: &Mdp,
+    reward: &[f64],
+    steps: usize,
+    sampled: bool,
+    rng: &mut ChaCha8Rng,
+) -> Evidence {
     let n = mdp.n_states();
-    let mut counts: Vec<std::collections::BTreeMap<u32, u64>> =
+    let mut counts: Vec<std::collections::BTreeMap<u32, (u64, f64)>> =
         vec![Default::default(); mdp.n_pairs()];
     let (mut state, mut starts) = (0, 1);
     for step in 0..steps {
@@ -45,7 +52,11 @@ fn explored(mdp: &Mdp, reward: &[f64], steps: usize, rng: &mut ChaCha8Rng) -> Ev
         }
         let pair = mdp.pairs(state).start + rng.random_range(0..mdp.n_actions(state));
         state = drawn(mdp.row(pair).entries(), rng);
-        *counts[pair].entry(state as u32).or_default() += 1;
+        let entry = counts[pair].entry(state as u32).or_default();
+        entry.0 += 1;
+        if sampled && rng.random_bool(reward[pair]) {
+            entry.1 += 1.0;
+        }
     }
     let mut found = Evidence {
         first_pair: vec![0],
@@ -59,11 +70,16 @@ fn explored(mdp: &Mdp, reward: &[f64], steps: usize, rng: &mut ChaCha8Rng) -> Ev
     for s in 0..n {
         for pair in mdp.pairs(s).filter(|pair| !counts[*pair].is_empty()) {
             found.actions.push(mdp.actions()[pair]);
-            for (&t, &c) in &counts[pair] {
+            for (&t, &(c, sum)) in &counts[pair] {
                 found.next.push(t);
                 found.counts.push(c);
-                found.reward.push(reward[pair]);
-                found.variance.push(0.0);
+                let mean = sum / c as f64;
+                if sampled {
+                    found.reward.push(mean);
+                    found.variance.push(mean * (1.0 - mean));
+                } else {
+                    found.reward.push(reward[pair]);
+                }
             }
             found.offsets.push(found.next.len());
         }
@@ -137,7 +153,7 @@ fn the_true_value_lies_inside_as_often_as_stated() {
     for run in 0..runs {
         let mdp = truth(6, 2, &mut rng);
         let reward: Vec<f64> = (0..mdp.n_pairs()).map(|_| rng.random()).collect();
-        let evidence = explored(&mdp, &reward, 100 << (run % 8), &mut rng);
+        let evidence = explored(&mdp, &reward, 100 << (run % 8), run % 2 == 0, &mut rng);
         let choice = planned_in(&evidence, HOW.discount);
         let [lower, upper, most] = evidence.value_interval(&choice, HOW).unwrap();
         let value = worth(&mdp, &reward, &evidence, &choice, HOW.discount);
@@ -167,7 +183,7 @@ fn four_times_the_data_halve_the_width() {
         let mdp = truth(4, 2, &mut rng);
         let reward: Vec<f64> = (0..mdp.n_pairs()).map(|_| rng.random()).collect();
         let mut width = |steps: usize| {
-            let evidence = explored(&mdp, &reward, steps, &mut rng);
+            let evidence = explored(&mdp, &reward, steps, false, &mut rng);
             let choice = planned_in(&evidence, HOW.discount);
             let [lower, upper, _] = evidence.value_interval(&choice, HOW).unwrap();
             upper - lower
@@ -188,7 +204,7 @@ fn every_reward_can_be_planned_for_as_well_as_stated() {
     let (mut failures, runs) = (0, 40);
     for _ in 0..runs {
         let mdp = truth(4, 2, &mut rng);
-        let evidence = explored(&mdp, &vec![0.0; 8], 20_000, &mut rng);
+        let evidence = explored(&mdp, &vec![0.0; 8], 20_000, false, &mut rng);
         let (error, pairs) = evidence.reward_free_error(how).unwrap();
         assert!(error < 0.7 && pairs.len() == 8, "{error}");
         for _ in 0..5 {
@@ -211,6 +227,33 @@ fn every_reward_can_be_planned_for_as_well_as_stated() {
         }
     }
     assert!(failures * 10 <= 5 * runs, "{failures}");
+}
+
+#[test]
+fn a_reward_that_was_always_the_same_may_be_another() {
+    // two hundred times from 0 to 0 for nothing: the environment may pay now and then
+    let evidence = Evidence {
+        first_pair: vec![0, 1],
+        actions: vec![0],
+        offsets: vec![0, 1],
+        next: vec![0],
+        counts: vec![200],
+        reward: vec![0.0],
+        variance: vec![0.0],
+        ended: vec![false],
+        starts: vec![(0, 500)],
+        n_actions: 1,
+        declared: Some(1),
+    };
+    let [lower, upper, _] = evidence.value_interval(&[Some(0)], HOW).unwrap();
+    assert!(lower == 0.0 && upper > 0.2, "{upper}");
+    // a reward that is known to be nothing there leaves only what was never seen
+    let known = Evidence {
+        variance: vec![],
+        ..evidence
+    };
+    let [_, known, _] = known.value_interval(&[Some(0)], HOW).unwrap();
+    assert!(known < upper, "{known} {upper}");
 }
 
 #[test]

@@ -1,20 +1,23 @@
 //! Reaching a goal: with the largest probability, and among the policies that have it, soonest.
 //!
-//! 1. States from which some policy reaches the goal for sure are found on the graph, without
-//!    rounding.
+//! 1. States from which some policy reaches the goal, or does so for sure, are found on the graph,
+//!    without rounding.
 //! 2. From the others the largest probability $h$ is a matter of [stopping](super::stopping): at
 //!    the goal for one, elsewhere for nothing.
 //! 3. Actions that keep the largest probability, $\sum_t P(t|s,a) h(t) = h(s)$, are left. *Given
 //!    that the goal will be reached* the next state is $t$ with probability
-//!    $P(t|s,a)\, h(t) / h(s)$, and the mean time to the goal satisfies
-//!    $m(s) = 1 + \min_a \sum_t P(t|s,a)\, h(t)\, m(t) / h(s)$, iterated from zero.
+//!    $P(t|s,a)\, h(t) / h(s)$, so that the mean time $m$ to the goal, times $h$, is the least
+//!    [total](super::total) of costs $h$: $u(s) = h(s) + \min_a \sum_t P(t|s,a)\, u(t)$.
 //!
 //! Reference for the first step: de Alfaro (1997), *Formal Verification of Probabilistic Systems*,
 //! section 3.3; for sure wins before speed Kolobov, Mausam and Weld (2012), *UAI*, 438-447.
 
 use super::clock::Clock;
 use super::stopping::{Parts, lead_to_exits, stop_best};
-use crate::model::{Mdp, Row};
+use super::sweep::Sweeper;
+use super::total::{longest, total};
+use crate::error::{Error, Result};
+use crate::model::{Kernel, Mdp, Row};
 use crate::solve::Status;
 
 /// What is to be reached, and what is never to be entered.
@@ -26,9 +29,39 @@ pub struct Goal {
     pub avoid: Vec<usize>,
 }
 
+impl Goal {
+    pub(super) fn validate(&self, mdp: &Mdp) -> Result<()> {
+        let n = mdp.n_states();
+        if self.reach.is_empty() {
+            return Err(Error::Unsupported(
+                "goal: give at least one state to reach".into(),
+            ));
+        }
+        for (what, list) in [("goal state", &self.reach), ("state to avoid", &self.avoid)] {
+            if let Some(&index) = list.iter().find(|s| **s >= n) {
+                return Err(Error::OutOfRange {
+                    what,
+                    index,
+                    limit: n,
+                    place: String::new(),
+                });
+            }
+        }
+        let mut reached = vec![false; n];
+        self.reach.iter().for_each(|s| reached[*s] = true);
+        match self.avoid.iter().find(|s| reached[**s]) {
+            Some(both) => Err(Error::Unsupported(format!(
+                "state {} is both the goal and to be avoided; leave it out of one",
+                mdp.state_name(*both)
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// An action that loses no more of the probability than this counts as keeping it.
 const KEEPS: f64 = 1e-10;
-/// Mean times are iterated until their relative error is at most this.
+/// Mean times are improved until their relative error is about this, or some units of rounding.
 const TIMES: f64 = 1e-9;
 
 /// Bounds of the probability from every state, a policy that has the lower ones, and the mean
@@ -53,6 +86,65 @@ fn ends(mdp: &Mdp, goal: &Goal) -> Vec<Option<bool>> {
     over
 }
 
+/// The ways of a model, backwards.
+struct Ways {
+    /// Pairs that lead to each state.
+    arriving: Kernel,
+    /// State of each pair.
+    owner: Vec<u32>,
+    /// Pairs that lead to all states.
+    anywhere: Vec<usize>,
+}
+
+impl Ways {
+    fn of(mdp: &Mdp) -> Self {
+        let mut owner = vec![0; mdp.n_pairs()];
+        for s in 0..mdp.n_states() {
+            owner[mdp.pairs(s)].fill(s as u32);
+        }
+        let anywhere = |pair: &usize| mdp.kernel().spread_of(*pair) > 0.0;
+        Ways {
+            arriving: mdp.kernel().transpose(),
+            owner,
+            anywhere: (0..mdp.n_pairs()).filter(anywhere).collect(),
+        }
+    }
+
+    /// States from which pairs that are `allowed` lead to a target with positive probability, the
+    /// targets among them, and a pair for each that leads a step nearer.
+    fn towards(
+        &self,
+        target: Vec<bool>,
+        allowed: impl Fn(usize) -> bool,
+    ) -> (Vec<bool>, Vec<Option<u32>>) {
+        let mut near = target;
+        let mut choice = vec![None; near.len()];
+        let mut line: Vec<usize> = (0..near.len()).filter(|s| near[*s]).collect();
+        let mut reach = |pair: usize, near: &mut [bool], line: &mut Vec<usize>| {
+            let s = self.owner[pair] as usize;
+            if !near[s] && allowed(pair) {
+                (near[s], choice[s]) = (true, Some(pair as u32));
+                line.push(s);
+            }
+        };
+        if !line.is_empty() {
+            for &pair in &self.anywhere {
+                reach(pair, &mut near, &mut line);
+            }
+        }
+        let mut head = 0;
+        while let Some(&t) = line.get(head) {
+            head += 1;
+            for (pair, p) in self.arriving.row(t).entries() {
+                if p > 0.0 {
+                    reach(pair, &mut near, &mut line);
+                }
+            }
+        }
+        (near, choice)
+    }
+}
+
 /// Whether every successor of a row is in a set.
 fn within(row: Row<'_>, inside: &[bool], all: bool) -> bool {
     row.entries().all(|(t, p)| p == 0.0 || inside[t]) && (row.spread == 0.0 || all)
@@ -60,37 +152,14 @@ fn within(row: Row<'_>, inside: &[bool], all: bool) -> bool {
 
 /// States from which some policy reaches the goal with probability one, and the pairs of one such
 /// policy: each leads nearer with positive probability and nowhere else than to such states.
-fn certain(mdp: &Mdp, over: &[Option<bool>]) -> (Vec<bool>, Vec<Option<u32>>) {
-    let n = mdp.n_states();
-    let mut inside = vec![true; n];
+fn certain(mdp: &Mdp, ways: &Ways, over: &[Option<bool>]) -> (Vec<bool>, Vec<Option<u32>>) {
+    let mut inside = vec![true; mdp.n_states()];
     loop {
         let all = inside.iter().all(|x| *x);
-        let mut near: Vec<bool> = over.iter().map(|o| *o == Some(true)).collect();
-        let mut choice = vec![None; n];
-        let mut forward = true;
-        loop {
-            let mut grown = false;
-            let any = near.contains(&true);
-            for k in 0..n {
-                let s = if forward { k } else { n - 1 - k };
-                if near[s] || over[s].is_some() || !inside[s] {
-                    continue;
-                }
-                let nearer = mdp.pairs(s).find(|pair| {
-                    let row = mdp.row(*pair);
-                    let enters = row.entries().any(|(t, p)| p > 0.0 && near[t]);
-                    (enters || row.spread > 0.0 && any) && within(row, &inside, all)
-                });
-                if let Some(pair) = nearer {
-                    (near[s], choice[s]) = (true, Some(pair as u32));
-                    grown = true;
-                }
-            }
-            forward = !forward;
-            if !grown {
-                break;
-            }
-        }
+        let (near, choice) = ways.towards(reached(over), |pair| {
+            let s = ways.owner[pair] as usize;
+            over[s].is_none() && inside[s] && within(mdp.row(pair), &inside, all)
+        });
         if near == inside {
             return (inside, choice);
         }
@@ -98,14 +167,20 @@ fn certain(mdp: &Mdp, over: &[Option<bool>]) -> (Vec<bool>, Vec<Option<u32>>) {
     }
 }
 
+fn reached(over: &[Option<bool>]) -> Vec<bool> {
+    over.iter().map(|o| *o == Some(true)).collect()
+}
+
 /// The largest probability of reaching the goal, soonest.
 pub(super) fn reach(mdp: &Mdp, goal: &Goal, tolerance: f64, clock: &mut Clock<'_>) -> Reached {
     let n = mdp.n_states();
     let over = ends(mdp, goal);
-    let (sure, approach) = certain(mdp, &over);
+    let ways = Ways::of(mdp);
+    let (sure, approach) = certain(mdp, &ways, &over);
+    let open = |s: usize| over[s].is_none() && !sure[s];
     // nothing has to be decided where it is over, or where the goal is certain
     let mut allowed = vec![false; mdp.n_pairs()];
-    for s in (0..n).filter(|s| over[*s].is_none() && !sure[*s]) {
+    for s in (0..n).filter(|s| open(*s)) {
         allowed[mdp.pairs(s)].fill(true);
     }
     let parts = Parts::of(mdp, allowed.clone());
@@ -121,172 +196,156 @@ pub(super) fn reach(mdp: &Mdp, goal: &Goal, tolerance: f64, clock: &mut Clock<'_
         })
         .collect();
     let found = stop_best(mdp, &parts, &allowed, (&payoff, &payoff), tolerance, clock);
-    let mut status = match (found.met, clock.stopped) {
-        (true, _) => Status::Optimal,
-        (false, stopped) => stopped.unwrap_or(Status::Stalled),
-    };
+    let mut met = found.met;
     let of_state =
         |bound: &[f64]| -> Vec<f64> { parts.place.iter().map(|p| bound[*p as usize]).collect() };
-    let (mut lower, upper) = (of_state(&found.lower), of_state(&found.upper));
+    let (mut lower, mut upper) = (of_state(&found.lower), of_state(&found.upper));
+    let mut chance: Vec<f64> = (of_state(&found.values).iter().zip(&sure))
+        .map(|(h, sure)| if *sure { 1.0 } else { h.clamp(0.0, 1.0) })
+        .collect();
     let mut choice: Vec<u32> = (0..n).map(|s| mdp.pairs(s).start as u32).collect();
     lead_to_exits(mdp, &parts, &found.exit, &mut choice);
     for (choice, pair) in choice.iter_mut().zip(&approach) {
         *choice = pair.unwrap_or(*choice);
     }
+    // where the goal cannot be reached at all
+    let (can, _) = ways.towards(reached(&over), |pair| {
+        over[ways.owner[pair] as usize].is_none()
+    });
+    for s in (0..n).filter(|s| !can[*s]) {
+        (chance[s], lower[s], upper[s]) = (0.0, 0.0, 0.0);
+    }
     // pairs that keep the probability
     let mut keeps = vec![false; mdp.n_pairs()];
     let everywhere = sure.iter().all(|x| *x);
-    for s in (0..n).filter(|s| over[*s].is_none() && lower[*s] > 0.0) {
+    let mean = chance.iter().sum::<f64>() / n as f64;
+    for s in (0..n).filter(|s| over[*s].is_none() && chance[*s] > 0.0) {
         for pair in mdp.pairs(s) {
+            let row = mdp.row(pair);
             keeps[pair] = if sure[s] {
-                within(mdp.row(pair), &sure, everywhere)
+                within(row, &sure, everywhere)
             } else {
-                expected(mdp.row(pair), &lower) >= lower[s] - KEEPS * lower[s]
+                let listed: f64 = row.entries().map(|(t, p)| p * chance[t]).sum();
+                let least = (1.0 - KEEPS) * chance[s] - 8.0 * f64::EPSILON;
+                listed + row.spread * mean >= least
             };
         }
     }
-    let times = Times {
-        mdp,
-        over: &over,
-        keeps: &keeps,
-        weight: &lower,
-    };
-    let soonest = times.least(clock);
-    if soonest.met {
-        let mut quick = choice.clone();
-        for (quick, pair) in quick.iter_mut().zip(&soonest.choice) {
-            *quick = pair.unwrap_or(*quick);
-        }
-        let has = times.probability(&quick, &sure, clock);
-        let lost = lower.iter().zip(&has).map(|(l, h)| l - h);
-        if lost.fold(0.0, f64::max) <= tolerance {
-            (choice, lower) = (quick, has);
-        } else {
-            status = clock.stopped.unwrap_or(Status::Stalled);
+    let soonest = soonest(mdp, &ways, &over, &keeps, &chance, clock);
+    let mut quick = choice.clone();
+    for s in (0..n).filter(|s| soonest.steps[*s].is_finite() && over[*s].is_none()) {
+        quick[s] = soonest.choice[s];
+    }
+    let has = probability(mdp, &quick, &soonest.steps, &sure, clock);
+    let lost = has.iter().zip(&chance).map(|(has, h)| h - has.0);
+    if soonest.met && lost.fold(0.0, f64::max) <= tolerance {
+        choice = quick;
+        for (lower, (nearly, error)) in lower.iter_mut().zip(has) {
+            *lower = (nearly - error).max(0.0);
         }
     } else {
-        // certain to arrive, but not known to do so soonest
-        status = clock.stopped.unwrap_or(Status::Stalled);
+        // as likely to arrive, but not known to do so soonest
+        met = false;
     }
-    let mut steps = soonest.steps;
-    for s in 0..n {
-        if lower[s] <= 0.0 {
-            steps[s] = f64::INFINITY;
-        }
-    }
+    let status = match clock.stopped {
+        _ if met => Status::Optimal,
+        stopped => stopped.unwrap_or(Status::Stalled),
+    };
     Reached {
         lower,
         upper,
-        steps,
+        steps: soonest.steps,
         choice,
         status,
     }
 }
 
-fn expected(row: Row<'_>, values: &[f64]) -> f64 {
-    let listed: f64 = row.entries().map(|(t, p)| p * values[t]).sum();
-    if row.spread > 0.0 {
-        listed + row.spread * values.iter().sum::<f64>() / values.len() as f64
-    } else {
-        listed
-    }
-}
-
-/// Mean times under the condition that the goal is reached.
-struct Times<'a> {
-    mdp: &'a Mdp,
-    over: &'a [Option<bool>],
-    keeps: &'a [bool],
-    /// The probability of reaching the goal.
-    weight: &'a [f64],
-}
-
 struct Soonest {
     steps: Vec<f64>,
-    choice: Vec<Option<u32>>,
+    choice: Vec<u32>,
     met: bool,
 }
 
-impl Times<'_> {
-    /// $1 + \sum_t P(t|s,a) h(t) m(t) / \sum_t P(t|s,a) h(t)$.
-    fn after(&self, pair: usize, steps: &[f64]) -> f64 {
-        let row = self.mdp.row(pair);
-        let (mut time, mut mass) = (0.0, 0.0);
-        for (t, p) in row.entries() {
-            let weight = p * self.weight[t];
-            if weight > 0.0 {
-                time += weight * steps[t];
-                mass += weight;
-            }
-        }
-        if row.spread > 0.0 {
-            let each = row.spread / steps.len() as f64;
-            for (w, m) in self.weight.iter().zip(steps).filter(|(w, _)| **w > 0.0) {
-                time += each * w * m;
-                mass += each * w;
-            }
-        }
-        1.0 + time / mass
+/// The least mean time under the condition that the goal is reached, where that has a `chance`, by
+/// pairs that keep it; infinite elsewhere.
+fn soonest(
+    mdp: &Mdp,
+    ways: &Ways,
+    over: &[Option<bool>],
+    keeps: &[bool],
+    chance: &[f64],
+    clock: &mut Clock<'_>,
+) -> Soonest {
+    let n = mdp.n_states();
+    let (near, nearer) = ways.towards(reached(over), |pair| keeps[pair]);
+    let open = |s: &usize| over[*s].is_none() && near[*s];
+    let choice: Vec<u32> = nearer.iter().map(|pair| pair.unwrap_or(u32::MAX)).collect();
+    let mut cost = vec![0.0; mdp.n_pairs()];
+    for s in (0..n).filter(open) {
+        cost[mdp.pairs(s)].fill(-chance[s]);
     }
+    let ended: Vec<bool> = (0..n).map(|s| !open(&s)).collect();
+    let sweeper = Sweeper {
+        mdp,
+        reward: &cost,
+        discount: 1.0,
+        ended: &ended,
+        allowed: keeps,
+    };
+    // a change of x in units of a step is an error of a share x
+    let longest_of = |values: &[f64]| {
+        let times = values.iter().zip(chance).map(|(u, h)| (u / h).abs());
+        times.filter(|m| m.is_finite()).fold(0.0, f64::max)
+    };
+    let enough = |values: &[f64]| TIMES.max(16.0 * f64::EPSILON * longest_of(values));
+    let found = total(sweeper, choice, chance, enough, clock);
+    let steps = (0..n)
+        .map(|s| match over[s] {
+            Some(true) => 0.0,
+            None if near[s] => -found.values[s] / chance[s],
+            _ => f64::INFINITY,
+        })
+        .collect();
+    Soonest {
+        steps,
+        choice: found.choice,
+        met: found.met,
+    }
+}
 
-    fn least(&self, clock: &mut Clock<'_>) -> Soonest {
-        let n = self.mdp.n_states();
-        let (mut steps, mut choice) = (vec![0.0; n], vec![None; n]);
-        let mut forward = true;
-        loop {
-            let mut change = 0.0f64;
-            for k in 0..n {
-                let s = if forward { k } else { n - 1 - k };
-                let mut best = (f64::INFINITY, None);
-                for pair in self.mdp.pairs(s).filter(|pair| self.keeps[*pair]) {
-                    let time = self.after(pair, &steps);
-                    if time < best.0 {
-                        best = (time, Some(pair as u32));
-                    }
-                }
-                if let (time, Some(pair)) = best {
-                    change = change.max((time - steps[s]) / time);
-                    steps[s] = time;
-                    choice[s] = Some(pair);
-                }
-            }
-            forward = !forward;
-            // if T m - m <= x then the policy takes no longer than m / (1 - x)
-            let met = change <= TIMES && self.proven(&choice, &steps) <= TIMES;
-            if met || !clock.tick(0.0, change) {
-                return Soonest { steps, choice, met };
-            }
-        }
+/// What a policy's probability of reaching the goal is, nearly, and by how much it may be less.
+fn probability(
+    mdp: &Mdp,
+    choice: &[u32],
+    steps: &[f64],
+    sure: &[bool],
+    clock: &mut Clock<'_>,
+) -> Vec<(f64, f64)> {
+    let n = mdp.n_states();
+    let ended: Vec<bool> = (0..n).map(|s| sure[s] || steps[s].is_infinite()).collect();
+    let (mut arrival, mut allowed) = (vec![0.0; mdp.n_pairs()], vec![false; mdp.n_pairs()]);
+    let share = sure.iter().filter(|x| **x).count() as f64 / n as f64;
+    for s in (0..n).filter(|s| !ended[*s]) {
+        let pair = choice[s] as usize;
+        let row = mdp.row(pair);
+        let listed = row.entries().filter(|(t, _)| sure[*t]).map(|(_, p)| p);
+        arrival[pair] = listed.sum::<f64>() + row.spread * share;
+        allowed[pair] = true;
     }
-
-    /// Largest $1 + P_\pi m - m$ of the choice at hand.
-    fn proven(&self, choice: &[Option<u32>], steps: &[f64]) -> f64 {
-        let more = choice.iter().zip(steps).map(|(choice, m)| match choice {
-            Some(pair) => self.after(*pair as usize, steps) - m,
-            None => 0.0,
-        });
-        more.fold(0.0, f64::max)
-    }
-
-    /// A lower bound of what a policy's probability of reaching the goal is, nearly it.
-    fn probability(&self, choice: &[u32], sure: &[bool], clock: &mut Clock<'_>) -> Vec<f64> {
-        let n = self.mdp.n_states();
-        let mut has: Vec<f64> = sure.iter().map(|x| f64::from(u8::from(*x))).collect();
-        let mut forward = true;
-        loop {
-            let mut change = 0.0f64;
-            for k in 0..n {
-                let s = if forward { k } else { n - 1 - k };
-                if self.over[s].is_none() && !sure[s] {
-                    let value = expected(self.mdp.row(choice[s] as usize), &has);
-                    change = change.max(value - has[s]);
-                    has[s] = has[s].max(value);
-                }
-            }
-            forward = !forward;
-            if change <= 1e-15 || !clock.tick(0.0, change) {
-                return has;
-            }
-        }
-    }
+    let sweeper = Sweeper {
+        mdp,
+        reward: &arrival,
+        discount: 1.0,
+        ended: &ended,
+        allowed: &allowed,
+    };
+    let longest = longest(sweeper, choice.to_vec(), clock);
+    let found = total(sweeper, choice.to_vec(), &vec![1.0; n], |_| 0.0, clock);
+    (0..n)
+        .map(|s| match (sure[s], ended[s]) {
+            (true, _) => (1.0, 0.0),
+            (false, true) => (0.0, 0.0),
+            _ => (found.values[s], found.errors(longest[s]).0),
+        })
+        .collect()
 }

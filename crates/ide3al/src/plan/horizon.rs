@@ -29,7 +29,8 @@ pub(super) fn induce(
             name: "within".into(),
             value: steps.to_string(),
             problem: format!(
-                "a policy for each of so many steps in {n} states does not fit; plan with a discount or for the average"
+                "a policy for each of so many steps in {n} states does not fit; plan with a \
+                 discount or for the average"
             ),
         });
     };

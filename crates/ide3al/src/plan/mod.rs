@@ -29,6 +29,7 @@ mod stopping;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod total;
 
 use std::time::Duration;
 
@@ -61,8 +62,8 @@ impl Criterion {
             Criterion::Discounted(gamma) if !(0.0..1.0).contains(&gamma) => Err(Error::Parameter {
                 name: "discount".into(),
                 value: gamma.to_string(),
-                problem: "it must be at least 0 and less than 1; for no discount plan for the average, or within a \
-                          number of steps"
+                problem: "it must be at least 0 and less than 1; for no discount plan for the \
+                          average, or within a number of steps"
                     .into(),
             }),
             Criterion::Within(0) => Err(Error::Parameter {
@@ -139,7 +140,8 @@ pub struct Planned {
 /// use ide3al::model::{Mdp, Rewards};
 /// use ide3al::plan::{Criterion, Options, plan};
 /// // stay or hop; being in state 1 earns one
-/// let mdp = Mdp::from_triplets(2, 2, [(0, 0, 0, 1.0), (0, 1, 1, 1.0), (1, 0, 1, 1.0), (1, 1, 0, 1.0)])?;
+/// let rows = [(0, 0, 0, 1.0), (0, 1, 1, 1.0), (1, 0, 1, 1.0), (1, 1, 0, 1.0)];
+/// let mdp = Mdp::from_triplets(2, 2, rows)?;
 /// let reward = mdp.expected_rewards(Rewards::States(&[0.0, 1.0]))?;
 /// let best = plan(&mdp, &reward, Criterion::Discounted(0.9), &Options::default(), &mut ())?;
 /// assert!((best.values[0] - 9.0).abs() < 1e-8 && (best.values[1] - 10.0).abs() < 1e-8);
@@ -264,28 +266,7 @@ pub fn plan_goal(
     observer: &mut dyn Observer,
 ) -> Result<Planned> {
     options.validate()?;
-    let n = mdp.n_states();
-    if goal.reach.is_empty() {
-        return Err(Error::Unsupported(
-            "goal: give at least one state to reach".into(),
-        ));
-    }
-    for (what, list) in [("goal state", &goal.reach), ("state to avoid", &goal.avoid)] {
-        if let Some(&index) = list.iter().find(|s| **s >= n) {
-            return Err(Error::OutOfRange {
-                what,
-                index,
-                limit: n,
-                place: String::new(),
-            });
-        }
-    }
-    if let Some(both) = goal.reach.iter().find(|s| goal.avoid.contains(s)) {
-        return Err(Error::Unsupported(format!(
-            "state {} is both the goal and to be avoided; leave it out of one",
-            mdp.state_name(*both)
-        )));
-    }
+    goal.validate(mdp)?;
     if let Some(steps) = within {
         return plan_goal_within(mdp, goal, steps, options, observer);
     }
@@ -318,7 +299,7 @@ fn plan_goal_within(
     let model = mdp.clone().with_terminal(terminal)?;
     let mut planned = plan(
         &model,
-        &arrival(mdp, goal),
+        &arrival(mdp, goal)?,
         Criterion::Within(steps),
         options,
         observer,
@@ -340,14 +321,15 @@ fn distinct(states: &[usize]) -> impl Iterator<Item = usize> {
 }
 
 /// The reward of each pair when entering a goal earns one: the probability of doing so.
-pub fn arrival(mdp: &Mdp, goal: &Goal) -> Vec<f64> {
+pub fn arrival(mdp: &Mdp, goal: &Goal) -> Result<Vec<f64>> {
+    goal.validate(mdp)?;
     let mut there = vec![0.0; mdp.n_states()];
     for &s in &goal.reach {
         there[s] = 1.0;
     }
     let mut reward = vec![0.0; mdp.n_pairs()];
     mdp.kernel().times(&there, &mut reward);
-    reward
+    Ok(reward)
 }
 
 fn ended(mdp: &Mdp) -> Vec<bool> {

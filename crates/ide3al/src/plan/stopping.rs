@@ -4,17 +4,18 @@
 //! A policy that never stops ends up in an *end component*, a set of states that some actions never
 //! leave. All states of a maximal end component can reach each other for sure, and so have the same
 //! value; they are taken as one place, which is left by the pairs that lead out of it, or stopped
-//! in for its payoff. Then every policy ends, and iterating from below and from above comes
-//! together (interval iteration). Both are bounds at any time.
+//! in for its payoff. Then every policy ends, and the best one is found by [policy
+//! iteration](super::total), however long it takes.
 //!
-//! Reference: Haddad and Monmege (2018), *Theoretical Computer Science* 735, 111-131.
+//! Reference: de Alfaro (1997), *Formal Verification of Probabilistic Systems*, section 3.3 (the
+//! places).
 
 use super::clock::Clock;
+use super::rounding;
+use super::sweep::Sweeper;
+use super::total::{longest, total};
 use crate::formulation::reduction::end_components::end_components;
-use crate::model::Mdp;
-
-/// Sweeps between two looks at the clock.
-const SWEEPS: usize = 8;
+use crate::model::{Kernel, Mdp};
 
 /// The maximal end components of a model, and the pairs that stay in them.
 pub(super) struct Parts {
@@ -89,14 +90,98 @@ impl Parts {
 /// Bounds of the best expected payoff from each place, and how to get the lower one: the pair to
 /// leave by, or `None` to stop.
 pub(super) struct Stopped {
+    /// The best payoff, nearly.
+    pub(super) values: Vec<f64>,
     pub(super) lower: Vec<f64>,
     pub(super) upper: Vec<f64>,
     pub(super) exit: Vec<Option<u32>>,
-    /// Whether the bounds met.
+    /// Whether the bounds met, but for rounding.
     pub(super) met: bool,
 }
 
-/// Interval iteration until the bounds are within `tolerance`. Of the payoffs, one number per place
+/// The places as a model: pairs that leave them, a pair to stop where that is possible, and at last
+/// the place where all is over; before it, where rows have uniform shares, a place that leads to
+/// all states alike.
+struct Quotient {
+    mdp: Mdp,
+    ended: Vec<bool>,
+    /// The pair of the model that each pair is, or the number of none where it stops.
+    origin: Vec<u32>,
+}
+
+impl Quotient {
+    fn of(mdp: &Mdp, parts: &Parts, allowed: &[bool], payoff: &[f64]) -> Self {
+        let places = parts.n_places();
+        let spreads = mdp.kernel().has_spread();
+        let over = places + usize::from(spreads);
+        let (mut first, mut offsets) = (vec![0], vec![0]);
+        let (mut columns, mut shares) = (Vec::new(), Vec::new());
+        let mut origin = Vec::new();
+        let mut row: Vec<(u32, f64)> = Vec::new();
+        let mut push = |pair: u32, row: &mut Vec<(u32, f64)>| {
+            row.sort_unstable_by_key(|x| x.0);
+            for (t, p) in row.drain(..) {
+                if columns.len() > offsets[offsets.len() - 1] && columns.last() == Some(&t) {
+                    *shares.last_mut().expect("as many as columns") += p;
+                } else {
+                    columns.push(t);
+                    shares.push(p);
+                }
+            }
+            offsets.push(columns.len());
+            origin.push(pair);
+            origin.len()
+        };
+        for (place, payoff) in payoff.iter().enumerate() {
+            let mut end = *first.last().expect("begins with 0");
+            for &s in parts.states(place) {
+                let leaving = |pair: &usize| allowed[*pair] && !parts.stays[*pair];
+                for pair in mdp.pairs(s as usize).filter(leaving) {
+                    let entries = mdp.row(pair).entries().filter(|x| x.1 > 0.0);
+                    row.extend(entries.map(|(t, p)| (parts.place[t], p)));
+                    let spread = mdp.row(pair).spread;
+                    if spread > 0.0 {
+                        row.push((places as u32, spread));
+                    }
+                    end = push(pair as u32, &mut row);
+                }
+            }
+            if payoff.is_finite() {
+                row.push((over as u32, 1.0));
+                end = push(u32::MAX, &mut row);
+            }
+            first.push(end);
+        }
+        if spreads {
+            let each = 1.0 / mdp.n_states() as f64;
+            let size = |place: usize| parts.states(place).len() as f64;
+            row.extend((0..places).map(|place| (place as u32, each * size(place))));
+            first.push(push(u32::MAX, &mut row));
+        }
+        row.push((over as u32, 1.0));
+        first.push(push(u32::MAX, &mut row));
+        let mut ended = vec![false; over + 1];
+        ended[over] = true;
+        let kernel = Kernel::from_raw(over + 1, offsets, columns, shares, Vec::new());
+        let actions = vec![0; origin.len()];
+        Quotient {
+            mdp: Mdp::from_parts(first, actions, kernel, vec![0.0; over + 1]),
+            ended,
+            origin,
+        }
+    }
+
+    /// The payoff with each pair that stops.
+    fn reward(&self, payoff: &[f64]) -> Vec<f64> {
+        let mut reward = vec![0.0; self.origin.len()];
+        for (place, payoff) in payoff.iter().enumerate().filter(|x| x.1.is_finite()) {
+            reward[self.mdp.pairs(place).end - 1] = *payoff;
+        }
+        reward
+    }
+}
+
+/// The best payoff to within `tolerance`, by policy iteration. Of the payoffs, one number per place
 /// and $-\infty$ where one cannot stop, bounds from below and from above are known.
 pub(super) fn stop_best(
     mdp: &Mdp,
@@ -108,70 +193,56 @@ pub(super) fn stop_best(
 ) -> Stopped {
     let places = parts.n_places();
     let (low, high) = payoff;
-    let finite = low.iter().copied().filter(|g| g.is_finite());
-    let least = finite.fold(f64::INFINITY, f64::min);
+    let quotient = Quotient::of(mdp, parts, allowed, low);
+    let first = |s: usize| quotient.mdp.pairs(s).start as u32;
+    let any: Vec<u32> = (0..quotient.mdp.n_states()).map(first).collect();
+    let sweeper = |reward| Sweeper {
+        mdp: &quotient.mdp,
+        reward,
+        discount: 1.0,
+        ended: &quotient.ended,
+        allowed: &[],
+    };
+    let ones = vec![1.0; any.len()];
+    let rewards = (quotient.reward(low), quotient.reward(high));
+    let steps = longest(sweeper(&rewards.0), any.clone(), clock);
+    let most_steps = steps.iter().copied().fold(1.0, f64::max);
+    let mut best = |reward| {
+        let enough = |_: &[f64]| 0.5 * tolerance / most_steps;
+        total(sweeper(reward), any.clone(), &ones, enough, clock)
+    };
+    let below = best(&rewards.0);
+    let other = (low != high).then(|| best(&rewards.1));
+    let above = other.as_ref().unwrap_or(&below);
+    let least = low.iter().copied().filter(|g| g.is_finite());
+    let least = least.fold(f64::INFINITY, f64::min);
     let most = high.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut lower: Vec<f64> = low.iter().map(|g| g.max(least)).collect();
-    let mut upper = vec![most; places];
+    let (mut lower, mut upper) = (vec![0.0; places], vec![0.0; places]);
     let mut exit = vec![None; places];
-    let worth = |pair: usize, values: &[f64], mean: f64| -> f64 {
-        let row = mdp.row(pair);
-        let listed = row
-            .entries()
-            .map(|(t, p)| p * values[parts.place[t] as usize]);
-        listed.sum::<f64>() + row.spread * mean
-    };
-    let mean = |values: &[f64]| -> f64 {
-        if !mdp.kernel().has_spread() {
-            return 0.0;
+    for place in 0..places {
+        let pairs = quotient.mdp.pairs(place);
+        if pairs.len() == 1 && low[place].is_finite() {
+            // nothing to decide: it stops
+            (lower[place], upper[place]) = (low[place], high[place]);
+            continue;
         }
-        let sum: f64 = parts.place.iter().map(|p| values[*p as usize]).sum();
-        sum / parts.place.len() as f64
-    };
-    let best = |payoff: &[f64], place: usize, values: &[f64], mean: f64| -> (f64, Option<u32>) {
-        let mut best = (payoff[place], None);
-        for &s in parts.states(place) {
-            for pair in mdp.pairs(s as usize) {
-                if allowed[pair] && !parts.stays[pair] {
-                    let worth = worth(pair, values, mean);
-                    if worth > best.0 {
-                        best = (worth, Some(pair as u32));
-                    }
-                }
-            }
-        }
-        best
-    };
-    let mut width;
-    let mut forward = false;
-    loop {
-        for _ in 0..SWEEPS {
-            // in turn from either end, each place with the values just found
-            forward = !forward;
-            let (below, above) = (mean(&lower), mean(&upper));
-            for k in 0..places {
-                let place = if forward { k } else { places - 1 - k };
-                let (value, _) = best(low, place, &lower, below);
-                lower[place] = lower[place].max(value);
-                let (value, _) = best(high, place, &upper, above);
-                upper[place] = upper[place].min(value);
-            }
-        }
-        let gaps = lower.iter().zip(&upper).map(|(l, u)| u - l);
-        width = gaps.fold(0.0, f64::max);
-        if width <= tolerance || !clock.tick(lower[0], width) {
-            break;
-        }
+        let down = below.errors(steps[place]).0;
+        let up = above.errors(steps[place]).1;
+        lower[place] = (below.values[place] - down).max(least).max(low[place]);
+        upper[place] = (above.values[place] + up).min(most);
+        let pair = quotient.origin[below.choice[place] as usize];
+        exit[place] = (pair != u32::MAX).then_some(pair);
     }
-    let below = mean(&lower);
-    for (place, exit) in exit.iter_mut().enumerate() {
-        *exit = best(low, place, &lower, below).1;
-    }
+    let width = lower.iter().zip(&upper).zip(&steps).map(|((l, u), steps)| {
+        let rounded = rounding(&below.values) + rounding(&above.values);
+        u - l - rounded * steps
+    });
     Stopped {
+        met: width.fold(0.0, f64::max) <= tolerance,
+        values: below.values[..places].to_vec(),
         lower,
         upper,
         exit,
-        met: width <= tolerance,
     }
 }
 

@@ -34,13 +34,24 @@ pub(super) struct Change {
     pub(super) most: f64,
 }
 
+impl Default for Change {
+    fn default() -> Self {
+        Change::NONE
+    }
+}
+
 impl Change {
     const NONE: Change = Change {
         least: f64::INFINITY,
         most: f64::NEG_INFINITY,
     };
 
-    fn add(&mut self, change: f64) {
+    /// The larger of the two in size; nothing where nothing was added.
+    pub(super) fn size(self) -> f64 {
+        self.most.max(-self.least).max(0.0)
+    }
+
+    pub(super) fn add(&mut self, change: f64) {
         self.least = self.least.min(change);
         self.most = self.most.max(change);
     }

@@ -322,6 +322,44 @@ fn goals_are_reached_as_often_as_any_policy_does_and_then_soonest() {
 }
 
 #[test]
+fn goals_that_are_left_to_rarely_are_no_trouble() {
+    // to and fro between 0 and 1; each step leads to the goal and to the trap once in a million
+    let rare = 1e-6;
+    let model = |trap: f64| {
+        let stay = 1.0 - rare - trap;
+        let rows = [(0, 1), (1, 0)]
+            .into_iter()
+            .flat_map(|(s, t)| [(s, 0, t, stay), (s, 0, 2, rare), (s, 0, 3, trap)]);
+        let ends = [(2, 0, 2, 1.0), (3, 0, 3, 1.0)];
+        let rows: Vec<_> = rows.chain(ends).filter(|x| x.3 > 0.0).collect();
+        let mdp = Mdp::from_triplets(4, 1, rows).unwrap();
+        mdp.with_start_state(0).unwrap()
+    };
+    let goal = Goal {
+        reach: vec![2],
+        avoid: vec![],
+    };
+    for (trap, probability) in [(0.0, 1.0), (3.0 * rare, 0.25)] {
+        let mdp = model(trap);
+        let found = plan_goal(&mdp, &goal, None, &Options::default(), &mut ()).unwrap();
+        let Certificate {
+            objective,
+            bound,
+            status,
+            iterations,
+            ..
+        } = found.certificate;
+        assert_eq!(status, Status::Optimal);
+        assert!(objective <= probability + 1e-10 && bound >= probability - 1e-10);
+        assert!((found.values[0] - probability).abs() < 1e-8);
+        let mean = 1.0 / (rare + trap);
+        let said = found.steps.unwrap()[0];
+        assert!((said / mean - 1.0).abs() < 1e-7, "{said} {mean}");
+        assert!(iterations < 200, "{iterations}");
+    }
+}
+
+#[test]
 fn goals_within_a_number_of_steps() {
     // two ways: a sure one of three steps, a risky one of one step
     let rows = [
@@ -385,9 +423,13 @@ fn a_far_end_is_no_trouble() {
         reach: vec![n - 1],
         avoid: vec![],
     };
-    let found = quiet(&mdp, &arrival(&mdp, &goal), Criterion::Discounted(0.99));
+    let found = quiet(
+        &mdp,
+        &arrival(&mdp, &goal).unwrap(),
+        Criterion::Discounted(0.99),
+    );
     let choice: Vec<u32> = (0..n).map(|s| 2 * s as u32).collect();
-    let mut reward = arrival(&mdp, &goal);
+    let mut reward = arrival(&mdp, &goal).unwrap();
     reward[2 * (n - 1)] = 0.0;
     let mut values = vec![0.0; n];
     for _ in 0..4_000 {
@@ -418,6 +460,10 @@ fn slow_and_periodic_models_are_no_trouble() {
     reward[0] = 1.0;
     let found = quiet(&ring, &reward, Criterion::Average);
     assert!((found.values[5] - 1.0 / n as f64).abs() < 1e-9);
+    // rounding counts
+    let certificate = found.certificate;
+    assert!(certificate.gap > 0.0);
+    assert!(certificate.objective <= 1.0 / n as f64 && certificate.bound >= 1.0 / n as f64);
     let found = quiet(&ring, &reward, Criterion::Discounted(0.999));
     let once = 1.0 / (1.0 - 0.999f64.powi(n as i32));
     assert!(
@@ -451,6 +497,12 @@ fn bad_questions_are_answered() {
     assert!(goal(&[], &[]).contains("at least one state"));
     assert!(goal(&[9], &[]).contains("goal state 9"));
     assert!(goal(&[1], &[1]).contains("both"));
+    let far = Goal {
+        reach: vec![9],
+        avoid: vec![],
+    };
+    let told = arrival(&mdp, &far).unwrap_err().to_string();
+    assert!(told.contains("goal state 9"), "{told}");
     let short = plan(
         &mdp,
         &reward[1..],

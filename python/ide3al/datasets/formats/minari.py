@@ -6,8 +6,7 @@ import copy
 import os
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -102,29 +101,36 @@ def write_minari(
     root = folder.parents[dataset_id.count("/")]
     hidden = unfinished(dataset_id) / f"building-{os.getpid()}"
     try:
-        with _minari_root(hidden), warnings.catch_warnings():
-            # asks for the author's address and the like, which are not ours to know
+        made = hidden / dataset_id
+        made.mkdir(parents=True)
+        with warnings.catch_warnings():
+            # an environment whose arguments cannot be written down is left out, which is no harm
             warnings.simplefilter("ignore")
-            dataset = minari.create_dataset_from_buffers(
-                dataset_id,
-                buffers,
-                env=spec,
-                observation_space=spaces[0],
-                action_space=spaces[1],
-                algorithm_name=str(data.about.get("policy", {}).get("name", "policy")),
-                description=f"{len(data)} steps; {100 * data.coverage:.1f} % of state-action pairs seen",
-                requirements=["ide3al"],
+            # images as they are: Minari's default compresses them and changes their numbers
+            storage = need("minari.dataset.minari_storage", "minari").MinariStorage.new(
+                made / "data", *spaces, env_spec=spec, jpeg_encoding=False
             )
-            dataset.storage.update_metadata({CARD: card_text(card)})
+            storage.update_metadata(
+                {
+                    "dataset_id": dataset_id,
+                    "minari_version": minari.__version__,
+                    "algorithm_name": str(data.about.get("policy", {}).get("name", "policy")),
+                    "description": f"{len(data)} steps; {100 * data.coverage:.1f} % of "
+                    "state-action pairs seen",
+                    "requirements": ["ide3al"],
+                    CARD: card_text(card),
+                }
+            )
+            storage.update_episodes(buffers)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        for part in Path(dataset_id).parents:
-            inside = hidden / part / "namespace_metadata.json"
-            if inside.exists() and not (root / part / inside.name).exists():
-                shutil.copyfile(inside, root / part / inside.name)
+        for namespace in list(Path(dataset_id).parents)[:-1]:
+            described = root / namespace / "namespace_metadata.json"
+            if not described.exists():
+                described.write_text("{}")
         if folder.exists():
             # the old one lies out of sight until the new one is in its place
             os.rename(folder, hidden / "replaced")
-        os.rename(hidden / dataset_id, folder)
+        os.rename(made, folder)
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
         _remove_empty(hidden.parent, root)
@@ -140,21 +146,6 @@ def _single_spec(env: Any) -> Any:
     for name in ("num_envs", "vectorization_mode", "vector_kwargs"):
         single.kwargs.pop(name, None)
     return single
-
-
-@contextmanager
-def _minari_root(root: Path) -> Iterator[None]:
-    """Minari looks for its folder in the environment."""
-    root.mkdir(parents=True, exist_ok=True)
-    before = os.environ.get("MINARI_DATASETS_PATH")
-    os.environ["MINARI_DATASETS_PATH"] = str(root)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["MINARI_DATASETS_PATH"]
-        else:
-            os.environ["MINARI_DATASETS_PATH"] = before
 
 
 def _remove_empty(folder: Path, root: Path) -> None:
