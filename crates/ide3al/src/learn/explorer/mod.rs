@@ -140,7 +140,7 @@ impl Explorer {
     }
 }
 
-/// Halfway from a plan to the policy of the data, $N(s,a) / N(s)$.
+/// Halfway from a plan to the policy of the data, $N(s,a) / N(s)$ with the same least probability.
 ///
 /// The estimate takes episodes for geometric ones, and cells for states. A plan makes use of both,
 /// while the visits of the policy of the data have been observed. FourRooms, effective states
@@ -148,12 +148,13 @@ impl Explorer {
 /// by the data, 960 and 905 halfway. Observed in 10,000 steps by the plan, at a quarter, halfway
 /// and by the data: MountainCar 81, 85, 94, 98; Pendulum 54, 57, 58, 58; Blackjack 232, 252, 259,
 /// 239; FrozenLake 49.8, 49.1, 48.0, 46.3.
-fn towards_data(plan: &Policy, counts: &Counts) -> Policy {
+fn towards_data(plan: &Policy, counts: &Counts, xi: f64) -> Policy {
     let mut rows = plan.probabilities().to_vec();
     for s in (0..counts.n_states()).filter(|s| counts.state_totals()[*s] > 0) {
         let whole = counts.state_totals()[s] as f64;
+        let rest = 1.0 - xi * counts.pairs(s).len() as f64;
         for pair in counts.pairs(s) {
-            let share = counts.pair_totals()[pair] as f64 / whole;
+            let share = xi + rest * counts.pair_totals()[pair] as f64 / whole;
             rows[pair] += DATA * (share - rows[pair]);
         }
     }
@@ -213,7 +214,7 @@ impl Learner for Explorer {
         let solution = self.solve(context, &estimate)?;
         let plan = estimate.policy(context.counts, solution.policy.probabilities());
         self.learned = match context.counts.starts().iter().sum::<u64>() > 1 {
-            true => towards_data(&plan, context.counts),
+            true => towards_data(&plan, context.counts, self.problem.xi),
             false => plan,
         };
         self.before = Potentials::of(&estimate, context.counts, &solution.dual);
