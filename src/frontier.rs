@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use ide3al::formulation::{Formulation, Problem};
+use ide3al::frontier::reach::sweep as reach_sweep;
 use ide3al::frontier::{Sweep, Vary, sweep};
 use ide3al::model::Mdp;
 use ide3al::model::io::atomic;
@@ -16,6 +17,7 @@ use ide3al_report::table::number;
 
 use crate::analyze::mixing_time;
 use crate::output;
+use crate::reach::ReachArguments;
 use crate::solve::{ProblemArguments, SolvingArguments};
 use crate::watch::Watch;
 
@@ -42,6 +44,8 @@ pub(crate) struct Arguments {
     /// Number of values
     #[arg(long, default_value_t = 20)]
     points: usize,
+    #[command(flatten)]
+    reach: ReachArguments,
     #[command(flatten)]
     solving: SolvingArguments,
     /// Where to draw: PREFIX.svg and PREFIX.png
@@ -77,7 +81,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let fixed_twice = match vary {
         Vary::Zeta => arguments.problem.zeta,
         Vary::Xi => arguments.problem.xi,
-        Vary::Within | Vary::Evenness => None,
+        Vary::Within => arguments.reach.within,
+        Vary::Evenness => arguments.reach.evenness,
     };
     if let Some(value) = fixed_twice {
         let name = vary.name();
@@ -88,15 +93,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         with_ending(&arguments.out, "png"),
     );
     let mut watch = Watch::start(problem.formulation.name())?;
-    let found = sweep(&mdp, &problem, vary, arguments.points, &options, &mut watch)?;
+    let points = arguments.points;
+    let found = if problem.formulation == Formulation::Reach {
+        let reach = arguments.reach.reach(problem.xi, Vec::new(), 0.0)?;
+        reach_sweep(&mdp, &reach, vary, points, &options, &mut watch)?
+    } else {
+        (arguments.reach).must_be_absent(problem.formulation.name())?;
+        sweep(&mdp, &problem, vary, points, &options, &mut watch)?
+    };
     watch.finish();
     if found.points.is_empty() {
         bail!("interrupted before the first point was solved");
     }
     let mut picture = Frontier::of_sweep(&found, spec, &problem, vary);
     if vary == Vary::Evenness && !found.interrupted {
-        picture.beside =
-            beside(&mdp, &problem, spec, arguments.points, &options, &watch)?.map(Box::new);
+        picture.beside = beside(&mdp, &problem, spec, points, &options, &watch)?.map(Box::new);
     }
     let svg = picture.panels().svg();
     let picture = png(&svg, 2.0)?;

@@ -1,6 +1,7 @@
 //! `ide3al solve --formulation reach`.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use anyhow::bail;
 use ide3al::chain::AnalyzeOptions;
@@ -26,13 +27,17 @@ pub(crate) struct ReachArguments {
     /// Mean time within which states are to be seen, or inf for the mean hitting time; only reach
     /// takes it [default: 4 times the states that can be reached]
     #[arg(long, value_name = "T|inf", allow_negative_numbers = true)]
-    within: Option<f64>,
+    pub(crate) within: Option<f64>,
     /// Where the walk of reach begins [default: start; with --within inf anywhere]
     #[arg(long, value_name = "start|anywhere")]
     from: Option<String>,
     /// Least entropy of the steady state of reach, as a share of the largest, 0 to 1
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
-    evenness: Option<f64>,
+    pub(crate) evenness: Option<f64>,
+    /// What the steady state of reach must be: a file of S numbers; with --within inf the least
+    /// Kemeny constant
+    #[arg(long, value_name = "FILE")]
+    proportions: Option<PathBuf>,
 }
 
 impl ReachArguments {
@@ -42,6 +47,7 @@ impl ReachArguments {
             ("within", self.within.is_some()),
             ("from", self.from.is_some()),
             ("evenness", self.evenness.is_some()),
+            ("proportions", self.proportions.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
             Some((name, _)) => {
@@ -59,6 +65,10 @@ impl ReachArguments {
             xi,
             evenness: self.evenness.unwrap_or(0.0),
             weights,
+            proportions: (self.proportions.as_deref())
+                .map(io::read_numbers)
+                .transpose()?
+                .unwrap_or_default(),
             restart,
         })
     }

@@ -56,6 +56,9 @@ pub(crate) struct Arguments {
     pub(crate) problem: ProblemArguments,
     #[command(flatten)]
     pub(crate) visits: crate::visits::VisitsArguments,
+    /// Say how many steps this many times the wanted samples need (coverage)
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    samples: Option<f64>,
     #[command(flatten)]
     pub(crate) reach: crate::reach::ReachArguments,
     #[command(flatten)]
@@ -265,6 +268,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .problem
         .problem(&mdp, defaults.xi, defaults.zeta)?;
     let visits = arguments.visits.visits(&mdp)?;
+    if let Some(samples) = arguments.samples
+        && !(samples > 0.0 && samples.is_finite())
+    {
+        bail!("--samples {samples}: must be a positive number");
+    }
     let mut watch = Watch::start(problem.formulation.name())?;
     let (problem, solution, tried) = match arguments.horizon {
         None => {
@@ -303,7 +311,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     text += &judgement_table(&mdp, &report).to_string();
     text += &analyze::map(&mdp, &report.analysis.stationary);
     writeln!(text, "\n{}", in_words(&report, tried))?;
-    text += &arguments.visits.in_words(&report);
+    text += &crate::visits::in_words(&report, arguments.samples);
     for note in &report.notes {
         writeln!(text, "Note: {}.", plain(&output::with_flags(note)))?;
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use ide3al::evaluation::SolveReport;
 use ide3al::formulation::visits::{Limit, Visits, per_pair};
 use ide3al::model::{Mdp, io};
@@ -17,9 +17,6 @@ pub(crate) struct VisitsArguments {
     /// Wanted samples of each state or pair, for coverage [default: all alike]
     #[arg(long, value_name = "FILE")]
     wanted: Option<PathBuf>,
-    /// Say how many steps this many times the wanted samples need (coverage)
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    samples: Option<f64>,
     /// Probability of starting over, at every step
     #[arg(
         long,
@@ -39,11 +36,6 @@ pub(crate) struct VisitsArguments {
 impl VisitsArguments {
     /// The files read, everything but the formulation checked.
     pub(crate) fn visits(&self, mdp: &Mdp) -> anyhow::Result<Visits> {
-        if let Some(samples) = self.samples
-            && !(samples > 0.0 && samples.is_finite())
-        {
-            bail!("--samples {samples}: must be a positive number");
-        }
         let pairs = |path: &Path| -> anyhow::Result<Vec<f64>> {
             let numbers = io::read_numbers(path)?;
             Ok(per_pair(mdp, &path.display().to_string(), &numbers)?)
@@ -76,32 +68,32 @@ impl VisitsArguments {
             ..Visits::default()
         })
     }
+}
 
-    /// What was asked for, in words.
-    pub(crate) fn in_words(&self, report: &SolveReport) -> String {
-        let mut text = String::new();
-        for (j, limit) in report.limits.iter().enumerate() {
-            text += &format!(
-                "Limit {}: {} of {}, price {}.\n",
-                j + 1,
-                number(limit.value, 6),
-                number(limit.budget, 6),
-                number(limit.price, 4)
-            );
-        }
-        if report.formulation == "coverage" {
-            let samples = self.samples.unwrap_or(1.0);
-            text += &if report.objective > 0.0 {
-                format!(
-                    "{} times the wanted samples of every pair take about {:.0} steps in the long run; no policy needs fewer than {:.0}.\n",
-                    number(samples, 6),
-                    (samples / report.objective).ceil(),
-                    (samples / report.bound).floor()
-                )
-            } else {
-                "No number of steps has the wanted samples of every pair.\n".to_owned()
-            };
-        }
-        text
+/// What was asked for, in words.
+pub(crate) fn in_words(report: &SolveReport, samples: Option<f64>) -> String {
+    let mut text = String::new();
+    for (j, limit) in report.limits.iter().enumerate() {
+        text += &format!(
+            "Limit {}: {} of {}, price {}.\n",
+            j + 1,
+            number(limit.value, 6),
+            number(limit.budget, 6),
+            number(limit.price, 4)
+        );
     }
+    if report.formulation == "coverage" {
+        let samples = samples.unwrap_or(1.0);
+        text += &if report.objective > 0.0 {
+            format!(
+                "{} times the wanted samples of every pair take about {:.0} steps in the long run; no policy needs fewer than {:.0}.\n",
+                number(samples, 6),
+                (samples / report.objective).ceil(),
+                (samples / report.bound).floor()
+            )
+        } else {
+            "No number of steps has the wanted samples of every pair.\n".to_owned()
+        };
+    }
+    text
 }

@@ -1,9 +1,12 @@
-"""The virtual environments that the peers of the benchmarks live in, each made on first use."""
+"""The virtual environments that the peers of the benchmarks live in, each made on first use, and
+checkouts of other people's programs."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def enter(name, *packages):
@@ -22,3 +25,14 @@ def enter(name, *packages):
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], check=True)
         ready.write_text(wanted)
     os.execv(str(python), [str(python), *sys.argv])
+
+
+def checkout(given, repository):
+    """The folder of a checkout: the given one, or a clone of the repository from GitHub."""
+    folder = Path(given or ROOT / "target" / "checkouts" / repository.replace("/", "+")).resolve()
+    if given is None and not folder.exists():
+        source = f"https://github.com/{repository}"
+        subprocess.run(["git", "clone", "--quiet", "--depth", "1", source, str(folder)], check=True)
+    if not folder.is_dir():
+        sys.exit(f"{folder}: no such folder; give that of a checkout of github.com/{repository}")
+    return folder

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ._extras import MissingExtra
     from ._ide3al import Error
     from ._studio import Studio, studio
-    from .agents.algorithms import IDE3AL, CountBased, MaxEnt, Random, RMax
+    from .agents.algorithms import IDE3AL, CountBased, MaxEnt, Random
+    from .agents.rivals import RFUCRL, EntGame, RMax
     from .collecting.collect import collect
     from .datasets.audit import audit
     from .datasets.coverage import Coverage
@@ -53,6 +54,7 @@ __all__ = [
     "CountBased",
     "Coverage",
     "Data",
+    "EntGame",
     "EpisodeAnalysis",
     "EpisodeSolution",
     "Error",
@@ -64,6 +66,7 @@ __all__ = [
     "MaxEnt",
     "MissingExtra",
     "Plan",
+    "RFUCRL",
     "RMax",
     "Random",
     "Solution",
@@ -94,7 +97,8 @@ _HOMES = {
     "_studio": ("Studio", "studio"),
     "encoding.abstraction": ("Abstraction",),
     "evaluation.account": ("Account",),
-    "agents.algorithms": ("IDE3AL", "CountBased", "MaxEnt", "RMax", "Random"),
+    "agents.algorithms": ("IDE3AL", "CountBased", "MaxEnt", "Random"),
+    "agents.rivals": ("EntGame", "RFUCRL", "RMax"),
     "solving.analysis": ("Analysis", "analyze"),
     "datasets.audit": ("audit",),
     "collecting.collect": ("collect",),

@@ -18,8 +18,9 @@ use crate::environment::Callbacks;
 use crate::errors::{error, exception};
 use crate::model::Model;
 use crate::planning::InterruptiblePlanner;
-use crate::settings::{settings, shape};
+use crate::settings::{fill, settings, shape};
 use crate::signals::Pending;
+use crate::solving::VisitSpec;
 
 pub(crate) struct State {
     pub(crate) session: Session,
@@ -30,6 +31,10 @@ pub(crate) struct State {
     pub(crate) batches: u64,
     /// Whether the learner has computed what it hands over since it last learned.
     pub(crate) finalized: bool,
+    /// Gives numbers for what is to be visited, of so many states.
+    asked: Option<Py<PyAny>>,
+    /// How many states it was asked for last.
+    pub(crate) asked_for: usize,
 }
 
 /// An exploration algorithm; its environment's states are declared, or found one by one (`open`).
@@ -76,11 +81,27 @@ impl Agent {
         self.pending.take().unwrap_or_else(|| exception(problem))
     }
 
+    /// Tells the learner what is asked of the visits of states met since it was last told.
+    pub(crate) fn refresh(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
+        let n_states = state.session.counts().n_states();
+        let Some(asked) = state.asked.as_ref().filter(|_| state.asked_for != n_states) else {
+            return Ok(());
+        };
+        let spec: VisitSpec = asked.bind(py).call1((n_states,))?.extract()?;
+        let start = state.session.start();
+        let model = state.session.counts().estimate(Unvisited::SelfLoop, &start);
+        let visits = spec.visits(&model)?;
+        state.session.set_visits(visits).map_err(exception)?;
+        state.asked_for = n_states;
+        Ok(())
+    }
+
     /// Lets the learner compute what it hands over, once.
     fn finalize(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
         if state.finalized || state.session.counts().total() == 0 {
             return Ok(());
         }
+        self.refresh(py, state)?;
         let session = &mut state.session;
         let finalized = py.detach(|| session.finalize(true, &AtomicBool::new(false)));
         finalized.map_err(|e| self.raise(e))?;
@@ -127,6 +148,7 @@ impl Agent {
         let algorithm = Algorithm::from_name(algorithm).map_err(exception)?;
         let shape = shape(n_states, n_actions);
         let mut given = settings(parameters)?;
+        fill(&mut given.visits, &shape);
         if given.paper && open {
             return Err(error(
                 "paper: the paper's algorithms need to know all states beforehand; this environment \
@@ -161,6 +183,8 @@ impl Agent {
             trajectory: None,
             batches: 0,
             finalized: false,
+            asked: None,
+            asked_for: 0,
         };
         Ok(Agent {
             experiment,
@@ -209,6 +233,13 @@ impl Agent {
             .map_err(|e| self.raise(e))?;
         state.trajectory = Some(trajectory);
         learn(py, self, state, last)
+    }
+
+    /// Takes a function that gives numbers for what is to be visited, of so many states.
+    fn ask(&self, py: Python<'_>, asked: Py<PyAny>) -> PyResult<()> {
+        let mut guard = self.state()?;
+        (guard.asked, guard.asked_for) = (Some(asked), 0);
+        self.refresh(py, &mut guard)
     }
 
     /// Forgets where the trajectory stands: the next batch begins with a reset.

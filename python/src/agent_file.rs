@@ -44,7 +44,13 @@ pub(crate) fn load(py: Python<'_>, text: &str, learner: &[u8]) -> PyResult<Agent
     parameters.set_item("formulation", &experiment.formulation)?;
     parameters.set_item("xi", experiment.xi)?;
     parameters.set_item("zeta", experiment.zeta)?;
+    let visits = &experiment.visits;
+    let budgets: Vec<f64> = visits.limits.iter().map(|limit| limit.budget).collect();
+    parameters.set_item("restart", visits.restart)?;
+    parameters.set_item("weighted", !visits.target.is_empty())?;
+    parameters.set_item("budgets", budgets)?;
     parameters.set_item("known", experiment.known)?;
+    parameters.set_item("horizon", experiment.horizon)?;
     parameters.set_item("epsilon", experiment.epsilon)?;
     parameters.set_item("eta", experiment.eta)?;
     parameters.set_item("discount", experiment.discount)?;

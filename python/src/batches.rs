@@ -152,6 +152,7 @@ pub(crate) fn learn(py: Python<'_>, agent: &Agent, state: &mut State, last: bool
     if let Some(problem) = nothing_to_explore(state.session.counts()) {
         return Err(error(problem));
     }
+    agent.refresh(py, state)?;
     let session = &mut state.session;
     let learned = py.detach(|| session.update(last, &AtomicBool::new(false)));
     learned.map_err(|e| agent.raise(e))?;

@@ -21,7 +21,24 @@ pub(crate) struct Asked {
     origin: Option<String>,
     evenness: f64,
     target: Option<Vec<f64>>,
+    proportions: Option<Vec<f64>>,
     restart: f64,
+}
+
+impl Asked {
+    /// The problem with these least probabilities.
+    pub(crate) fn reach(self, xi: f64) -> PyResult<Reach> {
+        let origin = self.origin.as_deref().map(Origin::from_name);
+        Ok(Reach {
+            within: self.within,
+            origin: origin.transpose().map_err(exception)?,
+            xi,
+            evenness: self.evenness,
+            weights: self.target.unwrap_or_default(),
+            proportions: self.proportions.unwrap_or_default(),
+            restart: self.restart,
+        })
+    }
 }
 
 /// Solves reach on a model.
@@ -36,17 +53,7 @@ pub(crate) fn solve_reach(
 ) -> PyResult<Solved> {
     let mdp = Arc::clone(&model.mdp);
     let defaults = default_parameters(&model.spec, &mdp);
-    let reach = Reach {
-        within: asked.within,
-        origin: (asked.origin.as_deref())
-            .map(Origin::from_name)
-            .transpose()
-            .map_err(exception)?,
-        xi: xi.unwrap_or(defaults.xi),
-        evenness: asked.evenness,
-        weights: asked.target.unwrap_or_default(),
-        restart: asked.restart,
-    };
+    let reach = asked.reach(xi.unwrap_or(defaults.xi))?;
     let options = settings.options()?;
     let warm = warm.and_then(|warm| warm.start_of(Formulation::Reach, &mdp));
     let mut signals = Signals::new();

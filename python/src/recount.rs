@@ -54,6 +54,7 @@ pub(crate) fn recount(
         .map_err(exception)?;
     state.prediction = None;
     state.trajectory = at.map(|(state, terminal)| Trajectory { state, terminal });
-    state.finalized = false;
+    // the numbers asked for were of other states
+    (state.finalized, state.asked_for) = (false, 0);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Keyword arguments as the library's settings.
 
+use ide3al::formulation::visits::{Limit, Visits};
 use ide3al::learn::Settings;
 use ide3al::model::{Counts, Mdp, Unvisited};
 use pyo3::prelude::*;
@@ -23,7 +24,16 @@ pub(crate) fn settings(given: &Bound<'_, PyDict>) -> PyResult<Settings> {
             "zeta" => s.zeta = Some(value.extract()?),
             "epsilon" => s.epsilon = Some(value.extract()?),
             "eta" => s.eta = Some(value.extract()?),
+            "restart" => s.visits.restart = value.extract()?,
+            // what they weigh is said as soon as there are states
+            "weighted" if value.extract()? => s.visits.target = vec![1.0],
+            "weighted" => {}
+            "budgets" => {
+                let budgets: Vec<f64> = value.extract()?;
+                s.visits.limits = budgets.into_iter().map(unpriced).collect();
+            }
             "known" => s.known = Some(value.extract()?),
+            "horizon" => s.horizon = Some(value.extract()?),
             "discount" => s.discount = Some(value.extract()?),
             "relative_tolerance" => s.relative_tolerance = Some(value.extract()?),
             "rough_tolerance" => s.rough_tolerance = Some(value.extract()?),
@@ -38,6 +48,22 @@ pub(crate) fn settings(given: &Bound<'_, PyDict>) -> PyResult<Settings> {
         }
     }
     Ok(s)
+}
+
+/// A limit whose costs are not known yet.
+fn unpriced(budget: f64) -> Limit {
+    let cost = Vec::new();
+    Limit { cost, budget }
+}
+
+/// Numbers for what is to be visited as if nothing were known of the states.
+pub(crate) fn fill(visits: &mut Visits, shape: &Mdp) {
+    if !visits.target.is_empty() {
+        visits.target = vec![1.0 / shape.n_states() as f64; shape.n_states()];
+    }
+    for limit in &mut visits.limits {
+        limit.cost = vec![0.0; shape.n_pairs()];
+    }
 }
 
 /// A model with the pairs of the environment and nothing else of interest.

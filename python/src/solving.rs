@@ -12,6 +12,7 @@ use ide3al::formulation::reach::Reach;
 use ide3al::formulation::visits::{Limit, Visits, per_pair};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::frontier::Vary;
+use ide3al::frontier::reach::sweep as reach_sweep;
 use ide3al::frontier::{for_horizon, sweep};
 use ide3al::model::{Mdp, io};
 use ide3al::solve::{Options, Solution, SolverChoice, TieBreak};
@@ -24,6 +25,7 @@ use serde_json::Value;
 use crate::errors::{error, exception};
 use crate::json::to_python;
 use crate::model::Model;
+use crate::reach::Asked;
 use crate::signals::{Signals, abandonable};
 
 /// The problem on a model: given values, or the paper's defaults.
@@ -425,6 +427,7 @@ pub(crate) fn frontier<'py>(
     zeta: Option<f64>,
     name: &str,
     settings: Settings,
+    reach: Option<Asked>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let problem = problem(&model.mdp, formulation, xi, zeta, (0.0, 1.0))?;
     let vary = match vary {
@@ -439,10 +442,12 @@ pub(crate) fn frontier<'py>(
         None if problem.formulation.takes_zeta() => Vary::Zeta,
         None => Vary::Xi,
     };
+    let reach = reach.map(|asked| asked.reach(problem.xi)).transpose()?;
     let fixed_twice = match vary {
         Vary::Zeta => zeta,
         Vary::Xi => xi,
-        Vary::Within | Vary::Evenness => None,
+        Vary::Within => reach.as_ref().and_then(|reach| reach.within),
+        Vary::Evenness => (reach.as_ref().map(|reach| reach.evenness)).filter(|e| *e > 0.0),
     };
     if let Some(value) = fixed_twice {
         let name = vary.name();
@@ -452,7 +457,10 @@ pub(crate) fn frontier<'py>(
     }
     let options = settings.options()?;
     let mut signals = Signals::new();
-    let found = py.detach(|| sweep(&model.mdp, &problem, vary, points, &options, &mut signals));
+    let found = py.detach(|| match &reach {
+        Some(reach) => reach_sweep(&model.mdp, reach, vary, points, &options, &mut signals),
+        None => sweep(&model.mdp, &problem, vary, points, &options, &mut signals),
+    });
     signals.finish()?;
     let found = found.map_err(exception)?;
     let dict = to_python(py, &plain(&found)?)?;

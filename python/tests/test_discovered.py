@@ -7,7 +7,15 @@ import pytest
 import ide3al
 from ide3al.encoding.discrete import DiscoveredStates, to_key
 
-AGENTS = [ide3al.IDE3AL, ide3al.MaxEnt, ide3al.CountBased, ide3al.Random, ide3al.RMax]
+AGENTS = [
+    ide3al.IDE3AL,
+    ide3al.MaxEnt,
+    ide3al.CountBased,
+    ide3al.Random,
+    ide3al.RMax,
+    ide3al.RFUCRL,
+    ide3al.EntGame,
+]
 
 
 class Corridor(gymnasium.Env):
@@ -157,6 +165,9 @@ def test_what_is_refused():
         ide3al.IDE3AL().fit(Over(), total_timesteps=1000)
     with pytest.raises(ide3al.Error, match="known = 0"):
         ide3al.RMax(known=0)
+    for rival in (ide3al.RFUCRL, ide3al.EntGame):
+        with pytest.raises(ide3al.Error, match="horizon = 0"):
+            rival(horizon=0)
     with pytest.raises(ide3al.Error, match="total_timesteps = 0"):
         ide3al.IDE3AL().fit(Corridor(), total_timesteps=0)
     agent = ide3al.IDE3AL().fit(Corridor(), total_timesteps=100)

@@ -85,6 +85,19 @@ def test_what_the_estimate_is_unsure_of_is_sampled_next(formulation, tmp_path):
     np.testing.assert_array_equal(loaded.policy, agent.policy)
 
 
+def test_reach_hands_over_what_sees_most_soon():
+    mdp = ide3al.MDP.domain("double-chain")
+
+    def seen(agent):
+        return ide3al.analyze(mdp, agent.policy).figures["seen"][0]["share"]
+
+    agent = ide3al.IDE3AL(formulation="reach", xi=0.02, seed=1).fit(make(), total_timesteps=2_000)
+    even = ide3al.IDE3AL(formulation="state-entropy", xi=0.02, seed=1)
+    assert seen(agent) > seen(even.fit(make(), total_timesteps=2_000))
+    best = ide3al.solve(mdp, "reach", xi=0.02).chain.figures["seen"][0]["share"]
+    assert seen(agent) == pytest.approx(best, rel=0.03)
+
+
 def test_model_error_and_coverage_in_episodes_that_end():
     for formulation in ("model-error", "coverage"):
         agent = ide3al.IDE3AL(formulation=formulation, seed=0)

@@ -54,6 +54,30 @@ def test_evenness_and_weights():
     assert one.status == "optimal"
 
 
+def test_given_proportions_are_kept():
+    mdp = ring(5)
+    solution = ide3al.solve(mdp, "reach", xi=0.1, within=math.inf, proportions=np.full(5, 2.0))
+    figures = solution.chain.figures
+    assert solution.chain.stationary == pytest.approx(np.full(5, 0.2))
+    assert solution.objective == pytest.approx(figures["kemeny_constant"])
+    with pytest.raises(ide3al.Error, match="proportions"):
+        ide3al.solve(mdp, "reach", xi=0, proportions=[0.6, 0.1, 0.1, 0.1, 0.1])
+    with pytest.raises(ide3al.Error, match="choose 'reach'"):
+        ide3al.solve(mdp, "dual", proportions=np.ones(5))
+
+
+def test_a_frontier_takes_what_reach_takes():
+    mdp = ring(6)
+    curve = ide3al.frontier(mdp, "reach", vary="xi", points=2, within=math.inf, origin="start")
+    # going round in one direction, and the random walk
+    assert curve["objective"][0] == pytest.approx(3.0)
+    assert curve["objective"][1] > curve["objective"][0]
+    with pytest.raises(ide3al.Error, match="what varies"):
+        ide3al.frontier(mdp, "reach", vary="within", within=9, points=2)
+    with pytest.raises(ide3al.Error, match="choose 'reach'"):
+        ide3al.frontier(mdp, "dual", within=9, points=2)
+
+
 def test_bad_input():
     mdp = ring(5)
     for wrong in [

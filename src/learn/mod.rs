@@ -23,6 +23,10 @@ use crate::{command_line, output, watch};
 /// know, many times with different random numbers, and judges every iteration against the
 /// truth. Without options it compares IDE3AL as recommended with the paper's and with its rivals,
 /// all with the same least probability of every action; --paper gives the paper's comparison.
+///
+/// --target, --wanted, --restart and --limit ask the same of IDE3AL as recommended as of 'solve'. A
+/// limit holds while it samples, too: where the average cost so far is above the budget, it follows
+/// the policy that costs least in its estimate until it is not.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The environment: domain with optional parameters, grid:FILE, graph:FILE, or a model file
@@ -31,13 +35,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     paper: bool,
     /// Algorithms: ideal (as recommended, or with --paper the paper's), paper, max-ent,
-    /// count-based, random, rmax, rmax-levels, non-iterative; ideal:FORMULATION for one with a
-    /// formulation of its own
+    /// count-based, random, rmax, rmax-levels, rf-ucrl, ent-game, non-iterative;
+    /// ideal:FORMULATION for one with a formulation of its own
     /// [default: the first five; beyond 500 states without paper and max-ent]
     #[arg(long = "algorithm", value_name = "NAME", value_delimiter = ',')]
     algorithms: Vec<String>,
     /// What IDE3AL optimises: infinity, frobenius, column-sum, dual, state-entropy, coverage,
-    /// model-error [default: state-entropy, with --paper frobenius]
+    /// model-error, target [default: state-entropy, with --paper frobenius]
     #[arg(long, value_name = "NAME")]
     formulation: Option<String>,
     /// Least probability of every action (IDE3AL) [default: epsilon / actions, with --paper by
@@ -56,6 +60,11 @@ pub(crate) struct Arguments {
     /// Tries after which R-MAX knows a pair [default: 1]
     #[arg(long)]
     known: Option<u32>,
+    /// Steps that RF-UCRL and EntGame look ahead [default: 20]
+    #[arg(long, value_name = "STEPS")]
+    horizon: Option<u32>,
+    #[command(flatten)]
+    visits: crate::visits::VisitsArguments,
     /// Number of batches [default: by model]
     #[arg(long)]
     iterations: Option<u64>,
@@ -208,6 +217,7 @@ fn experiment(arguments: &Arguments, mdp: &Mdp) -> anyhow::Result<Experiment> {
         epsilon: arguments.epsilon,
         eta: arguments.eta,
         known: arguments.known,
+        horizon: arguments.horizon,
         relative_tolerance: arguments.relative_tolerance,
         iterations: arguments.iterations,
         batch_size: arguments.batch_size,
@@ -215,6 +225,7 @@ fn experiment(arguments: &Arguments, mdp: &Mdp) -> anyhow::Result<Experiment> {
         seed: Some(arguments.seed),
         converge: arguments.converge,
         goal: arguments.goal,
+        visits: arguments.visits.visits(mdp)?,
         ..Settings::default()
     };
     Ok(Experiment {

@@ -89,6 +89,8 @@ fn name(algorithm: &Algorithm, experiment: &Experiment) -> String {
         Kind::CountBased => "CountBased".into(),
         Kind::RMax => "R-MAX".into(),
         Kind::RMaxLevels => "R-MAX by levels".into(),
+        Kind::RfUcrl => "RF-UCRL".into(),
+        Kind::EntGame => "EntGame".into(),
         Kind::Random => "Random".into(),
     }
 }
@@ -117,9 +119,7 @@ fn role(algorithm: &Algorithm, place: usize) -> Role {
         (Kind::MaxEnt, _) => Role::MaxEnt,
         (Kind::CountBased, _) => Role::CountBased,
         (Kind::Random, _) => Role::Random,
-        (Kind::NonIterative | Kind::Paper | Kind::RMax | Kind::RMaxLevels, _) => {
-            Role::Other(4 + place)
-        }
+        _ => Role::Other(4 + place),
     }
 }
 
@@ -190,7 +190,7 @@ fn floor(mdp: &Mdp, experiment: &Experiment) -> f64 {
     let of = |algorithm: &Algorithm| match algorithm.kind {
         Kind::Ideal | Kind::Paper | Kind::NonIterative => experiment.xi,
         Kind::MaxEnt | Kind::CountBased => experiment.epsilon * even,
-        Kind::RMax | Kind::RMaxLevels => 0.0,
+        Kind::RMax | Kind::RMaxLevels | Kind::RfUcrl | Kind::EntGame => 0.0,
         Kind::Random => even,
     };
     experiment.algorithms.iter().map(of).fold(even, f64::min)

@@ -77,3 +77,55 @@ fn what_makes_no_sense_is_refused() {
         "{other}"
     );
 }
+
+/// What is asked of reach besides what varies.
+#[test]
+fn frontiers_take_what_reach_takes() {
+    let scratch = Scratch::new("reach-frontier");
+    let out = scratch.join("curve");
+    let curve = [
+        "frontier",
+        "double-chain",
+        "--formulation",
+        "reach",
+        "--json",
+    ];
+    let sizes = ["--points", "2", "--out", out.to_str().unwrap()];
+    let more = ["--vary", "xi", "--within", "inf", "--from", "start"];
+    let found = json(&[&curve[..], &sizes, &more].concat());
+    let points = found["points"].as_array().unwrap();
+    assert!(points[0]["xi"] == 0.0 && points[0]["within"].is_null());
+    assert!(points[0]["objective"].as_f64().unwrap() < points[1]["objective"].as_f64().unwrap());
+    let told = |more: &[&str]| refused(&[&curve[..], &sizes, more].concat());
+    assert!(told(&["--vary", "within", "--within", "9"]).contains("what varies"));
+    assert!(told(&["--vary", "zeta"]).contains("zeta"));
+    let other = refused(&["frontier", "double-chain", "--within", "9"]);
+    assert!(other.contains("choose --formulation reach"), "{other}");
+}
+
+#[test]
+fn patrols_keep_to_their_proportions() {
+    let places = concat!(
+        "graph:",
+        env!("CARGO_MANIFEST_DIR"),
+        "/examples/patrol/san-francisco.csv,directed=true"
+    );
+    let shares = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/examples/patrol/san-francisco-proportions.csv"
+    );
+    let patrol = ["solve", places, "--formulation", "reach", "--xi", "0"];
+    let more = ["--within", "inf", "--proportions", shares, "--json"];
+    let found = json(&[&patrol[..], &more].concat());
+    let visits = found["stationary"].as_array().unwrap();
+    let wanted = std::fs::read_to_string(shares).unwrap();
+    for (visits, wanted) in visits.iter().zip(wanted.lines()) {
+        let wanted: f64 = wanted.parse().unwrap();
+        assert!((visits.as_f64().unwrap() - wanted).abs() < 1e-9);
+    }
+    let value = found["objective"].as_f64().unwrap();
+    // from a random place to a random one is Kemeny's constant
+    assert!((value - found["kemeny_constant"].as_f64().unwrap()).abs() < 1e-8 * value);
+    let other = refused(&["solve", places, "--proportions", shares]);
+    assert!(other.contains("choose --formulation reach"), "{other}");
+}

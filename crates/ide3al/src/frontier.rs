@@ -144,16 +144,16 @@ pub fn sweep(
             "there is nothing to vary; vary xi instead (parameter 'vary' = xi)",
         )?;
     }
-    if matches!(vary, Vary::Within | Vary::Evenness) {
-        if problem.formulation != Formulation::Reach {
-            let (name, vary) = (problem.formulation.name(), vary.name());
-            return Err(Error::Unsupported(format!(
-                "{name} takes no {vary}; vary zeta or xi (parameter 'vary'), or choose the \
-                 formulation reach"
-            )));
-        }
+    if problem.formulation == Formulation::Reach {
         let asked = crate::formulation::reach::Reach::with_xi(problem.xi);
         return reach::sweep(mdp, &asked, vary, points, options, observer);
+    }
+    if matches!(vary, Vary::Within | Vary::Evenness) {
+        let (name, vary) = (problem.formulation.name(), vary.name());
+        return Err(Error::Unsupported(format!(
+            "{name} takes no {vary}; vary zeta or xi (parameter 'vary'), or choose the \
+             formulation reach"
+        )));
     }
     let values = values(mdp, vary, points);
     // every value is checked before the first solve

@@ -49,6 +49,12 @@ mod tests {
         for (x, expected) in found.iter().zip([1.0, -2.0, 4.0]) {
             assert!((x - expected).abs() < 1e-12, "{found:?}");
         }
+        // by the largest entry of the column, or the small one would leave only rounding
+        let matrix = vec![1e-20, 1.0, 1.0, 0.0, 0.0, 3.0, 1.0, 1.0, 0.0];
+        let found = gauss(matrix, vec![5.0, 9.0, 3.0]);
+        for (x, expected) in found.iter().zip([1.0, 2.0, 3.0]) {
+            assert!((x - expected).abs() < 1e-12, "{found:?}");
+        }
         // an unknown that no equation holds stays at zero
         assert_eq!(gauss(vec![2.0, 0.0, 0.0, 0.0], vec![4.0, 0.0]), [2.0, 0.0]);
     }

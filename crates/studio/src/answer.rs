@@ -15,7 +15,7 @@ use ide3al::chain::{AnalyzeOptions, analyze, entropy, stationary};
 use ide3al::evaluation::{Compare, report};
 use ide3al::formulation::Problem;
 use ide3al::model::Mdp;
-use ide3al::solve::{Solution, solve as solve_problem};
+use ide3al::solve::Solution;
 
 /// The bounds are computed when the settings have not changed for this long.
 const QUIET: Duration = Duration::from_millis(350);
@@ -33,7 +33,7 @@ pub(super) async fn solve(
         let mdp = inside.build(&asked.world)?;
         let problem = asked.problem(&mdp)?;
         let mut cancel = lines.cancel.clone();
-        let solution = solve_problem(&mdp, &problem, &work::options(), None, &mut cancel)?;
+        let solution = asked.solve(&mdp, &problem, &mut cancel)?;
         if cancel.is_set() {
             return Ok(());
         }

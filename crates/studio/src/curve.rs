@@ -9,7 +9,7 @@ use serde_json::json;
 use super::refusal::Refusal;
 use super::world::Asked;
 use super::{Shared, work};
-use ide3al::formulation::Problem;
+use ide3al::formulation::{Formulation, Problem};
 use ide3al::frontier::{Vary, sweep};
 use ide3al::model::Mdp;
 
@@ -22,7 +22,8 @@ fn points(mdp: &Mdp) -> usize {
     }
 }
 
-/// Evenness against speed: along `zeta` where the formulation takes one, else along `xi`.
+/// Evenness against speed: along `zeta` where the formulation takes one, of reach along
+/// its time, else along `xi`.
 pub(super) async fn curve(
     State(shared): State<Arc<Shared>>,
     request: Request,
@@ -32,10 +33,10 @@ pub(super) async fn curve(
     let job = move |lines: &work::Lines| {
         let mdp = inside.build(&asked.world)?;
         let problem: Problem = asked.problem(&mdp)?;
-        let vary = if problem.formulation.takes_zeta() {
-            Vary::Zeta
-        } else {
-            Vary::Xi
+        let vary = match problem.formulation {
+            Formulation::Reach => Vary::Within,
+            _ if problem.formulation.takes_zeta() => Vary::Zeta,
+            _ => Vary::Xi,
         };
         let mut cancel = lines.cancel.clone();
         let options = work::options();

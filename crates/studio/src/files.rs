@@ -14,7 +14,6 @@ use super::world::{Asked, check_size};
 use super::{Shared, work};
 use ide3al::error::Error;
 use ide3al::model::{Mdp, io};
-use ide3al::solve::solve;
 
 /// Largest model whose text is given back, to be part of a link.
 const MOST_SHARED: usize = 4_000;
@@ -110,7 +109,7 @@ fn write_policy(
     cancel: &work::CancelFlag,
 ) -> Result<(), Refusal> {
     let problem = asked.problem(mdp)?;
-    let solution = solve(mdp, &problem, &work::options(), None, &mut cancel.clone())?;
+    let solution = asked.solve(mdp, &problem, &mut cancel.clone())?;
     Ok(io::write_policy(path, mdp, &solution.policy)?)
 }
 

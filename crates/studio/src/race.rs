@@ -12,7 +12,6 @@ use super::world::{Asked, World};
 use super::{Shared, work};
 use ide3al::learn::{Environment, PolicySampler, Simulator, Tables, generator};
 use ide3al::model::{Mdp, Policy};
-use ide3al::solve::solve;
 
 /// Most steps of a race.
 const MOST_STEPS: usize = 20_000;
@@ -26,6 +25,8 @@ struct Race {
     racers: Vec<String>,
     xi: Option<f64>,
     zeta: Option<f64>,
+    #[serde(default)]
+    within: Option<f64>,
     steps: usize,
     seed: u64,
 }
@@ -88,9 +89,10 @@ fn policy(
         formulation: racer.to_owned(),
         xi: race.xi,
         zeta: race.zeta,
+        within: race.within,
     };
     let mut cancel = lines.cancel.clone();
     let problem = asked.problem(mdp)?;
-    let solution = solve(mdp, &problem, &work::options(), None, &mut cancel)?;
+    let solution = asked.solve(mdp, &problem, &mut cancel)?;
     Ok((!cancel.is_set()).then_some(solution.policy))
 }

@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 use super::refusal::Refusal;
 use super::{Shared, work};
 use ide3al::domains::{self, GridMap, default_parameters};
+use ide3al::formulation::reach::Reach;
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::learn::Experiment;
 use ide3al::model::Mdp;
+use ide3al::solve::{self, Observer, Solution};
 
 /// Most states of a world that is solved while one looks on.
 const MOST_STATES: usize = 20_000;
@@ -156,6 +158,9 @@ pub(super) struct Asked {
     pub(super) formulation: String,
     pub(super) xi: Option<f64>,
     pub(super) zeta: Option<f64>,
+    /// Mean time of reach.
+    #[serde(default)]
+    pub(super) within: Option<f64>,
 }
 
 impl Asked {
@@ -175,6 +180,23 @@ impl Asked {
         problem.validate(mdp)?;
         Ok(problem)
     }
+
+    /// The best policy found, with its certificate.
+    pub(super) fn solve(
+        &self,
+        mdp: &Mdp,
+        problem: &Problem,
+        observer: &mut dyn Observer,
+    ) -> ide3al::Result<Solution> {
+        if problem.formulation == Formulation::Reach {
+            let reach = Reach {
+                within: self.within,
+                ..Reach::with_xi(problem.xi)
+            };
+            return solve::reach::solve(mdp, &reach, &work::options(), None, observer);
+        }
+        solve::solve(mdp, problem, &work::options(), None, observer)
+    }
 }
 
 /// What the page opens with, and what it can offer.
@@ -192,7 +214,7 @@ pub(super) async fn opening(State(shared): State<Arc<Shared>>) -> Response {
     let formulations: Vec<Value> = Formulation::ALL
         .iter()
         .chain([&Formulation::Reach])
-        .map(|f| json!({ "name": f.name(), "zeta": f.takes_zeta(), "maximises": f.maximises() }))
+        .map(|f| json!({ "name": f.name(), "zeta": f.takes_zeta(), "within": *f == Formulation::Reach, "maximises": f.maximises() }))
         .collect();
     let answer = json!({
         "world": shared.opening,
@@ -246,6 +268,7 @@ fn description(mdp: &Mdp, world: &World) -> Value {
         "zeta": defaults.zeta,
         "most_xi": 1.0 / mdp.max_actions() as f64,
         "least_zeta": 1.0 / mdp.n_states() as f64,
+        "within": Reach::default().time(mdp),
         "learning": {
             "algorithms": algorithms,
             "iterations": experiment.iterations,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from .._arguments import checked_names
 from .._deprecated import warn
 from ..encoding.abstraction import Abstraction
 from ..types import Formulation, TieBreak
+from .asked import budgets_of, restart_of
 from .base import Agent
 
 
@@ -34,6 +38,18 @@ class IDE3AL(Agent):
     relative_tolerance : float, optional
         The gap at which each solve ends, as a share of the objective: the error of an estimate from
         few steps is larger.
+    target : callable, list or array_like of shape (S,), optional
+        Proportions in which to visit states, up to a factor, for the formulation ``"target"``: a
+        function of an observation, a list of observations (1 for each of them, else 0), or numbers
+        where the states are declared.
+    restart, discount : float, optional
+        Probability of starting over at every step that the policy handed over is planned for; the
+        discount is one less it. Give one of them.
+    limits : sequence of (cost, float), optional
+        Costs and the average per step that each may have at most, while exploring and under the
+        policy handed over. A cost is given as a target is, or as an array (S, A). Where an average
+        is above its budget, the policy that costs least in the estimated model is followed until it
+        is not.
     batch_size : int, optional
         Steps between two calls of the callback and, with ``paper=True``, between two policies.
         Unless given a tenth of the steps so far, with ``paper=True`` the paper's number.
@@ -58,6 +74,8 @@ class IDE3AL(Agent):
     (16, 4)"""
 
     _algorithm = "ideal"
+    #: ``restart`` says it.
+    discount: None = None
 
     @checked_names(prior="", unseen="", catch_up="")
     def __init__(
@@ -68,15 +86,23 @@ class IDE3AL(Agent):
         zeta: float | None = None,
         tie_break: TieBreak = "none",
         relative_tolerance: float | None = None,
+        target: Any = None,
+        restart: float | None = None,
+        discount: float | None = None,
+        limits: Sequence[tuple[Any, float]] = (),
         batch_size: int | None = None,
         abstraction: Abstraction | None = None,
         paper: bool = False,
         seed: int | None = 0,
     ) -> None:
+        self.target, self.limits = target, tuple(limits)
         super().__init__(
             batch_size=batch_size,
             seed=seed,
             abstraction=abstraction,
+            weighted=None if target is None else True,
+            budgets=budgets_of(self.limits) or None,
+            restart=restart_of(restart, discount),
             formulation=formulation,
             xi=xi,
             zeta=zeta,
@@ -244,53 +270,3 @@ class Random(Agent):
         if paper is not None:
             warn("Random: paper does nothing")
         super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, paper=False)
-
-
-class RMax(Agent):
-    """R-MAX without rewards (Brafman and Tennenholtz 2002), the classic rival.
-
-    Pairs tried fewer than ``known`` times are worth most, the others what the estimated model says,
-    and the greedy policy is followed, planned anew as soon as a pair becomes known. What it hands
-    over is the policy of its own visits.
-
-    Parameters
-    ----------
-    known : int, optional
-        Tries after which a pair is known; 1 unless given.
-    levels : bool, default True
-        Whether ``known`` grows by one where no unknown pair can be reached any more. Otherwise any
-        action is taken then.
-    batch_size : int, optional
-        Steps between two calls of the callback; a tenth of the steps so far unless given.
-    abstraction : Abstraction, optional
-        How a continuous environment is cut into cells and a few actions.
-    seed : int, default 0
-        Seed of the environment and of all draws; equal seeds give equal results.
-
-    Raises
-    ------
-    Error
-        If an argument is out of range.
-
-    Examples
-    --------
-    >>> import gymnasium, ide3al
-    >>> rival = ide3al.RMax(seed=1).fit(gymnasium.make("FrozenLake-v1"), 500)
-    >>> rival.visits.shape
-    (16, 4)
-    """
-
-    _algorithm = "rmax-levels"
-
-    @checked_names()
-    def __init__(
-        self,
-        *,
-        known: int | None = None,
-        levels: bool = True,
-        batch_size: int | None = None,
-        abstraction: Abstraction | None = None,
-        seed: int | None = 0,
-    ) -> None:
-        self._algorithm = "rmax-levels" if levels else "rmax"
-        super().__init__(batch_size=batch_size, seed=seed, abstraction=abstraction, known=known)

@@ -12,6 +12,8 @@ from ..encoding.abstraction import Abstraction
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex, state_encoder
 from ..encoding.masks import MaskedStates, MaskReader
+from ..planning.decoder import Decoder
+from .asked import numbers
 from .estimator import Estimator
 from .training import needs_cells, restore, spaces_of
 
@@ -64,7 +66,17 @@ class AttachableEstimator(Estimator):
         self._agent = _ide3al.Agent(
             self._algorithm, 1, self.partition.actions.size, self.seed, self.parameters, True
         )
+        self._ask(Decoder(None, self.partition.actions, self.partition, 1))
         return self._agent
+
+    def _ask(self, decoder: Decoder) -> None:
+        """Say what is asked of the visits, now and whenever there are other states."""
+        if self.target is None and not self.limits:
+            return
+        assert self._agent is not None
+        restart = self.parameters.get("restart") or 0.0
+        size = decoder.actions.size
+        self._agent.ask(numbers(self.target, self.limits, restart, decoder, size))
 
     def attach(
         self,
@@ -128,6 +140,7 @@ class AttachableEstimator(Estimator):
                 f"environment has {size} states and {actions.size} actions"
             )
         self.encoder, self.action_encoder = observations, actions
+        self._ask(Decoder(observations, actions, None, known[0]))
         self.map_shape = map_shape(env, self._agent.n_states) if not found else None
         return self._agent, observations, actions
 

@@ -144,6 +144,10 @@ class Agent(SavableEstimator):
             )
         with Progress(total, progress_bar) as show:
             if engine == "ray":
+                if self.limits:
+                    raise Error(
+                        "limits: kept where all steps are taken in this process; leave engine out"
+                    )
                 workers = 2 if workers is None else whole_number("workers", workers)
                 fit_on_ray(self, env, total, workers, show=show, callback=callback)
             elif self.is_partitioned(env):

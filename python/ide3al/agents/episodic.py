@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _ide3al
+from .._ide3al import Error
 from ..datasets.episode import Episode, TransitionFlattener
 from ..encoding.discrete import DiscoveredStates
 from ..runners.base import EpisodeRunner
@@ -45,7 +46,13 @@ class LearningStrategy:
         if rows is None:
             # each episode is taken with all that was learned before it
             nothing = np.zeros((0, inner.n_actions))
-            plan = Plan(self._number - 1, nothing, explorer=_ide3al.agent_explorer(inner))
+            explorer = _ide3al.agent_explorer(inner)
+            if explorer is None:
+                raise Error(
+                    f"engine = 'ray': {type(self._agent).__name__} chooses each action in this "
+                    "process; leave engine out"
+                )
+            plan = Plan(self._number - 1, nothing, explorer=explorer)
             return ScheduledPlan(plan, self._workers, {})
         wanted = inner.batch_size(self._total)
         length = self._steps / self._episodes if self._episodes else float(wanted)

@@ -33,6 +33,9 @@ class Estimator:
     """
 
     _algorithm: str
+    #: What is asked of the visits in terms of observations, where the algorithm takes it.
+    target: Any = None
+    limits: tuple[tuple[Any, float], ...] = ()
 
     def __init__(
         self,

@@ -20,10 +20,13 @@ def checked(algorithm: str, parameters: dict[str, Any]) -> dict[str, Any]:
         if name in _WORDS:
             if not isinstance(value, str):
                 raise Error(f"{name} = {value!r}: a name is needed")
-        elif name == "known":
+        elif name in ("known", "horizon"):
             parameters = {**parameters, name: whole_number(name, value)}
-        elif name == "paper":
+        elif name in ("paper", "weighted"):
             parameters = {**parameters, name: bool(value)}
+        elif name == "budgets":
+            budgets = [real_number("budget", budget) for budget in value]
+            parameters = {**parameters, name: budgets}
         else:
             parameters = {**parameters, name: real_number(name, value)}
     paper = bool(parameters.get("paper"))

@@ -119,6 +119,7 @@ class SavableEstimator(AttachableEstimator):
             "seed": self.seed,
             "parameters": self.parameters,
             "abstraction": self.abstraction,
+            "asked": (self.target, self.limits),
             "content": self._saved().to_bytes() if self.is_fitted else None,
             "spaces": spaces,
             "map_shape": self.map_shape,
@@ -126,6 +127,7 @@ class SavableEstimator(AttachableEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         abstraction, content, spaces = state["abstraction"], state["content"], state["spaces"]
+        self.target, self.limits = state["asked"]
         if content is None:
             Estimator.__init__(self, seed=state["seed"], **state["parameters"])
         else:

@@ -62,8 +62,8 @@ def experiment(
         A model, or a domain by name.
     algorithms : str or sequence of str, optional
         ``"ideal"`` (as recommended; the paper's with ``paper=True``), ``"paper"``, ``"max-ent"``,
-        ``"count-based"``, ``"random"``, ``"rmax"``, ``"rmax-levels"``, ``"non-iterative"`` or
-        ``"ideal:FORMULATION"``.
+        ``"count-based"``, ``"random"``, ``"rmax"``, ``"rmax-levels"``, ``"rf-ucrl"``,
+        ``"ent-game"``, ``"non-iterative"`` or ``"ideal:FORMULATION"``.
     runs : int, optional
         Number of runs of each algorithm.
     iterations : int, optional

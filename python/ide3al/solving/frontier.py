@@ -9,7 +9,7 @@ import numpy as np
 from .. import _ide3al
 from ..models.mdp import MDP
 from ..types import Floats, Formulation, Solver, TieBreak
-from .solve import settings
+from .solve import reach_asked, refuse, settings
 
 
 class Frontier:
@@ -59,6 +59,9 @@ def frontier(
     points: int = 20,
     xi: float | None = None,
     zeta: float | None = None,
+    within: float | None = None,
+    origin: Literal["start", "anywhere"] | None = None,
+    evenness: float | None = None,
     name: str = "model",
     solver: Solver = "auto",
     tie_break: TieBreak = "uniform",
@@ -76,7 +79,7 @@ def frontier(
     formulation : str, default "frobenius"
         What is optimised, as in :func:`solve`.
     vary : {"zeta", "xi", "within", "evenness"}, optional
-        The parameter that varies: zeta from 1/S to 1, or xi from 0 to 1/A; of ``"reach"`` also
+        The parameter that varies: zeta from 1/S to 1, or xi from 0 to 1/A; of ``"reach"`` xi,
         within, from 1 to 100 steps for each state, or evenness, up to the largest. Zeta unless
         given, where the formulation takes it.
     points : int, default 20
@@ -84,6 +87,8 @@ def frontier(
     xi, zeta : float, optional
         The parameter that does not vary: xi is 0 and zeta 1 unless given, so that nothing but the
         varied one restricts the policy. Note that :func:`solve` takes the paper's.
+    within, origin, evenness : optional
+        What else is asked of ``"reach"``, as in :func:`solve`.
     name : str, default "model"
         Name of the model in the picture.
     solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit : optional
@@ -108,4 +113,9 @@ def frontier(
     """
     how = settings(solver, tie_break, tolerance, relative_tolerance, max_iterations, time_limit)
     title = mdp.native.spec or name
-    return Frontier(_ide3al.frontier(mdp.native, formulation, vary, points, xi, zeta, title, how))
+    asked = reach_asked(within, origin, evenness)
+    if formulation != "reach":
+        refuse(formulation, {"within": within, "origin": origin, "evenness": evenness})
+    of = (formulation, vary, points, xi, zeta, title, how)
+    figures = _ide3al.frontier(mdp.native, *of, asked if formulation == "reach" else None)
+    return Frontier(figures)

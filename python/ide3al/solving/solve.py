@@ -50,6 +50,31 @@ def _restart(restart: float | None, discount: float | None) -> float:
     return 0.0 if restart is None else restart
 
 
+def reach_asked(
+    within: float | None,
+    origin: str | None,
+    evenness: float | None,
+    target: ArrayLike | None = None,
+    proportions: ArrayLike | None = None,
+) -> dict[str, Any]:
+    """What is asked of reach, as the binding takes it, without restarts."""
+    return {
+        "within": within,
+        "origin": origin,
+        "evenness": 0.0 if evenness is None else float(evenness),
+        "target": None if target is None else _numbers(target),
+        "proportions": None if proportions is None else _numbers(proportions),
+        "restart": 0.0,
+    }
+
+
+def refuse(formulation: str, only_reach: dict[str, Any]) -> None:
+    """Refuse what only reach takes."""
+    for name, value in only_reach.items():
+        if value is not None:
+            raise Error(f"{name} = {value}: {formulation} takes none; choose 'reach'")
+
+
 @overload
 def solve(
     mdp: MDP,
@@ -73,6 +98,7 @@ def solve(
     within: float | None = None,
     origin: Literal["start", "anywhere"] | None = None,
     evenness: float = 0.0,
+    proportions: ArrayLike | None = None,
     xi: float | None = None,
     target: ArrayLike | None = None,
     restart: float | None = None,
@@ -120,6 +146,7 @@ def solve(
     within: float | None = None,
     origin: Literal["start", "anywhere"] | None = None,
     evenness: float | None = None,
+    proportions: ArrayLike | None = None,
     xi: float | None = None,
     zeta: float | None = None,
     horizon: int | None = None,
@@ -159,6 +186,9 @@ def solve(
         Where ``"reach"`` begins: at the start unless given, with ``within=math.inf`` anywhere.
     evenness : float, default 0
         Least entropy of the steady state of ``"reach"``, as a share of the largest.
+    proportions : array_like of shape (S,), optional
+        What the steady state of ``"reach"`` must be. With ``within=math.inf`` it asks for the least
+        Kemeny constant, weighted by travel times.
     xi : float, optional
         Least probability of every action. Unless given it is the paper's for its domains; for other
         models 0.1, but at most half of one over the number of actions. Note that :func:`frontier`
@@ -226,23 +256,20 @@ def solve(
         others |= {"restart": restart, "discount": discount, "limits": limits or None}
         others |= {"utility": utility}
         others |= {"within": within, "origin": origin, "evenness": evenness}
+        others |= {"proportions": proportions}
         return _episode(mdp, steps, xi, how, **others)
     if steps is not None:
         raise Error(f"steps = {steps}: {formulation} takes none; choose 'episode', or give horizon")
     before = None if warm is None else compiled(warm.native)
     if formulation == "reach" and utility is None:
         refused = {"zeta": zeta, "horizon": horizon, "wanted": wanted, "limits": limits or None}
-        asked = {
-            "within": within,
-            "origin": origin,
-            "evenness": 0.0 if evenness is None else float(evenness),
-            "target": None if target is None else _numbers(target),
-            "restart": _restart(restart, discount),
-        }
+        asked = reach_asked(within, origin, evenness, target, proportions)
+        asked["restart"] = _restart(restart, discount)
         return Solution(mdp, _reach(mdp, xi, how, before, asked, refused), compare)
-    for name, value in {"within": within, "origin": origin, "evenness": evenness}.items():
-        if value is not None:
-            raise Error(f"{name} = {value}: {formulation} takes none; choose 'reach'")
+    refuse(
+        formulation,
+        {"within": within, "origin": origin, "evenness": evenness, "proportions": proportions},
+    )
     visit_spec = {
         "target": None if target is None else _numbers(target),
         "wanted": None if wanted is None else _numbers(wanted),

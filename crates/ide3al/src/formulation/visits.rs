@@ -11,6 +11,8 @@
 //! $\Omega_\xi$ subject to $\sum \omega\, c_j \le b_j$ for every [`Limit`]. $\rho = 1 - \gamma$ is
 //! discounting by $\gamma$.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Formulation, parameter};
 use crate::error::{Error, Result};
 use crate::model::Mdp;
@@ -19,7 +21,7 @@ use crate::model::Mdp;
 const SUM: f64 = 1e-6;
 
 /// A long-run average that is to stay within a budget: $\sum \omega\, c \le b$.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
     /// $c$, one number per state-action pair.
     pub cost: Vec<f64>,
@@ -28,7 +30,7 @@ pub struct Limit {
 }
 
 /// What is wanted beside the formulation's name; the default is nothing.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Visits {
     /// $q$ of `target`: one probability per state.
     pub target: Vec<f64>,
@@ -39,9 +41,11 @@ pub struct Visits {
     /// Linear limits.
     pub limits: Vec<Limit>,
     /// $c$ of `model-error` per pair. Empty: $1 - \sum_t P(t|s,a)^2$ of the model's own rows.
+    #[serde(skip)]
     pub errors: Vec<f64>,
     /// $m$ of `model-error`: samples of each pair that are at hand already, divided by the number
     /// of steps to come. Empty: none.
+    #[serde(skip)]
     pub had: Vec<f64>,
 }
 

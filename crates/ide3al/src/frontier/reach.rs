@@ -1,7 +1,7 @@
 //! Even in the long run, or soon: the trade-off of [reach](crate::formulation::reach).
 //!
 //! Along `evenness` from what the policy that sees most has of itself to the largest there is, and
-//! along `within` from as many steps as there are states to a hundred times as many.
+//! along `within` from as many steps as there are states to a hundred times as many, and along `xi`.
 
 use super::{MOST_POINTS, Sweep, SweepPoint, Vary, judge};
 use crate::error::{Error, Result};
@@ -46,11 +46,11 @@ pub fn sweep(
             Some(values) => values,
             None => return Ok(begun(vary, points, true)),
         },
-        Vary::Zeta | Vary::Xi => {
-            return Err(Error::Unsupported(format!(
-                "{}: reach varies within or evenness (parameter 'vary')",
-                vary.name()
-            )));
+        // from the upper end, where only the uniform policy is left
+        Vary::Xi => super::values(mdp, vary, points).into_iter().rev().collect(),
+        Vary::Zeta => {
+            let problem = "zeta: reach varies within, evenness or xi (parameter 'vary')";
+            return Err(Error::Unsupported(problem.into()));
         }
     };
     let mut out = begun(vary, points, false);
@@ -59,6 +59,7 @@ pub fn sweep(
         let mut asked = reach.clone();
         match vary {
             Vary::Evenness => asked.evenness = value,
+            Vary::Xi => asked.xi = value,
             _ => asked.within = Some(value),
         }
         let solution = solve::reach::solve(mdp, &asked, options, warm.as_ref(), observer)?;
@@ -67,7 +68,7 @@ pub fn sweep(
             break;
         }
         let problem = Problem {
-            xi: reach.xi,
+            xi: asked.xi,
             ..Problem::new(Formulation::Reach)
         };
         let time = asked.time(mdp);
@@ -77,6 +78,9 @@ pub fn sweep(
             ..judge(mdp, &problem, &solution)?
         });
         warm = Some(solution);
+    }
+    if vary == Vary::Xi {
+        out.points.reverse();
     }
     Ok(out)
 }
@@ -153,6 +157,9 @@ mod tests {
         let within = of(Vary::Within);
         let seen: Vec<f64> = within.points.iter().map(|p| p.objective).collect();
         assert!(seen.is_sorted(), "{seen:?}");
-        assert!(sweep(&mdp, &reach, Vary::Xi, 4, &options, &mut ()).is_err());
+        let tried = of(Vary::Xi);
+        assert!(tried.points.is_sorted_by(|a, b| a.xi < b.xi));
+        assert!(tried.points[0].objective > tried.points[3].objective);
+        assert!(sweep(&mdp, &reach, Vary::Zeta, 4, &options, &mut ()).is_err());
     }
 }

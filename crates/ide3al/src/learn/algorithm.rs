@@ -24,11 +24,15 @@ pub enum Kind {
     RMax,
     /// [`RMax`](super::RMax) by levels.
     RMaxLevels,
+    /// [`FiniteHorizon`](super::FiniteHorizon) with [`Bound::Error`](super::Bound::Error).
+    RfUcrl,
+    /// [`FiniteHorizon`](super::FiniteHorizon) with [`Bound::Surprise`](super::Bound::Surprise).
+    EntGame,
 }
 
 impl Kind {
     /// All of them. The order fixes the random streams: append, never reorder.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Ideal,
         Kind::MaxEnt,
         Kind::CountBased,
@@ -37,6 +41,8 @@ impl Kind {
         Kind::Paper,
         Kind::RMax,
         Kind::RMaxLevels,
+        Kind::RfUcrl,
+        Kind::EntGame,
     ];
 
     /// Name on the command line and in files.
@@ -50,6 +56,8 @@ impl Kind {
             Kind::Paper => "paper",
             Kind::RMax => "rmax",
             Kind::RMaxLevels => "rmax-levels",
+            Kind::RfUcrl => "rf-ucrl",
+            Kind::EntGame => "ent-game",
         }
     }
 
@@ -64,6 +72,8 @@ impl Kind {
             Kind::Paper => 5,
             Kind::RMax => 6,
             Kind::RMaxLevels => 7,
+            Kind::RfUcrl => 8,
+            Kind::EntGame => 9,
         }
     }
 
@@ -108,6 +118,8 @@ impl Algorithm {
             "countbased" => "count-based",
             "r-max" => "rmax",
             "r-max-levels" => "rmax-levels",
+            "rfucrl" => "rf-ucrl",
+            "entgame" => "ent-game",
             other => other,
         };
         let kind = Kind::ALL
@@ -163,6 +175,8 @@ mod tests {
             "non-iterative",
             "ideal:column-sum",
             "paper:dual",
+            "rf-ucrl",
+            "ent-game",
         ] {
             assert_eq!(Algorithm::from_name(name).unwrap().label(), name);
         }

@@ -251,6 +251,17 @@ pub(crate) fn uniform(counts: &Counts) -> Vec<f64> {
     whole
 }
 
+/// The policy of all visits, $N(s,a) / N(s)$: uniform where nothing was tried.
+pub(crate) fn visited(counts: &Counts) -> Policy {
+    let mut rows = uniform(counts);
+    for s in (0..counts.n_states()).filter(|s| counts.state_totals()[*s] > 0) {
+        for pair in counts.pairs(s) {
+            rows[pair] = counts.pair_totals()[pair] as f64 / counts.state_totals()[s] as f64;
+        }
+    }
+    Policy::of_rows(rows)
+}
+
 /// A policy of the environment, made to fit states found since it was made: uniform there.
 pub(crate) fn fitted(policy: &Policy, counts: &Counts) -> Policy {
     let mut whole = uniform(counts);

@@ -10,9 +10,10 @@ use super::convergence::Convergence;
 use super::goal::Goal;
 use super::learner::{Learner, Planner, Solver};
 use super::value_iteration::ValueIteration;
-use super::{CountBased, Explorer, Ideal, MaxEnt, RMax, Random};
+use super::{Bound, Constrained, CountBased, Explorer, FiniteHorizon, Ideal, MaxEnt, RMax, Random};
 use crate::domains::default_parameters;
 use crate::error::{Error, Result};
+use crate::formulation::visits::Visits;
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
 use crate::solve::{Options, SolverChoice, TieBreak};
@@ -26,6 +27,11 @@ const LARGE: usize = 500;
 /// R-MAX knows a pair after one try, unless told otherwise.
 fn once() -> u32 {
     1
+}
+
+/// RF-UCRL and EntGame look this many steps ahead, unless told otherwise.
+fn ahead() -> u32 {
+    20
 }
 
 /// The parameters of a set of runs. Two sets with equal parameters on equal models have
@@ -51,7 +57,10 @@ pub struct Experiment {
     /// Tries after which R-MAX knows a pair.
     #[serde(default = "once")]
     pub known: u32,
-    /// Discount of value iteration.
+    /// Steps that RF-UCRL and EntGame look ahead.
+    #[serde(default = "ahead")]
+    pub horizon: u32,
+    /// Discount of value iteration, and of RF-UCRL.
     pub discount: f64,
     /// Tolerance of value iteration.
     pub value_tolerance: f64,
@@ -75,6 +84,9 @@ pub struct Experiment {
     pub convergence: Option<Convergence>,
     /// Goal-conditioned evaluation at the end of each run.
     pub goal: Option<Goal>,
+    /// What else is asked of the visits of the recommended IDE³AL.
+    #[serde(default, skip_serializing_if = "Visits::is_plain")]
+    pub visits: Visits,
 }
 
 impl Default for Experiment {
@@ -92,6 +104,7 @@ impl Default for Experiment {
             epsilon: 0.1,
             eta: 0.1,
             known: once(),
+            horizon: ahead(),
             discount: method.discount,
             value_tolerance: method.tolerance,
             relative_tolerance: 1e-4,
@@ -104,6 +117,7 @@ impl Default for Experiment {
             gap_every: 1,
             convergence: None,
             goal: None,
+            visits: Visits::default(),
         }
     }
 }
@@ -174,14 +188,22 @@ impl Experiment {
             if algorithm.kind.takes_formulation() {
                 let problem = self.problem(algorithm)?;
                 problem.validate(mdp)?;
-                self.validate_visits(algorithm, problem.formulation)?;
+                self.validate_visits(algorithm, problem.formulation, mdp)?;
             }
+        }
+        if !self.visits.is_plain() && !self.algorithms.iter().any(|a| self.is_recommended(a)) {
+            return bad(
+                "algorithm",
+                self.algorithms[0].label(),
+                "takes no target, wanted samples, restart or limits; only the recommended 'ideal' does",
+            );
         }
         for (name, value) in [
             ("runs", self.runs),
             ("batch_size", self.batch_size),
             ("iterations", self.iterations),
             ("known", u64::from(self.known)),
+            ("horizon", u64::from(self.horizon)),
         ] {
             if value == 0 {
                 return bad(name, "0".into(), "at least 1 is needed");
@@ -240,9 +262,21 @@ impl Experiment {
         Ok(())
     }
 
-    /// The recommended IDE³AL alone knows what is uncertain in its estimate, and nobody knows the
-    /// proportions of a target.
-    fn validate_visits(&self, algorithm: &Algorithm, formulation: Formulation) -> Result<()> {
+    fn is_recommended(&self, algorithm: &Algorithm) -> bool {
+        algorithm.kind == Kind::Ideal && !self.paper
+    }
+
+    /// The recommended IDE³AL alone knows what is uncertain in its estimate, and what else is asked
+    /// of the visits.
+    fn validate_visits(
+        &self,
+        algorithm: &Algorithm,
+        formulation: Formulation,
+        mdp: &Mdp,
+    ) -> Result<()> {
+        if self.is_recommended(algorithm) {
+            return self.visits.validate(mdp, formulation);
+        }
         let bad = |problem: &str| {
             Err(Error::Parameter {
                 name: "formulation".into(),
@@ -250,11 +284,7 @@ impl Experiment {
                 problem: problem.into(),
             })
         };
-        if formulation == Formulation::Target {
-            return bad("learning knows no proportions to aim at; solve it on an estimated model");
-        }
-        let recommended = algorithm.kind == Kind::Ideal && !self.paper;
-        if Formulation::VISITS.contains(&formulation) && !recommended {
+        if Formulation::VISITS.contains(&formulation) {
             return bad(
                 "is learned by the recommended IDE3AL alone: choose the algorithm 'ideal', and not the paper's parameters",
             );
@@ -315,6 +345,12 @@ impl Experiment {
         let method = self.value_iteration();
         let episodic = !self.paper;
         Ok(match algorithm.kind {
+            Kind::Ideal if episodic && !self.visits.is_plain() => Box::new(Constrained::new(
+                uniform,
+                self.problem(algorithm)?,
+                self.visits.clone(),
+                Arc::clone(planner),
+            )),
             Kind::Ideal if episodic => Box::new(Explorer::new(
                 uniform,
                 self.problem(algorithm)?,
@@ -341,6 +377,12 @@ impl Experiment {
             Kind::Random => Box::new(Random::new(uniform)),
             Kind::RMax => Box::new(RMax::new(uniform, self.known, false)),
             Kind::RMaxLevels => Box::new(RMax::new(uniform, self.known, true)),
+            Kind::RfUcrl => {
+                let discount = self.discount;
+                let bound = Bound::Error { discount };
+                Box::new(FiniteHorizon::new(uniform, bound, self.horizon))
+            }
+            Kind::EntGame => Box::new(FiniteHorizon::new(uniform, Bound::Surprise, self.horizon)),
         })
     }
 

@@ -11,6 +11,7 @@ use super::explorer::OnlinePlanner;
 use crate::error::{Error, Result};
 use crate::formulation::Problem;
 use crate::formulation::entropy::Target;
+use crate::formulation::utility::Utility;
 use crate::formulation::visits::Visits;
 use crate::model::{Counts, Mdp, Policy, Unvisited};
 use crate::solve::{self, Observer, Options, Progress, Solution};
@@ -74,7 +75,7 @@ pub enum Behaviour<'a> {
     /// A stationary policy until the next update.
     Policy(&'a Policy),
     /// It chooses each action with all that was seen until then.
-    Online(&'a mut OnlinePlanner),
+    Online,
 }
 
 /// An exploration algorithm: everything between two batches of samples.
@@ -82,9 +83,32 @@ pub trait Learner: Send {
     /// What to collect the next batch with.
     fn behaviour(&mut self, rng: &mut ChaCha8Rng) -> Behaviour<'_>;
 
-    /// What chooses each action, where the learner has no policy for a batch.
+    /// What chooses each action, where that is an [`OnlinePlanner`].
     fn online(&mut self) -> Option<&mut OnlinePlanner> {
         None
+    }
+
+    /// An action in a state, for one of the environments that are explored together, where the
+    /// learner has no policy for a batch.
+    fn act(
+        &mut self,
+        follower: usize,
+        state: usize,
+        counts: &Counts,
+        rng: &mut ChaCha8Rng,
+    ) -> usize {
+        let n_actions = counts.pairs(state).len();
+        match self.online() {
+            Some(planner) => planner.act(follower, state, n_actions, rng),
+            None => 0,
+        }
+    }
+
+    /// Takes note of where an episode begins.
+    fn begin_episode(&mut self, follower: usize, state: usize, counts: &Counts) {
+        if let Some(planner) = self.online() {
+            planner.start(follower, state, counts.pairs(state).len());
+        }
     }
 
     /// Learns from all observations so far.
@@ -110,6 +134,14 @@ pub trait Learner: Send {
     /// continuing trajectory over all declared states, as the paper does.
     fn plans_for_episodes(&self) -> bool {
         false
+    }
+
+    /// Takes numbers for what is to be visited, of all states and pairs counted so far.
+    fn set_visits(&mut self, visits: Visits) -> Result<()> {
+        let _ = visits;
+        Err(Error::Unsupported(
+            "target, restart, discount and limits: the recommended IDE3AL alone takes them".into(),
+        ))
     }
 
     /// Takes over other states, as when a continuous space is cut into cells anew: state `s` is
@@ -186,6 +218,42 @@ pub trait Planner: Send + Sync {
         visits: &Visits,
         stop: &AtomicBool,
     ) -> Result<Solution>;
+
+    /// The policy with the least long-run average of a cost per pair.
+    fn plan_cost(
+        &self,
+        model: &Mdp,
+        problem: &Problem,
+        cost: Vec<f64>,
+        stop: &AtomicBool,
+    ) -> Result<Solution> {
+        let options = Options {
+            relative_tolerance: COST,
+            ..Options::default()
+        };
+        let (saved, visits) = (Saved(cost), Visits::default());
+        unless_stopped(stop, |watch| {
+            solve::solve_utility(model, &saved, problem.xi, &visits, &options, watch)
+        })
+    }
+}
+
+/// Share of its cost by which the policy with the least cost may miss it.
+const COST: f64 = 1e-3;
+
+/// The linear utility of a cost.
+struct Saved(Vec<f64>);
+
+impl Utility for Saved {
+    fn value(&self, omega: &[f64]) -> f64 {
+        -self.0.iter().zip(omega).map(|(c, w)| c * w).sum::<f64>()
+    }
+
+    fn gradient(&self, _: &[f64], out: &mut [f64]) {
+        for (g, c) in out.iter_mut().zip(&self.0) {
+            *g = -c;
+        }
+    }
 }
 
 /// The real planner: [`solve::solve_towards`] with fixed options.

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::codec::Damage;
-use super::estimate::{repartition, uniform};
+use super::estimate::{repartition, visited};
 use super::explorer::{OnlinePlanner, Rule};
 use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Saver};
 use crate::error::Result;
@@ -33,7 +33,7 @@ impl RMax {
 
 impl Learner for RMax {
     fn behaviour(&mut self, _: &mut ChaCha8Rng) -> Behaviour<'_> {
-        Behaviour::Online(&mut self.online)
+        Behaviour::Online
     }
 
     fn online(&mut self) -> Option<&mut OnlinePlanner> {
@@ -45,14 +45,7 @@ impl Learner for RMax {
     }
 
     fn finalize(&mut self, context: &LearnContext<'_>) -> Result<()> {
-        let counts = context.counts;
-        let mut rows = uniform(counts);
-        for s in (0..counts.n_states()).filter(|s| counts.state_totals()[*s] > 0) {
-            for pair in counts.pairs(s) {
-                rows[pair] = counts.pair_totals()[pair] as f64 / counts.state_totals()[s] as f64;
-            }
-        }
-        self.learned = Policy::of_rows(rows);
+        self.learned = visited(context.counts);
         Ok(())
     }
 

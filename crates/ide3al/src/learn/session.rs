@@ -11,6 +11,7 @@ use super::explorer::OnlinePlanner;
 use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Saver};
 use super::sampling::PolicySampler;
 use crate::error::Result;
+use crate::formulation::visits::Visits;
 use crate::model::{Counts, Policy};
 
 /// Where a continuing trajectory stands.
@@ -130,14 +131,14 @@ impl Session {
                 self.is_online = false;
                 Ok(Some(policy))
             }
-            Behaviour::Online(_) => {
+            Behaviour::Online => {
                 self.is_online = true;
                 Ok(None)
             }
         }
     }
 
-    /// What chooses each action, where the learner has no policies for batches.
+    /// What chooses each action, where that is an [`OnlinePlanner`].
     pub fn online(&mut self) -> Option<&mut OnlinePlanner> {
         self.learner.online()
     }
@@ -148,11 +149,8 @@ impl Session {
         if !self.is_online {
             return self.sampler.draw(state, &mut self.rng);
         }
-        let n_actions = self.counts.pairs(state).len();
-        match self.learner.online() {
-            Some(planner) => planner.act(follower, state, n_actions, &mut self.rng),
-            None => 0,
-        }
+        self.learner
+            .act(follower, state, &self.counts, &mut self.rng)
     }
 
     /// Makes room for a state that was only just found, and for those before it.
@@ -168,9 +166,7 @@ impl Session {
     pub fn record_start(&mut self, follower: usize, state: usize) {
         self.counts.record_start(state);
         self.first.get_or_insert(state);
-        if let Some(planner) = self.learner.online() {
-            planner.start(follower, state, self.counts.pairs(state).len());
-        }
+        self.learner.begin_episode(follower, state, &self.counts);
     }
 
     /// Records one step of the chain. The start that a restart led to is recorded apart.
@@ -243,6 +239,11 @@ impl Session {
             };
         }
         Ok(())
+    }
+
+    /// Takes numbers for what is to be visited, of all states and pairs counted so far.
+    pub fn set_visits(&mut self, visits: Visits) -> Result<()> {
+        self.learner.set_visits(visits)
     }
 
     /// Learns from everything seen. `last`: the budget ends here.

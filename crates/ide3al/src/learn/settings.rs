@@ -7,6 +7,7 @@ use super::experiment::Experiment;
 use super::goal::Goal;
 use crate::error::Result;
 use crate::formulation::Formulation;
+use crate::formulation::visits::Visits;
 use crate::model::Mdp;
 use crate::solve::TieBreak;
 
@@ -29,7 +30,9 @@ pub struct Settings {
     pub eta: Option<f64>,
     /// Tries after which R-MAX knows a pair.
     pub known: Option<u32>,
-    /// Discount of value iteration.
+    /// Steps that RF-UCRL and EntGame look ahead.
+    pub horizon: Option<u32>,
+    /// Discount of value iteration, and of RF-UCRL.
     pub discount: Option<f64>,
     /// Relative gap at which each solve ends.
     pub relative_tolerance: Option<f64>,
@@ -49,6 +52,8 @@ pub struct Settings {
     pub converge: Option<f64>,
     /// Whether to evaluate for a goal.
     pub goal: bool,
+    /// What else is asked of the visits of the recommended IDE³AL.
+    pub visits: Visits,
 }
 
 impl Settings {
@@ -91,6 +96,7 @@ impl Settings {
             zeta: self.zeta.unwrap_or(base.zeta),
             eta: self.eta.unwrap_or(base.eta),
             known: self.known.unwrap_or(base.known),
+            horizon: self.horizon.unwrap_or(base.horizon),
             discount: self.discount.unwrap_or(base.discount),
             relative_tolerance: self.relative_tolerance.unwrap_or(base.relative_tolerance),
             rough_tolerance: self
@@ -115,6 +121,7 @@ impl Settings {
                 ..Convergence::default()
             }),
             goal: self.goal.then(Goal::default),
+            visits: self.visits.clone(),
             ..base
         })
     }

@@ -222,3 +222,62 @@ fn split_cliques_are_the_whole_ones() {
         assert!((x - y).abs() < 1e-10 * largest, "{x} {y}");
     }
 }
+
+/// A chain of five unknowns: what can be read off it, and how its diagonal is changed.
+#[test]
+fn members_diagonal_and_work_of_a_chain() {
+    let offsets: Vec<usize> = (0..=4).map(|k| 2 * k).collect();
+    let members: Vec<u32> = (0..4).flat_map(|s| [s, s + 1]).collect();
+    for most_dense in [0, 5] {
+        let wide = most_dense > 0;
+        let mut matrix =
+            CliqueMatrix::new(5, offsets.clone(), members.clone(), wide, most_dense).unwrap();
+        assert_eq!(matrix.members(0), [0, 1]);
+        assert_eq!(matrix.members(3), [3, 4]);
+        assert_eq!(matrix.prefers_rows(WIDE + 1), wide);
+        assert!(!matrix.prefers_rows(WIDE));
+        matrix.clear();
+        assert_eq!(matrix.largest_diagonal(), None);
+        for s in 0..4 {
+            matrix.add_clique(s, &[1.0 + s as f64, -0.5, 0.0, 1.0]);
+        }
+        // 1, 3, 4, 5, 1 on the diagonal
+        assert_eq!(matrix.largest_diagonal(), Some(3));
+        assert_eq!(matrix.double_diagonal(2), 4.0);
+        assert_eq!(matrix.largest_diagonal(), Some(2));
+        assert!(matrix.factor(1e-13));
+        let mut x = [0.5, 2.0, 7.0, 4.0, 0.5];
+        matrix.solve(&mut x);
+        assert!(x.iter().all(|x| (x - 1.0).abs() < 1e-12), "{x:?}");
+        // of the sparse one the factor's columns have at most two entries
+        let most = if wide { 42.0 } else { SPARSE_COST * 20.0 };
+        assert!(
+            matrix.work() > 1.0 && matrix.work() < most,
+            "{}",
+            matrix.work()
+        );
+        matrix.clear_diagonal();
+        assert_eq!(matrix.largest_diagonal(), None);
+    }
+}
+
+#[test]
+fn dense_rows_hold_scaled_values_in_their_columns() {
+    let mut rows = vec![9.0];
+    push_dense_row(&mut rows, 4, [1u32, 3].into_iter(), &[2.0, -1.0], 3.0);
+    push_dense_row(&mut rows, 2, [0u32].into_iter(), &[5.0], 1.0);
+    assert_eq!(rows, [9.0, 0.0, 6.0, 0.0, -3.0, 5.0, 0.0]);
+}
+
+/// Rounding is told by a pivot's size, so the diagonal must be one before.
+#[test]
+fn matrices_are_scaled_to_a_unit_diagonal() {
+    assert_eq!(inverse_root(16.0), 0.25);
+    assert_eq!(inverse_root(0.0), 0.0);
+    assert!(
+        [-1.0, f64::INFINITY, f64::NAN]
+            .map(inverse_root)
+            .iter()
+            .all(|x| x.is_nan())
+    );
+}

@@ -1,6 +1,6 @@
 //! Which entries a front holds, and where.
 
-use super::super::nested_dissection::dissect;
+use super::super::nested_dissection::{Block, dissect};
 
 /// A block of pivots with its border.
 #[derive(Debug, Clone)]
@@ -42,6 +42,26 @@ impl Symbolic {
     pub fn new(n: usize, rows: &[u32], columns: &[u32]) -> Self {
         let (offsets, neighbours) = symmetric(n, rows, columns);
         let blocks = dissect(&offsets, &neighbours);
+        let cut = Self::of_blocks(blocks, (&offsets, &neighbours), rows, columns);
+        // fronts that overlap so much hold more numbers than the whole matrix does
+        if cut.size() <= n * n {
+            return cut;
+        }
+        let whole = Block {
+            pivots: (0..n as u32).collect(),
+            parent: None,
+            first: 0,
+        };
+        Self::of_blocks(vec![whole], (&offsets, &neighbours), rows, columns)
+    }
+
+    fn of_blocks(
+        blocks: Vec<Block>,
+        (offsets, neighbours): (&[usize], &[u32]),
+        rows: &[u32],
+        columns: &[u32],
+    ) -> Self {
+        let n = offsets.len() - 1;
         let mut position = vec![0u32; n];
         let mut block_of = vec![0u32; n];
         let mut next = 0;
@@ -102,7 +122,10 @@ impl Symbolic {
             nodes,
             diagonal: vec![(0, 0); n],
         };
-        symbolic.locate(rows, columns, &block_of, &position);
+        // nobody can hold more, and places are numbers of 32 bits
+        if symbolic.size() <= u32::MAX as usize {
+            symbolic.locate(rows, columns, &block_of, &position);
+        }
         symbolic
     }
 

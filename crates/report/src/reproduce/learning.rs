@@ -182,6 +182,8 @@ fn name(algorithm: &Algorithm, experiment: &Experiment) -> String {
         Kind::Random => "Random".into(),
         Kind::RMax => "R-MAX".into(),
         Kind::RMaxLevels => "R-MAX by levels".into(),
+        Kind::RfUcrl => "RF-UCRL".into(),
+        Kind::EntGame => "EntGame".into(),
     }
 }
 
@@ -197,6 +199,8 @@ fn role(algorithm: &Algorithm, place: usize) -> Role {
         (Kind::NonIterative, _) => Role::Other(5),
         (Kind::RMax, _) => Role::Other(6),
         (Kind::RMaxLevels, _) => Role::Other(7),
+        (Kind::RfUcrl, _) => Role::Other(8),
+        (Kind::EntGame, _) => Role::Other(9),
     }
 }
 

@@ -34,7 +34,7 @@ export function write(world, settings) {
     else if (world.model) parts.set('shelf', world.model);
     if (world.restart) parts.set('restart', world.restart);
   }
-  for (const key of ['formulation', 'second', 'xi', 'zeta']) {
+  for (const key of ['formulation', 'second', 'xi', 'zeta', 'within']) {
     if (settings[key] !== null && settings[key] !== undefined && settings[key] !== '') parts.set(key, settings[key]);
   }
   history.replaceState(null, '', `#${parts}`);
@@ -44,7 +44,7 @@ export function write(world, settings) {
 export async function read() {
   const parts = new URLSearchParams(location.hash.slice(1));
   const number = (key) => (parts.has(key) && Number.isFinite(Number(parts.get(key))) ? Number(parts.get(key)) : undefined);
-  const settings = { formulation: parts.get('formulation') ?? undefined, second: parts.get('second') ?? undefined, xi: number('xi'), zeta: number('zeta') };
+  const settings = { formulation: parts.get('formulation') ?? undefined, second: parts.get('second') ?? undefined, xi: number('xi'), zeta: number('zeta'), within: number('within') };
   const share = (key) => {
     const value = number(key);
     return value >= 0 && value <= 1 ? { [key]: value } : {};

@@ -21,7 +21,7 @@ export class Curve {
     clearTimeout(this.timer);
     const wanted = new Map(questions.map((question) => {
       const { formulation, xi, zeta, world } = question.body;
-      const fixed = question.takesZeta ? xi : zeta;
+      const fixed = question.takesZeta || question.takesWithin ? xi : zeta;
       return [JSON.stringify([question.number, formulation, fixed, world]), question];
     }));
     for (const [key, controller] of this.controllers) if (!wanted.has(key)) { controller.abort(); this.controllers.delete(key); }

@@ -58,8 +58,9 @@ export async function save(what, { world, asked, pane }) {
 /** The command line that gives the same figures. */
 export function command(world, asked) {
   const zeta = asked.zeta === undefined ? '' : ` --zeta ${asked.zeta}`;
+  const within = asked.within === undefined ? '' : ` --within ${asked.within}`;
   let [model, before] = ['model.json', '# save the model as model.json first\n'];
   if (world.grid) [model, before] = ['grid:world.txt', '# save the map as world.txt first\n'];
   else if (world.domain && !world.restart) [model, before] = [/^[\w:=,.-]+$/.test(world.domain) ? world.domain : `'${world.domain.replaceAll("'", '')}'`, ''];
-  return `${before}ide3al solve ${model} --formulation ${asked.formulation} --xi ${asked.xi}${zeta} --json`;
+  return `${before}ide3al solve ${model} --formulation ${asked.formulation} --xi ${asked.xi}${zeta}${within} --json`;
 }

@@ -29,6 +29,7 @@ export class ProblemForm {
     this.sliders = {
       xi: slider('xi', 'Least probability of every action; larger tries actions more evenly', set('xi')),
       zeta: slider('zeta', 'Largest entry of the doubly stochastic target; smaller mixes faster', set('zeta')),
+      within: slider('within', 'Mean number of steps within which states are to be seen', set('within')),
       restart: slider('restart', 'Probability that a step ends at the start instead, as if an episode had ended', change('restart')),
       slip: slider('slip', 'Probability that a random move happens instead', change('slip')),
       ice: slider('ice', 'The same on slippery cells', change('ice')),
@@ -42,6 +43,10 @@ export class ProblemForm {
     return this.formulations.find((formulation) => formulation.name === name)?.zeta ?? false;
   }
 
+  takesWithin(name) {
+    return this.formulations.find((formulation) => formulation.name === name)?.within ?? false;
+  }
+
   /** The parameters that a world has of its own. */
   showWorld(world) {
     if (world.grid) {
@@ -53,15 +58,18 @@ export class ProblemForm {
     this.sliders.ice.show(Boolean(world.grid?.rows.some((row) => row.includes('~'))));
   }
 
-  /** What xi and zeta may be in a world, and are; whether that moved one of them. */
+  /** What xi, zeta and within may be in a world, and are; whether that moved one of them. */
   limit(about) {
-    const { xi, zeta } = this.sliders;
+    const { xi, zeta, within } = this.sliders;
     xi.limits(0, about.most_xi);
     zeta.limits(about.least_zeta, 1);
     xi.set(this.settings.xi ?? about.xi);
     zeta.set(this.settings.zeta ?? about.zeta);
-    const moved = xi.value !== this.settings.xi || zeta.value !== this.settings.zeta;
-    Object.assign(this.settings, { xi: xi.value, zeta: zeta.value });
+    within.limits(1, 5 * about.within);
+    within.set(this.settings.within ?? about.within);
+    const now = { xi: xi.value, zeta: zeta.value, within: within.value };
+    const moved = Object.keys(now).some((key) => now[key] !== this.settings[key]);
+    Object.assign(this.settings, now);
     return moved;
   }
 
@@ -75,5 +83,6 @@ export class ProblemForm {
     find('second').value = settings.second;
     const chosen = [settings.formulation, settings.second];
     this.sliders.zeta.show(chosen.some((name) => this.takesZeta(name)));
+    this.sliders.within.show(chosen.some((name) => this.takesWithin(name)));
   }
 }

@@ -7,13 +7,13 @@ import { Player } from './player.js';
 import { plot, sample } from './plot.js';
 
 export class Race {
-  /** `studio`: question parts (world, xi, zeta), scene, formulations, panes to draw walkers on. */
+  /** `studio`: question parts (world, xi, zeta, within), scene, formulations, panes to draw walkers on. */
   constructor(studio) {
     this.studio = studio;
     this.words = find('race-words');
     this.canvas = find('race-plot');
     this.names = [...studio.formulations.map((f) => f.name), 'uniform'];
-    const before = ['frobenius', 'state-entropy', 'uniform'];
+    const before = ['reach', 'frobenius', 'state-entropy', 'uniform'];
     this.boxes = this.names.map((name, number) => {
       const box = make('input', { type: 'checkbox', checked: before.includes(name), value: name });
       box.addEventListener('change', () => this.reset());

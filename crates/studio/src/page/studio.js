@@ -25,7 +25,7 @@ const page = document.documentElement;
 export class Studio {
   constructor(offers) {
     this.formulations = offers.formulations;
-    this.settings = { formulation: 'frobenius', second: '', xi: undefined, zeta: undefined };
+    this.settings = { formulation: 'frobenius', second: '', xi: undefined, zeta: undefined, within: undefined };
     this.history = new History();
     this.version = 0;
     this.panes = [0, 1].map((number) => new Pane(number, () => this.report()));
@@ -117,7 +117,7 @@ export class Studio {
     this.world = world;
     this.version += 1;
     if (how !== 'drawn') this.history = new History();
-    if (how === 'new') [this.settings.xi, this.settings.zeta] = [undefined, undefined];
+    if (how === 'new') Object.assign(this.settings, { xi: undefined, zeta: undefined, within: undefined });
     this.worlds.show(world);
     this.editor.allow(Boolean(world.grid));
     this.toolbar.show(world.grid, this.history);
@@ -155,15 +155,17 @@ export class Studio {
 
   /** The parts that a race shares with a solve. */
   asked() {
-    return { world: this.named(), xi: this.settings.xi, zeta: this.settings.zeta };
+    const { xi, zeta, within } = this.settings;
+    return { world: this.named(), xi, zeta, within };
   }
 
   question(number) {
-    const { second, formulation: first, xi, zeta } = this.settings;
+    const { second, formulation: first, xi, zeta, within } = this.settings;
     const formulation = number ? second : first;
     const takesZeta = this.problem.takesZeta(formulation);
-    const body = { world: this.named(), formulation, xi, zeta: takesZeta ? zeta : undefined };
-    return { number, takesZeta, body };
+    const takesWithin = this.problem.takesWithin(formulation);
+    const body = { world: this.named(), formulation, xi, zeta: takesZeta ? zeta : undefined, within: takesWithin ? within : undefined };
+    return { number, takesZeta, takesWithin, body };
   }
 
   shown() { return this.settings.second ? this.panes : this.panes.slice(0, 1); }

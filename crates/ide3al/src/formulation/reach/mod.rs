@@ -22,6 +22,7 @@ pub mod arrivals;
 pub mod counting;
 pub mod entropy;
 pub mod hitting;
+pub mod sampled;
 pub mod seen;
 pub mod single;
 pub mod world;
@@ -40,7 +41,8 @@ use crate::model::Mdp;
 pub enum Origin {
     /// At the model's start.
     Start,
-    /// At any state that can be reached from the start, all alike.
+    /// At any state that can be reached from the start, all alike, or drawn from the steady state
+    /// if that is given.
     Anywhere,
 }
 
@@ -77,8 +79,12 @@ pub struct Reach {
     /// Least entropy of the steady state, as a share of the logarithm of the number of states that
     /// can be reached; 0 asks for none.
     pub evenness: f64,
-    /// $w$, up to a factor; empty: all states alike.
+    /// $w$, up to a factor; empty: all states alike, or the proportions if given.
     pub weights: Vec<f64>,
+    /// What the steady state must be, up to a factor, for chains that visit every state again and
+    /// again; empty: whatever it is. With a mean hitting time from anywhere this asks for the least
+    /// Kemeny constant, weighted by travel times.
+    pub proportions: Vec<f64>,
     /// Probability of starting over, at every step.
     pub restart: f64,
 }
@@ -137,24 +143,35 @@ impl Reach {
             let problem = "must be a probability, from 0 to 1";
             return Err(parameter("restart", self.restart, problem));
         }
-        if self.weights.is_empty() {
-            return Ok(());
-        }
-        if self.weights.len() != mdp.n_states() {
-            return Err(Error::Size {
-                what: "target".into(),
-                expected: format!("{} numbers, one per state", mdp.n_states()),
-                found: self.weights.len().to_string(),
-            });
-        }
-        let bad = |w: &f64| !(*w >= 0.0 && w.is_finite());
-        if let Some(place) = self.weights.iter().position(bad) {
-            let value = format!("{} at place {place}", self.weights[place]);
-            return Err(parameter("target", value, "must be numbers, 0 or more"));
-        }
-        if self.weights.iter().all(|w| *w == 0.0) {
-            return Err(parameter("target", 0, "some state must have a weight"));
+        for (name, numbers) in [
+            ("target", &self.weights),
+            ("proportions", &self.proportions),
+        ] {
+            check_numbers(mdp, name, numbers)?;
         }
         Ok(())
     }
+}
+
+/// One number for each state, none below zero and some above, or no numbers at all.
+fn check_numbers(mdp: &Mdp, name: &str, numbers: &[f64]) -> Result<()> {
+    if numbers.is_empty() {
+        return Ok(());
+    }
+    if numbers.len() != mdp.n_states() {
+        return Err(Error::Size {
+            what: name.into(),
+            expected: format!("{} numbers, one per state", mdp.n_states()),
+            found: numbers.len().to_string(),
+        });
+    }
+    let bad = |w: &f64| !(*w >= 0.0 && w.is_finite());
+    if let Some(place) = numbers.iter().position(bad) {
+        let value = format!("{} at place {place}", numbers[place]);
+        return Err(parameter(name, value, "must be numbers, 0 or more"));
+    }
+    if numbers.iter().all(|w| *w == 0.0) {
+        return Err(parameter(name, 0, "some state must have a weight"));
+    }
+    Ok(())
 }

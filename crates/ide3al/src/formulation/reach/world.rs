@@ -11,8 +11,15 @@ use super::{Origin, Reach};
 use crate::error::Result;
 use crate::model::Mdp;
 
+/// Most numbers in a factor, each of which is held some six times: three gigabytes.
+const MOST_NUMBERS: usize = 60_000_000;
+/// Most multiplications of one elimination: half a minute for an evaluation.
+const MOST_WORK: u64 = 100_000_000_000;
 /// Names of states that a message lists.
 const NAMED: usize = 5;
+/// Most states whose steady state can be given: a dense system of that size takes a tenth of a
+/// second.
+const MOST_PROPORTIONS: usize = 500;
 
 /// The model as far as it can be reached, with what is wanted of it.
 #[derive(Debug, Clone)]
@@ -27,6 +34,8 @@ pub struct World {
     pub origin: Vec<f64>,
     /// $w$, one number per vertex, of sum one.
     pub weights: Vec<f64>,
+    /// $q$, one number per state, of sum one; empty where the steady state is free.
+    pub proportions: Vec<f64>,
     /// First pair of each state, and their number at the end.
     pub first_pair: Vec<usize>,
     /// The model's pair behind each pair.
@@ -75,6 +84,7 @@ impl World {
             xi: reach.xi,
             origin: vec![0.0; size],
             weights: vec![0.0; size],
+            proportions: Vec::new(),
             first_pair: vec![0],
             pair: pairs().map(|pair| pair as u32).collect(),
             time: Vec::new(),
@@ -124,6 +134,9 @@ impl World {
             }
             world.first_pair.push(world.offsets.len() - 1);
         }
+        if !reach.proportions.is_empty() {
+            world.ask_for_proportions(mdp, reach)?;
+        }
         let start = |s: usize| mdp.start()[world.states[s] as usize];
         let mut fixed = Vec::new();
         if let Some(hub) = uniform_hub {
@@ -134,9 +147,10 @@ impl World {
             fixed.extend(begins.map(|t| (hub, t as u32, start(t))));
         }
         for s in 0..n {
-            world.origin[s] = match reach.begins() {
-                Origin::Start => start(s),
-                Origin::Anywhere => 1.0 / n as f64,
+            world.origin[s] = match (reach.begins(), world.proportions.get(s)) {
+                (Origin::Start, _) => start(s),
+                (Origin::Anywhere, Some(q)) => *q,
+                (Origin::Anywhere, None) => 1.0 / n as f64,
             };
         }
         for (hub, t, p) in fixed {
@@ -153,9 +167,50 @@ impl World {
         Ok(world)
     }
 
+    /// Every state that can be reached must have a share, and no other.
+    fn ask_for_proportions(&mut self, mdp: &Mdp, reach: &Reach) -> Result<()> {
+        let refuse = |problem: String| {
+            let given = format!("{} numbers", reach.proportions.len());
+            Err(parameter("proportions", given, problem))
+        };
+        let n = self.n_states();
+        if n > MOST_PROPORTIONS {
+            let problem = format!(
+                "a given steady state is kept to by dense systems, for up to {MOST_PROPORTIONS} \
+                 states; here {n} can be reached"
+            );
+            return refuse(problem);
+        }
+        if self.has_hubs || reach.evenness > 0.0 {
+            let problem = "go with no restart, no evenness and no rows that are partly uniform";
+            return refuse(problem.into());
+        }
+        let lost = (0..mdp.n_states()).find(|s| {
+            let is_reached = self.states.binary_search(&(*s as u32)).is_ok();
+            is_reached != (reach.proportions[*s] > 0.0)
+        });
+        if let Some(s) = lost {
+            let problem = format!(
+                "those of the states that can be reached must be above zero, all others zero; see \
+                 that of {}",
+                mdp.state_name(s)
+            );
+            return refuse(problem);
+        }
+        let own = self.states.iter().map(|s| reach.proportions[*s as usize]);
+        let sum: f64 = own.clone().sum();
+        self.proportions = own.map(|q| q / sum).collect();
+        Ok(())
+    }
+
     fn weigh(&mut self, reach: &Reach) -> Result<()> {
         for (i, &s) in self.states.iter().enumerate() {
-            self.weights[i] = reach.weights.get(s as usize).copied().unwrap_or(1.0);
+            let weights = if reach.weights.is_empty() {
+                &reach.proportions
+            } else {
+                &reach.weights
+            };
+            self.weights[i] = weights.get(s as usize).copied().unwrap_or(1.0);
         }
         let sum: f64 = self.weights.iter().sum();
         if !(sum > 0.0) {
@@ -237,6 +292,11 @@ impl World {
         (4.0 * self.n_states() as f64 * mean).max(1.0)
     }
 
+    /// Whether factors would take gigabytes, or an evaluation minutes in which nothing can stop it.
+    pub fn fills_in(&self) -> bool {
+        self.symbolic.size() > MOST_NUMBERS || self.symbolic.work() > MOST_WORK
+    }
+
     /// Whether the mean hitting time is to be minimised, rather than the share seen maximised.
     pub fn is_hitting(&self) -> bool {
         self.within.is_infinite()
@@ -261,6 +321,14 @@ impl World {
     /// The pairs of a state.
     pub fn pairs(&self, state: usize) -> std::ops::Range<usize> {
         self.first_pair[state]..self.first_pair[state + 1]
+    }
+
+    /// The next states of a pair with their probabilities, in a model without hubs.
+    pub fn next(&self, pair: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let entries = &self.entries[self.offsets[pair]..self.offsets[pair + 1]];
+        entries
+            .iter()
+            .map(|(edge, p)| (self.columns[*edge as usize] as usize, *p))
     }
 
     /// The policy of the whole model: uniform where nothing leads.

@@ -26,6 +26,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use chase::Quota;
 pub use online::OnlinePlanner;
+pub(super) use online::below;
 pub use receding_horizon::Gradient;
 pub use rule::{Otherwise, Rule};
 
@@ -171,7 +172,7 @@ fn towards_data(plan: &Policy, counts: &Counts, xi: f64) -> Policy {
 ///
 /// *Coverage.* As many samples of every pair. Of terminal states, where nothing is left to choose,
 /// nothing is wanted.
-fn wanted(formulation: Formulation, counts: &Counts, estimate: &Estimate) -> Visits {
+pub(super) fn wanted(formulation: Formulation, counts: &Counts, estimate: &Estimate) -> Visits {
     let open = open_pairs(counts, estimate);
     let mut numbers = vec![0.0; estimate.model.n_pairs()];
     for &(place, pair) in &open {
@@ -197,7 +198,7 @@ fn wanted(formulation: Formulation, counts: &Counts, estimate: &Estimate) -> Vis
 
 impl Learner for Explorer {
     fn behaviour(&mut self, _: &mut ChaCha8Rng) -> Behaviour<'_> {
-        Behaviour::Online(&mut self.online)
+        Behaviour::Online
     }
 
     fn online(&mut self) -> Option<&mut OnlinePlanner> {

@@ -398,7 +398,7 @@ impl OnlinePlanner {
 }
 
 /// A number below `n`, all equally likely.
-fn below(n: usize, rng: &mut ChaCha8Rng) -> usize {
+pub(in crate::learn) fn below(n: usize, rng: &mut ChaCha8Rng) -> usize {
     ((u128::from(rng.next_u64()) * n as u128) >> 64) as usize
 }
 

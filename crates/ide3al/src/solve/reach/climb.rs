@@ -9,12 +9,16 @@ use ide3al_numerics::projected_lbfgs::{Minimiser, Objective, Stop};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use super::proportions::Proportions;
 use crate::formulation::reach::hitting::Hitting;
+use crate::formulation::reach::sampled::Sampled;
 use crate::formulation::reach::seen::Seen;
 use crate::formulation::reach::world::World;
 
 /// A row whose sum falls below this keeps its last values: nothing is known of its direction.
 const VANISHED: f64 = 1e-6;
+/// Seed of the signs of an estimate.
+const SIGNS: u64 = 0x5167;
 /// Steps over which progress is averaged.
 const WINDOW: usize = 10;
 
@@ -22,6 +26,7 @@ const WINDOW: usize = 10;
 #[derive(Debug, Clone)]
 pub(super) enum ReachValue<'a> {
     Seen(Seen<'a>),
+    Sampled(Box<Sampled<'a>>),
     Hitting(Hitting<'a>),
 }
 
@@ -29,6 +34,8 @@ impl<'a> ReachValue<'a> {
     pub(super) fn new(world: &'a World) -> Self {
         if world.is_hitting() {
             ReachValue::Hitting(Hitting::new(world))
+        } else if world.fills_in() {
+            ReachValue::Sampled(Box::new(Sampled::new(world, SIGNS)))
         } else {
             ReachValue::Seen(Seen::new(world))
         }
@@ -38,6 +45,7 @@ impl<'a> ReachValue<'a> {
     pub(super) fn value(&mut self, policy: &[f64]) -> f64 {
         match self {
             ReachValue::Seen(seen) => seen.value(policy, None),
+            ReachValue::Sampled(sampled) => sampled.value(policy, None),
             ReachValue::Hitting(hitting) => hitting.value(policy, None),
         }
     }
@@ -47,6 +55,11 @@ impl<'a> ReachValue<'a> {
         match self {
             ReachValue::Seen(seen) => {
                 let value = seen.value(policy, Some(gradient));
+                gradient.iter_mut().for_each(|g| *g = -*g);
+                -value
+            }
+            ReachValue::Sampled(sampled) => {
+                let value = sampled.value(policy, Some(gradient));
                 gradient.iter_mut().for_each(|g| *g = -*g);
                 -value
             }
@@ -62,6 +75,8 @@ pub(super) struct Slope<'a> {
     /// The share seen within some other time, if that is what is climbed.
     other: Option<Seen<'a>>,
     climbs_other: bool,
+    /// What brings rows to the steady state asked for, if any is.
+    proportions: Option<Proportions<'a>>,
     policy: Vec<f64>,
 }
 
@@ -72,8 +87,22 @@ impl<'a> Slope<'a> {
             reach_value: ReachValue::new(world),
             other: None,
             climbs_other: false,
+            proportions: Proportions::new(world),
             policy: vec![0.0; world.pair.len()],
         }
+    }
+
+    /// The policy of unnormalised rows; `None` where there is none.
+    pub(super) fn policy(&mut self, x: &[f64]) -> Option<&[f64]> {
+        match &mut self.proportions {
+            Some(proportions) => {
+                if !proportions.scale(x, &mut self.policy) {
+                    return None;
+                }
+            }
+            None => normalise(self.world, x, &mut self.policy),
+        }
+        Some(&self.policy)
     }
 
     /// What to climb: the share seen within a time, or the problem's own objective.
@@ -89,14 +118,18 @@ impl<'a> Slope<'a> {
 
     /// The problem's own value of unnormalised rows.
     pub(super) fn value_of(&mut self, x: &[f64]) -> f64 {
-        normalise(self.world, x, &mut self.policy);
+        if self.policy(x).is_none() {
+            return f64::NAN;
+        }
         self.reach_value.value(&self.policy)
     }
 }
 
 impl Objective for Slope<'_> {
     fn evaluate(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
-        normalise(self.world, x, &mut self.policy);
+        if self.policy(x).is_none() {
+            return f64::NAN;
+        }
         let value = match &mut self.other {
             Some(seen) if self.climbs_other => {
                 let value = seen.value(&self.policy, Some(gradient));
@@ -105,7 +138,10 @@ impl Objective for Slope<'_> {
             }
             _ => self.reach_value.loss(&self.policy, gradient),
         };
-        by_rows(self.world, x, gradient);
+        match &mut self.proportions {
+            Some(proportions) => proportions.by_rows(x, gradient),
+            None => by_rows(self.world, x, gradient),
+        }
         value
     }
 
@@ -164,7 +200,7 @@ pub(super) fn rows_of(world: &World, policy: &[f64], even: f64) -> Vec<f64> {
     x
 }
 
-fn free_mass(world: &World, s: usize) -> f64 {
+pub(super) fn free_mass(world: &World, s: usize) -> f64 {
     (1.0 - world.pairs(s).len() as f64 * world.xi).max(0.0)
 }
 

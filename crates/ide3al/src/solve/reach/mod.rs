@@ -3,10 +3,11 @@
 //! The problem has local optima, which differ by some per cent. `search` begins in several places,
 //! goes on with the better half, and changes the best policy at random in some neighbourhood to
 //! improve it again; `climb` is one ascent; `evenness` adds the limit on the steady state's
-//! entropy; `sharpen` looks for good multipliers of the bound by first arrivals.
+//! entropy; `proportions` keeps to a given steady state; `sharpen` looks for good multipliers of the bound by first arrivals.
 
 mod climb;
 mod evenness;
+mod proportions;
 mod search;
 mod sharpen;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use super::driver::{Candidate, Driver, Kind};
 use super::{Observer, Options, Solution, SolverChoice, Status};
 use crate::error::{Error, Result};
 use crate::formulation::Formulation;
+use crate::formulation::reach::sampled::{PROBES, Sampled};
 use crate::formulation::reach::world::World;
 use crate::formulation::reach::{Origin, Reach, counting, single};
 use crate::model::{Mdp, Policy};
@@ -24,6 +26,9 @@ use search::Begin;
 
 /// As shown to the user.
 const NAME: &str = "quasi-newton";
+
+/// Seeds of the signs by which the value of an answer is estimated, other ones than the search's.
+const FRESH_SIGNS: std::ops::Range<u64> = 1..5;
 
 /// Finds a policy that sees as much as possible within a random time, or has the least mean hitting
 /// time, and a bound that no policy exceeds.
@@ -58,6 +63,7 @@ pub fn solve(
         return Err(Error::Unsupported(format!("solver = conic: {problem}")));
     }
     let world = World::new(mdp, reach)?;
+    check_size(&world, reach)?;
     let mut notes: Vec<String> = world.note(mdp).into_iter().collect();
     let single = single::single(&world);
     let mut reach_value = ReachValue::new(&world);
@@ -65,7 +71,7 @@ pub fn solve(
         Some(warm) => world.part(warm.policy.probabilities()),
         None => world.part(Policy::uniform(mdp).probabilities()),
     };
-    let first = world.allowed(first);
+    let first = proportions::nearest(&world, &world.allowed(first))?;
     let kind = Kind {
         maximises: !world.is_hitting(),
         dual_follows_policy: true,
@@ -110,6 +116,9 @@ pub fn solve(
         };
         driver.offer(candidate, NAME);
     }
+    if world.fills_in() {
+        notes.push(estimate_anew(&world, &mut driver));
+    }
     let best = driver.best().clone();
     if !best.objective.is_finite() {
         let problem = "no policy was found under which every state is seen in the end; give a \
@@ -143,6 +152,41 @@ pub fn solve(
         limits: Vec::new(),
         notes,
     })
+}
+
+/// Where factors fill in only the share seen can be estimated.
+fn check_size(world: &World, reach: &Reach) -> Result<()> {
+    let plain = !(world.is_hitting() || world.has_times || world.has_hubs || reach.evenness > 0.0);
+    if plain || !world.fills_in() {
+        return Ok(());
+    }
+    Err(Error::Unsupported(format!(
+        "reach: factors of the transition matrix of these {} states fill in ({:.0e} \
+         multiplications for every policy looked at), so that the share seen is estimated, which \
+         it can be for a finite 'within' without evenness, restarts, travel times and rows that \
+         are partly uniform; leave them out, or choose state-entropy",
+        world.n_states(),
+        world.symbolic.work() as f64
+    )))
+}
+
+/// Estimates the answer's value anew, with signs that it was not fitted to; what to say of that.
+fn estimate_anew(world: &World, driver: &mut Driver<'_>) -> String {
+    let policy = driver.best().policy.clone();
+    let (mut value, mut squares, mut count) = (0.0, 0.0, 0.0);
+    for seed in FRESH_SIGNS {
+        let mut sampled = Sampled::new(world, seed);
+        value += sampled.value(&policy, None);
+        squares += sampled.error() * sampled.error();
+        count += 1.0;
+    }
+    driver.replace(policy, value / count);
+    format!(
+        "factors of the transition matrix fill in: the share seen is estimated from {} random \
+         vectors, with a standard error of {:.1e}",
+        count * PROBES as f64,
+        squares.sqrt() / count
+    )
 }
 
 /// For mean hitting times from the start, the policy with the least from anywhere, where there is

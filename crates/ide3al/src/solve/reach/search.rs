@@ -234,8 +234,11 @@ impl Search<'_, '_, '_> {
         let best = self.driver.best().objective;
         let better = if hitting { value < best } else { value > best };
         if better {
-            let mut policy = vec![0.0; climb.x().len()];
-            normalise(self.world, climb.x(), &mut policy);
+            let kept = self.slopes.lock().ok().and_then(|mut kept| kept.pop());
+            let mut slope = kept.unwrap_or_else(|| Slope::new(self.world));
+            let Some(policy) = slope.policy(climb.x()).map(<[f64]>::to_vec) else {
+                return;
+            };
             let candidate = Candidate {
                 policy,
                 objective: value,

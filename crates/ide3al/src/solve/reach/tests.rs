@@ -165,6 +165,25 @@ fn the_steady_state_is_as_even_as_asked_for() {
 }
 
 #[test]
+fn where_factors_fill_in_the_share_seen_is_estimated() {
+    let garnet = Garnet {
+        states: 6_000,
+        ..Garnet::default()
+    };
+    let mdp = garnet.build().unwrap();
+    let options = Options {
+        max_iterations: 1,
+        ..Options::default()
+    };
+    let found = solve(&mdp, &Reach::with_xi(0.2), &options, None, &mut ()).unwrap();
+    let estimate = |note: &String| note.contains("standard error");
+    assert!(found.notes.iter().any(estimate), "{:?}", found.notes);
+    assert!(found.certificate.objective > 0.5);
+    let told = solve(&mdp, &asked(f64::INFINITY, 0.2), &options, None, &mut ()).unwrap_err();
+    assert!(told.to_string().contains("fill in"), "{told}");
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let mdp = ring(5);
     let told = |reach: Reach| {
