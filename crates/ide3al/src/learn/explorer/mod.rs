@@ -31,7 +31,7 @@ pub use receding_horizon::Gradient;
 pub use rule::{Otherwise, Rule};
 
 use super::codec::{Damage, Reader, Writer};
-use super::estimate::{Estimate, Untried, open_pairs, repartition, repartition_values};
+use super::estimate::{Estimate, Untried, open_pairs, repartition, repartition_values, visited};
 use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Planner, Saver};
 use crate::error::Result;
 use crate::formulation::entropy::Target;
@@ -151,11 +151,11 @@ impl Explorer {
 /// 239; FrozenLake 49.8, 49.1, 48.0, 46.3.
 fn towards_data(plan: &Policy, counts: &Counts, xi: f64) -> Policy {
     let mut rows = plan.probabilities().to_vec();
-    for s in (0..counts.n_states()).filter(|s| counts.state_totals()[*s] > 0) {
-        let whole = counts.state_totals()[s] as f64;
+    let data = visited(counts);
+    for s in 0..counts.n_states() {
         let rest = 1.0 - xi * counts.pairs(s).len() as f64;
         for pair in counts.pairs(s) {
-            let share = xi + rest * counts.pair_totals()[pair] as f64 / whole;
+            let share = xi + rest * data.probabilities()[pair];
             rows[pair] += DATA * (share - rows[pair]);
         }
     }
