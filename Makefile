@@ -153,7 +153,7 @@ docs: $(VENV)/tools
 	rm -rf target/site/rust && cp -r target/doc target/site/rust
 	@echo "target/site/index.html; Rust: target/site/rust/ide3al"
 
-# Random models by both roads against the definitions, then damaged files into every reader, from
+# Random models by both solvers against the definitions, then damaged files into every reader, from
 # a fresh seed: make soak [MINUTES=30] [SEED=number]. Failing models are written as JSON.
 MINUTES ?= 30
 soak:

@@ -201,7 +201,7 @@ fn pictures() -> Vec<(&'static str, Panels)> {
         name,
         Axis::log("Samples"),
         Axis::log(
-            "Seconds per solve, both roads, on two cores of a small machine, \
+            "Seconds per solve, both solvers, on two cores of a small machine, \
          with everything else switched off",
         ),
     )

@@ -48,9 +48,8 @@ fn main() -> ide3al::Result<()> {
         let learner = Box::new(Random::new(Policy::uniform(&mdp)));
         let mut session = Session::new(learner, &actions, false, rng);
         session.begin_batch()?;
-        let mut trajectory = session.begin(&mut simulator)?;
         let begun = Instant::now();
-        session.collect(&mut simulator, &mut trajectory, steps)?;
+        session.collect(&mut simulator, steps)?;
         let counting = steps as f64 / begun.elapsed().as_secs_f64() / 1e6;
         assert_eq!(session.counts().total(), steps as u64);
         println!("{model:<24}{stepping:>10.1}{counting:>14.1}");

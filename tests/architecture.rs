@@ -1,6 +1,7 @@
 //! Data flows one way: no module imports one that comes later in the order that its `lib.rs` states
-//! (`crates/ide3al`), nor within `solve` and its `distance` one that comes later in theirs; between
-//! crates the compiler keeps the order. Tests inside the sources may look anywhere.
+//! (`crates/ide3al`), nor within `solve` and its `distance` one that comes later in theirs. Between
+//! crates the compiler keeps the order that the manifests state, and these are read here. Tests
+//! inside the sources may look anywhere.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -19,13 +20,62 @@ const STRANGERS: [(&str, &str); 8] = [
     ("learn", "frontier"),
 ];
 
+/// Crates in the order of the flow: each may use those before it.
+const CRATES: [(&str, &str); 6] = [
+    ("ide3al-numerics", "crates/numerics"),
+    ("ide3al", "crates/ide3al"),
+    ("ide3al-report", "crates/report"),
+    ("ide3al-studio", "crates/studio"),
+    ("ide3al-cli", "."),
+    ("ide3al-python", "python"),
+];
+
+/// What a user of the library does not compile: fonts, pictures, pages, arguments, a server.
+const NOT_FOR_THE_LIBRARY: [&str; 7] = [
+    "resvg",
+    "dejavu",
+    "ttf-parser",
+    "maud",
+    "clap",
+    "axum",
+    "tokio",
+];
+
+/// Names of earlier versions that only their authors understood.
+const OLD_NAMES: [&str; 20] = [
+    "Roads",
+    "ROADS",
+    "lived",
+    "Celled",
+    "recut",
+    "Evened",
+    "Promised",
+    "Manner",
+    "lump",
+    "Lesson",
+    "Lessons",
+    "Unwanted",
+    "thawed",
+    "AT_LAST",
+    "AT_ONCE",
+    "told_apart",
+    "helping",
+    "judge_as_lived",
+    "record_cut",
+    "untaught",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
 fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/ide3al/src")
+    root().join("crates/ide3al/src")
 }
 
 /// The lines of the order that a file states, each with the modules it names.
-fn order(file: &str) -> Vec<Vec<String>> {
-    let text = std::fs::read_to_string(source().join(file)).unwrap();
+fn order(file: &Path) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(file).unwrap();
     let block = text.split("//! ```text\n").nth(1).expect("an order");
     let block = block.split("//! ```").next().unwrap();
     block
@@ -45,12 +95,11 @@ fn place(order: &[Vec<String>], module: &str) -> Option<usize> {
         .position(|line| line.iter().any(|name| name == module))
 }
 
-/// Every source below a folder of the library but the folder's own: path, module it belongs to,
-/// depth below the folder.
-fn files(below: &str) -> Vec<(PathBuf, String, usize)> {
+/// Every source below a folder but the folder's own: path, module it belongs to, depth below the
+/// folder.
+fn files(root: &Path) -> Vec<(PathBuf, String, usize)> {
     let mut found = Vec::new();
-    let root = source().join(below);
-    let mut folders = vec![root.clone()];
+    let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
@@ -59,7 +108,7 @@ fn files(below: &str) -> Vec<(PathBuf, String, usize)> {
                 continue;
             }
             let parts: Vec<String> = path
-                .strip_prefix(&root)
+                .strip_prefix(root)
                 .unwrap()
                 .with_extension("")
                 .iter()
@@ -171,9 +220,9 @@ fn against(
 
 #[test]
 fn no_module_imports_one_further_down() {
-    let files = files("");
+    let (order, files) = (order(&source().join("lib.rs")), files(&source()));
     assert!(files.len() > 50, "only {} sources were read", files.len());
-    let wrong = against(&order("lib.rs"), &files, "crate::", |module, import| {
+    let wrong = against(&order, &files, "crate::", |module, import| {
         STRANGERS.contains(&(module, import)) || STRANGERS.contains(&(import, module))
     });
     assert!(
@@ -190,7 +239,8 @@ fn no_solver_imports_one_further_down() {
         ("solve", "crate::solve::", 40),
         ("solve/distance", "crate::solve::distance::", 20),
     ] {
-        let (order, files) = (order(&format!("{folder}/mod.rs")), files(folder));
+        let folder = source().join(folder);
+        let (order, files) = (order(&folder.join("mod.rs")), files(&folder));
         assert!(
             files.len() > least,
             "only {} sources were read",
@@ -209,8 +259,9 @@ fn no_solver_imports_one_further_down() {
 
 #[test]
 fn every_module_has_a_place_and_is_read() {
-    let order = order("lib.rs");
-    let modules: BTreeSet<String> = files("").into_iter().map(|(_, module, _)| module).collect();
+    let order = order(&source().join("lib.rs"));
+    let modules = files(&source()).into_iter().map(|(_, module, _)| module);
+    let modules: BTreeSet<String> = modules.collect();
     for name in ["model", "chain", "formulation", "solve", "learn"] {
         assert!(modules.contains(name), "{name} was not read");
     }
@@ -239,4 +290,83 @@ fn imports_are_read_in_every_form() {
     assert_eq!(below.into_iter().collect::<Vec<_>>(), ["cost", "kkt"]);
     let hidden = "// crate::report\n#[cfg(test)]\nmod tests {\n use crate::report;\n}\n";
     assert_eq!(read(&code(hidden), 1), Vec::<String>::new());
+}
+
+/// An import against the order in a library made for the purpose: of a module further down, behind a
+/// comment that names another.
+#[test]
+fn a_planted_backward_import_is_found() {
+    let folder = std::env::temp_dir().join(format!("ide3al-planted-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("model")).unwrap();
+    let write = |file: &str, text: &str| std::fs::write(folder.join(file), text).unwrap();
+    write("lib.rs", "//! ```text\n//! model\n//! learn\n//! ```\n");
+    write("learn.rs", "use crate::model::Mdp;\n");
+    write("model/mdp.rs", "// use crate::learn::Agent;\n");
+    let wrong = || {
+        let order = order(&folder.join("lib.rs"));
+        against(&order, &files(&folder), "crate::", |_, _| false)
+    };
+    assert_eq!(wrong(), Vec::<String>::new());
+    write("model/mdp.rs", "use super::super::learn::Agent;\n");
+    let found = wrong();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(
+        found.len() == 1 && found[0].ends_with("model -> learn"),
+        "{found:?}"
+    );
+}
+
+/// Names under `[dependencies]`, those of tests left out.
+fn dependencies(manifest: &str) -> BTreeSet<String> {
+    let lines = manifest
+        .lines()
+        .skip_while(|line| *line != "[dependencies]");
+    let lines = lines.skip(1).take_while(|line| !line.starts_with('['));
+    let names = lines.map(|line| line.split(['.', ' ', '=']).next().unwrap_or(""));
+    names
+        .filter(|name| !name.is_empty() && !name.starts_with('#'))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What the manifest of a crate asks for against the flow.
+fn backward_dependencies(name: &str, manifest: &str) -> Vec<String> {
+    let place = |name: &str| CRATES.iter().position(|(own, _)| *own == name);
+    let library = place("ide3al");
+    let wrong = |one: &String| {
+        place(one) >= place(name) && place(one).is_some()
+            || place(name) <= library && NOT_FOR_THE_LIBRARY.contains(&one.as_str())
+    };
+    let all = dependencies(manifest).into_iter().filter(wrong);
+    all.map(|one| format!("{name} -> {one}")).collect()
+}
+
+#[test]
+fn no_crate_uses_one_further_on() {
+    for (name, folder) in CRATES {
+        let path = root().join(folder).join("Cargo.toml");
+        let manifest = std::fs::read_to_string(path).unwrap();
+        assert!(manifest.contains(&format!("name = \"{name}\"")), "{folder}");
+        assert!(!dependencies(&manifest).is_empty(), "{name}");
+        assert_eq!(backward_dependencies(name, &manifest), Vec::<String>::new());
+    }
+    let planted =
+        "[dependencies]\nide3al-report.workspace = true\nresvg = \"0.49\"\nfaer = \"1\"\n";
+    let found = backward_dependencies("ide3al", planted);
+    assert_eq!(found, ["ide3al -> ide3al-report", "ide3al -> resvg"]);
+}
+
+#[test]
+fn names_that_only_we_knew_stay_away() {
+    let mut read = 0;
+    for folder in CRATES.map(|(_, folder)| root().join(folder).join("src")) {
+        for (file, ..) in files(&folder) {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let old: Vec<&str> = words.filter(|word| OLD_NAMES.contains(word)).collect();
+            assert!(old.is_empty(), "{}: {old:?}", file.display());
+            read += 1;
+        }
+    }
+    assert!(read > 200, "only {read} sources were read");
 }

@@ -57,8 +57,6 @@ def kemeny(M, times):
 
 def scaled(M, q):
     """The chain nearest in relative entropy whose steady state is q."""
-    import numpy as np
-
     flows = q[:, None] * M
     for _ in range(20_000):
         flows *= (q / flows.sum(axis=0))[None]

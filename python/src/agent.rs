@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ide3al::learn::{
-    Algorithm, Evaluator, Experiment, Exploration, PolicySampler, Session, Trajectory,
-    evaluate_episodic, generator, growing_batch,
+    Algorithm, Evaluator, Experiment, Exploration, PolicySampler, Session, evaluate_episodic,
+    generator, growing_batch,
 };
 use ide3al::model::{Counts, Policy, Unvisited};
 use numpy::{IntoPyArray, PyArray1};
@@ -13,7 +13,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 
-use crate::batches::learn;
 use crate::environment::Callbacks;
 use crate::errors::{error, exception};
 use crate::model::Model;
@@ -26,8 +25,6 @@ pub(crate) struct State {
     pub(crate) session: Session,
     /// Follows the learned exploration for predictions.
     pub(crate) prediction: Option<PolicySampler>,
-    /// `None` before the first batch and after loading: the next batch begins with a reset.
-    pub(crate) trajectory: Option<Trajectory>,
     pub(crate) batches: u64,
     /// Whether the learner has computed what it hands over since it last learned.
     pub(crate) finalized: bool,
@@ -180,7 +177,6 @@ impl Agent {
                 generator(seed, 0),
             ),
             prediction: None,
-            trajectory: None,
             batches: 0,
             finalized: false,
             asked: None,
@@ -198,14 +194,12 @@ impl Agent {
         })
     }
 
-    /// Takes `steps` steps, then learns from everything seen (unless the steps failed).
-    fn iterate<'py>(
+    /// Takes a batch of steps of one environment. After a failure the next one begins with a reset.
+    fn collect<'py>(
         &self,
-        py: Python<'py>,
         reset: Bound<'py, PyAny>,
         step: Bound<'py, PyAny>,
         steps: usize,
-        last: bool,
     ) -> PyResult<()> {
         let mut guard = self.state()?;
         let state = &mut *guard;
@@ -219,20 +213,8 @@ impl Agent {
         let session = &mut state.session;
         session.set_open(self.is_open());
         session.begin_batch().map_err(exception)?;
-        let mut trajectory = match state.trajectory.take() {
-            Some(trajectory) => trajectory,
-            None => {
-                let begun = session.begin(&mut environment).map_err(|e| self.raise(e))?;
-                session.record_start(0, begun.state);
-                begun
-            }
-        };
-        // after a failure the environment is in an unknown state: the next batch resets it
-        session
-            .collect(&mut environment, &mut trajectory, steps)
-            .map_err(|e| self.raise(e))?;
-        state.trajectory = Some(trajectory);
-        learn(py, self, state, last)
+        let collected = session.collect(&mut environment, steps);
+        collected.map_err(|e| self.raise(e))
     }
 
     /// Takes a function that gives numbers for what is to be visited, of so many states.
@@ -244,7 +226,7 @@ impl Agent {
 
     /// Forgets where the trajectory stands: the next batch begins with a reset.
     fn interrupt_trajectory(&self) -> PyResult<()> {
-        self.state()?.trajectory = None;
+        self.state()?.session.interrupt();
         Ok(())
     }
 
@@ -287,31 +269,20 @@ impl Agent {
         Ok(sampler.draw(0, self.state()?.session.rng()))
     }
 
-    /// The policy learned; for a mixture, the one policy with the same visits (judged on the
+    /// The policy learned; for a mixture, the one policy with the same visits (evaluated on the
     /// estimated model), with its figures: (probabilities, figures).
-    fn judge<'py>(
+    fn evaluate<'py>(
         &self,
         py: Python<'py>,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyDict>)> {
         let mut guard = self.state()?;
         let state = &mut *guard;
         self.finalize(py, state)?;
-        let start = state.session.start();
         let session = &mut state.session;
-        let counts = session.counts().clone();
-        let unvisited = session.learner().unvisited();
-        let n_states = counts.n_states();
-        let episodic = !self.experiment.paper;
         let (policy, distribution, metrics) = py.detach(move || {
-            let (exploration, _) = session.exploration();
-            if episodic {
-                let judged = evaluate_episodic(exploration, &counts, true);
-                let policy = judged.policy.probabilities().to_vec();
-                return (policy, judged.distribution, judged.metrics);
-            }
-            let uniform = Policy::uniform(&shape(n_states, self.n_actions));
+            let uniform = Policy::uniform(&shape(session.counts().n_states(), self.n_actions));
             let mut evaluator = Evaluator::new(None, uniform);
-            let metrics = evaluator.evaluate(exploration, &counts, unvisited, &start, true);
+            let metrics = session.evaluate(&mut evaluator, !self.experiment.paper, true);
             (
                 evaluator.policy().probabilities().to_vec(),
                 evaluator.distribution().to_vec(),
@@ -408,7 +379,7 @@ impl Agent {
         Ok(guard.session.learner().notes())
     }
 
-    /// The policy learned; for a mixture, see `judge`.
+    /// The policy learned; for a mixture, see `evaluate`.
     fn policy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let mut guard = self.state()?;
         let state = &mut *guard;
@@ -419,7 +390,7 @@ impl Agent {
             return Ok(whole.into_pyarray(py));
         }
         drop(guard);
-        Ok(self.judge(py)?.0)
+        Ok(self.evaluate(py)?.0)
     }
 
     #[getter]

@@ -8,7 +8,7 @@ use ide3al::model::Counts;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::agent::{Agent, State, check_pairs, grow};
+use crate::agent::{Agent, check_pairs, grow};
 use crate::errors::{error, exception};
 use crate::planning::nothing_to_explore;
 
@@ -117,7 +117,7 @@ pub(crate) fn record(
     let action = action_of(counts, from, action)?;
     counts.record(from, action, next);
     match end {
-        2 => counts.record_cut(),
+        2 => counts.record_truncation(),
         3 => counts.record_end(from),
         _ => {}
     }
@@ -144,11 +144,7 @@ fn known(agent: &Agent, session: &mut Session, observed: i64) -> PyResult<usize>
 #[pyfunction]
 pub(crate) fn agent_learn(py: Python<'_>, agent: &Agent, last: bool) -> PyResult<()> {
     let mut guard = agent.state()?;
-    learn(py, agent, &mut guard, last)
-}
-
-/// One update.
-pub(crate) fn learn(py: Python<'_>, agent: &Agent, state: &mut State, last: bool) -> PyResult<()> {
+    let state = &mut *guard;
     if let Some(problem) = nothing_to_explore(state.session.counts()) {
         return Err(error(problem));
     }

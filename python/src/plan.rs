@@ -156,6 +156,9 @@ fn answer<'py>(py: Python<'py>, found: Planned) -> PyResult<Answer<'py>> {
     ))
 }
 
+/// State, action and error of a pair.
+type PairError = (usize, u32, f64);
+
 /// What was tried, as sorted rows of state, action, next state, count, sum of rewards and sum of
 /// their squares.
 #[pyclass(frozen, module = "ide3al._ide3al")]
@@ -285,7 +288,7 @@ impl Tried {
         py: Python<'_>,
         discount: f64,
         confidence: f64,
-    ) -> PyResult<(f64, Vec<(usize, u32, f64)>)> {
+    ) -> PyResult<(f64, Vec<PairError>)> {
         let how = Bounding {
             discount,
             rewards: (0.0, 1.0),

@@ -47,13 +47,13 @@ pub(crate) fn recount(
     }
     let first = starts.iter().position(|begun| *begun > 0);
     counts.set_episodes(starts, ends, cuts).map_err(exception)?;
+    let trajectory = at.map(|(state, terminal)| Trajectory { state, terminal });
     let mut state = agent.state()?;
     state
         .session
-        .repartition(counts, &origin, first)
+        .repartition(counts, &origin, first, trajectory)
         .map_err(exception)?;
     state.prediction = None;
-    state.trajectory = at.map(|(state, terminal)| Trajectory { state, terminal });
     // the numbers asked for were of other states
     (state.finalized, state.asked_for) = (false, 0);
     Ok(())

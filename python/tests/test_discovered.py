@@ -131,12 +131,12 @@ def test_absorbing_states_are_named_and_paper_mode_says_what_falls_apart():
 
 
 def test_batches_grow_and_paper_mode_is_the_papers():
-    lessons = []
+    updates = []
     ide3al.IDE3AL().fit(
-        Corridor(), 5000, callback=lambda agent: lessons.append(agent.num_timesteps)
+        Corridor(), 5000, callback=lambda agent: updates.append(agent.num_timesteps)
     )
-    sizes = np.diff([0, *lessons])
-    assert 20 < len(lessons) < 110 and sizes[0] == 50 and sizes[-2] > 5 * sizes[0]
+    sizes = np.diff([0, *updates])
+    assert 20 < len(updates) < 110 and sizes[0] == 50 and sizes[-2] > 5 * sizes[0]
     env = gymnasium.make("FrozenLake-v1")
     paper = ide3al.IDE3AL(paper=True, seed=2).fit(env, total_timesteps=640)
     assert "paper=True" in repr(paper)

@@ -21,7 +21,7 @@ def test_every_formulation_comes_with_a_certificate(formulation):
     assert solution.policy.shape == (20, 2)
     np.testing.assert_allclose(solution.policy.sum(axis=1), 1, atol=1e-12)
     assert solution.policy.min() >= 0.1 - 1e-9
-    # the two roads agree
+    # both solvers agree
     other = ide3al.solve(mdp, formulation, xi=0.1, solver="conic")
     assert abs(solution.objective - other.objective) < 1e-6
 

@@ -422,7 +422,7 @@ fn sparse_and_dense_roads_agree() {
     for (a, b) in found.distribution.iter().zip(&expected) {
         assert!((a - b).abs() <= 1e-11 * b, "{a} {b}");
     }
-    // larger than any dense road, slowly mixing
+    // larger than any dense method, slowly mixing
     let mdp = grid(100, 60);
     let policy = Policy::from_rows(&mdp, &vec![vec![0.3, 0.2, 0.3, 0.2]; 6000]).unwrap();
     let found = long_run(&mdp.chain(&policy));

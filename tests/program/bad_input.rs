@@ -461,14 +461,14 @@ fn json_to_npz_to_tra_to_json_returns_the_same_bytes() {
                 .unwrap()
                 .to_owned()
         };
-        let road = [
+        let files = [
             model.clone(),
             path("1.json"),
             path("2.npz"),
             path("3.tra"),
             path("4.json"),
         ];
-        for step in road.windows(2) {
+        for step in files.windows(2) {
             let output = ide3al(&["convert", &step[0], &step[1]]);
             let message = String::from_utf8(output.stderr).unwrap();
             assert!(output.status.success(), "{message}");
@@ -478,7 +478,7 @@ fn json_to_npz_to_tra_to_json_returns_the_same_bytes() {
                 "{printed}"
             );
         }
-        let first = std::fs::read(&road[1]).unwrap();
-        assert!(first == std::fs::read(&road[4]).unwrap(), "{model}");
+        let first = std::fs::read(&files[1]).unwrap();
+        assert!(first == std::fs::read(&files[4]).unwrap(), "{model}");
     }
 }

@@ -1,6 +1,8 @@
 //! What the program prints, word for word: help texts (docs/reference/commands.md is made of them)
 //! and tables. A change of the words is a change of these files, for a reviewer to see:
-//! `SNAPSHOTS=write cargo test --release --test program snapshots` writes them anew.
+//! `SNAPSHOTS=write cargo test --release --test program snapshots` writes them anew. What `learn`
+//! writes is kept, too, for agents whose rules are settled: a change of the loop that drives them
+//! must not change it (`python/tests/test_snapshots.py` does the same for Python).
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +10,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-use crate::process::PROGRAM;
+use crate::process::{PROGRAM, Scratch};
 
 fn said(arguments: &[&str]) -> String {
     let output = Command::new(PROGRAM)
@@ -83,4 +85,36 @@ fn tables() {
         &format!("{folder}/solve-single-chain.txt"),
         &(timeless.join("\n") + "\n"),
     );
+}
+
+/// Figures of every iteration of a learning experiment, to six digits: the last bits depend on the
+/// machine's logarithm.
+#[test]
+fn what_is_learned() {
+    for (model, seed) in [
+        ("double-chain", "1"),
+        ("river-swim", "2"),
+        ("four-rooms", "3"),
+    ] {
+        let folder = Scratch::new("learned");
+        let out = folder.join("runs");
+        let out = out.to_str().unwrap();
+        let algorithms = match model {
+            "four-rooms" => "max-ent,count-based,random,rmax",
+            _ => "paper,max-ent,count-based,random,rmax,non-iterative",
+        };
+        let size = ["--runs", "2", "--iterations", "4", "--batch-size", "40"];
+        let named = ["learn", model, "--algorithm", algorithms];
+        said(&[&named[..], &["--seed", seed, "--out", out], &size].concat());
+        let table = std::fs::read_to_string(folder.join("runs/runs.csv")).unwrap();
+        let rows = table.lines().map(|line| {
+            let cells = line.split(',').map(|cell| match cell.parse::<f64>() {
+                Ok(number) if cell.contains('.') => format!("{number:.5e}"),
+                _ => cell.to_owned(),
+            });
+            cells.collect::<Vec<_>>().join(",")
+        });
+        let text = rows.collect::<Vec<_>>().join("\n") + "\n";
+        compare(&format!("tests/data/snapshots/learn-{model}.csv"), &text);
+    }
 }

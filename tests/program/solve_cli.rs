@@ -155,7 +155,7 @@ fn knight_quest_objectives() {
         ("column-sum", "0", 68.8),
         ("frobenius", "0", 1.16769),
         ("dual", "0", 7.828916),
-        // two roads prove the optimum to lie within 4e-5 of this, above the 0.99312 first noted
+        // both solvers prove the optimum to lie within 4e-5 of this, above the 0.99312 first noted
         ("state-entropy", "0", 0.993_183 * 360f64.ln()),
     ];
     for (formulation, xi, expected) in cases {

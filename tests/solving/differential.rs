@@ -1,4 +1,4 @@
-//! Random models against the definitions: the structured road, the conic road and every other
+//! Random models against the definitions: the structured solver, the conic solver and every other
 //! policy at hand must agree about what is proven.
 //!
 //! `make soak` runs the same cases for as long as it is told, from a fresh seed:

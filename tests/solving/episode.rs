@@ -1,4 +1,4 @@
-//! Evenness within an episode: reference values by two roads, bounds against random policies and
+//! Evenness within an episode: reference values by two solvers, bounds against random policies and
 //! random dual points, simulation.
 
 #![allow(clippy::unwrap_used)]
@@ -46,7 +46,7 @@ fn references() -> Vec<(String, Mdp, Episode, f64)> {
 }
 
 #[test]
-fn reference_values_by_two_roads() {
+fn reference_values_by_two_solvers() {
     let cases = references();
     assert!(cases.len() >= 15, "only {} cases", cases.len());
     for solver in [SolverChoice::Auto, SolverChoice::Conic] {

@@ -41,7 +41,7 @@ fn apart(a: &Policy, b: &Policy) -> f64 {
 /// is, too; and it is the one that the tie-break finds on the optimal face that it is led to by
 /// another solver.
 #[test]
-fn one_policy_for_all_distances_and_both_roads() {
+fn one_policy_for_all_distances_and_both_solvers() {
     for (spec, every, floors) in [
         (
             "garnet:states=60,actions=6,branching=2,seed=21",

@@ -1,4 +1,4 @@
-//! Two roads beyond the sizes of the references, where the structured one begins differently: from
+//! Both solvers beyond the sizes of the references, where the structured one begins differently: from
 //! evenly filled columns, and from Column Sum for Infinity.
 
 #![allow(clippy::unwrap_used)]

@@ -21,5 +21,6 @@ mod properties;
 mod reference;
 mod regressions;
 mod target;
+mod untrusted;
 mod visits;
 mod wide;

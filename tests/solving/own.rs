@@ -92,7 +92,7 @@ fn the_family_given_as_functions() {
 /// Samples had beside those to come: the interior-point method, the conic solver and Frank-Wolfe
 /// agree.
 #[test]
-fn samples_had_count_on_three_roads() {
+fn samples_had_count_by_three_solvers() {
     let mdp = domains::load("double-chain").unwrap();
     let n = mdp.n_pairs();
     let visits = Visits {

@@ -1,4 +1,4 @@
-//! Every instance of the reference file, solved by each road, and the roads' agreement.
+//! Every instance of the reference file, solved by each solver, and the solvers' agreement.
 
 #![allow(clippy::unwrap_used)]
 
@@ -76,7 +76,7 @@ fn check(formulation: Formulation, solver: SolverChoice) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// With the tie-break both roads give the same steady-state entropy.
+/// With the tie-break both solvers give the same steady-state entropy.
 fn agree(formulation: Formulation) {
     let mut failures = Vec::new();
     for case in instances() {

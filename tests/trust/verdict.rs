@@ -1,4 +1,4 @@
-//! One random case: solve it by both roads and try to prove the certificate wrong.
+//! One random case: solve it by both solvers and try to prove the certificate wrong.
 
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Mdp;
@@ -24,7 +24,7 @@ pub(crate) struct Verdict {
     pub(crate) overclaimed: f64,
     /// By how much the bound lies beyond a value that some policy reaches.
     pub(crate) broken: f64,
-    /// Whether the conic road reached a gap of 1e-6 as well.
+    /// Whether the conic solver reached a gap of 1e-6 as well.
     pub(crate) conic: bool,
     /// Whether the definition could not be evaluated exactly.
     pub(crate) undecided: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Verdict {
     pub(crate) failures: Vec<String>,
 }
 
-/// Solves a problem by the structured road and checks it. `conic` also asks the reference.
+/// Solves a problem by the structured solver and checks it. `conic` also asks the reference.
 pub(crate) fn judge(
     source: &mut dyn Source,
     mdp: &Mdp,

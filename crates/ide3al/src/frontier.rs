@@ -174,7 +174,7 @@ pub fn sweep(
             out.interrupted = true;
             break;
         }
-        out.points.push(judge(mdp, problem, &solution)?);
+        out.points.push(evaluate_point(mdp, problem, &solution)?);
         warm = Some(solution);
     }
     out.points.reverse();
@@ -201,7 +201,7 @@ fn at(problem: &Problem, vary: Vary, value: f64) -> Problem {
     moved
 }
 
-fn judge(mdp: &Mdp, problem: &Problem, solution: &Solution) -> Result<SweepPoint> {
+fn evaluate_point(mdp: &Mdp, problem: &Problem, solution: &Solution) -> Result<SweepPoint> {
     let analysis = analyze(mdp, &solution.policy, &AnalyzeOptions::default())?;
     let certificate = &solution.certificate;
     Ok(SweepPoint {

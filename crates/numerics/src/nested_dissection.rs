@@ -273,6 +273,69 @@ mod tests {
         assert!(largest <= 31, "{largest}");
     }
 
+    /// A path of which every vertex has leaves beside it: what leads on separates alone.
+    #[test]
+    fn leaves_beside_a_path_are_in_no_separator() {
+        let (length, leaves) = (60u32, 3u32);
+        let n = length * (1 + leaves);
+        let mut lists = vec![Vec::new(); n as usize];
+        let mut join = |a: u32, b: u32| {
+            lists[a as usize].push(b);
+            lists[b as usize].push(a);
+        };
+        for k in 0..length {
+            if k + 1 < length {
+                join(k, k + 1);
+            }
+            (0..leaves).for_each(|l| join(k, length + k * leaves + l));
+        }
+        let mut offsets = vec![0];
+        for list in &mut lists {
+            list.sort_unstable();
+            offsets.push(offsets[offsets.len() - 1] + list.len());
+        }
+        let blocks = check(&offsets, &lists.concat());
+        let parents: Vec<usize> = blocks.iter().filter_map(|b| b.parent).collect();
+        assert!(parents.len() > 10);
+        for parent in parents {
+            assert_eq!(blocks[parent].pivots.len(), 1);
+        }
+        // the first cut is not at an end of the path
+        let root = blocks.len() - 1;
+        let half = |b: &Block| blocks.iter().filter(|x| x.first >= b.first).count();
+        let children = || blocks.iter().filter(|b| b.parent == Some(root));
+        assert!(children().count() >= 2 && children().all(|b| half(b) >= 1));
+        let largest = children().map(|b| {
+            let index = blocks.iter().position(|x| std::ptr::eq(x, b)).unwrap_or(0);
+            let subtree = &blocks[b.first..=index];
+            subtree.iter().map(|x| x.pivots.len()).sum::<usize>()
+        });
+        assert!(largest.max().unwrap() < 3 * n as usize / 4);
+    }
+
+    /// Of five levels of 4, 6, 1, 6 and 4 vertices the one in the middle.
+    #[test]
+    fn the_smallest_level_cuts_in_the_middle() {
+        let sizes = [4, 6, 1, 6, 4];
+        let level: Vec<u32> = (0u32..).zip(sizes).flat_map(|(l, n)| vec![l; n]).collect();
+        let met: Vec<u32> = (0..level.len() as u32).collect();
+        let mut search = Search {
+            offsets: &[],
+            neighbours: &[],
+            part: vec![0; level.len()],
+            level,
+            parts: 0,
+            blocks: Vec::new(),
+        };
+        assert_eq!(search.smallest_level(&met), Some(2));
+        // a large level is none, however it lies
+        search.level = [vec![0; 5], vec![1; 11], vec![2; 5]].concat();
+        assert_eq!(search.smallest_level(&met), None);
+        // of two small ones the one with more on its smaller side
+        search.level = [vec![0; 2], vec![1; 1], vec![2; 7], vec![3; 1], vec![4; 10]].concat();
+        assert_eq!(search.smallest_level(&met), Some(3));
+    }
+
     #[test]
     fn hubs_components_and_dense_graphs() {
         // a hub joined to every vertex of a long path, and a path apart

@@ -147,9 +147,9 @@ impl Minimiser {
             let value = objective.evaluate(&self.trial, &mut self.trial_gradient);
             self.evaluations += 1;
             let moves = self.x.iter().zip(&self.trial).map(|(x, t)| t - x);
-            let promised: f64 = moves.zip(&self.gradient).map(|(m, g)| m * g).sum();
+            let predicted: f64 = moves.zip(&self.gradient).map(|(m, g)| m * g).sum();
             let rounding = 1e-13 * self.value.abs();
-            if value <= self.value + ARMIJO * promised && value < self.value + rounding {
+            if value <= self.value + ARMIJO * predicted && value < self.value + rounding {
                 self.accept(value);
                 return self.is_worth_it();
             }

@@ -8,14 +8,13 @@ from .. import _ide3al
 from .._check import check_actions, check_environment
 from .._ide3al import Error
 from ..datasets.grid_layout import map_shape
-from ..encoding.abstraction import Abstraction
+from ..encoding.abstraction import Abstraction, needs_cells, spaces_of
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex, state_encoder
 from ..encoding.masks import MaskedStates, MaskReader
 from ..planning.decoder import Decoder
 from .asked import numbers
 from .estimator import Estimator
-from .training import needs_cells, restore, spaces_of
 
 
 class AttachableEstimator(Estimator):
@@ -42,8 +41,7 @@ class AttachableEstimator(Estimator):
         """
         check_environment(env)
         if self._saved_partition is not None:
-            saved = self._saved_partition
-            self.partition = restore(saved.document, saved.history, env, saved.features)
+            self.partition = self._saved_partition.restored(*spaces_of(env))
             self._saved_partition = None
         if self.partition is None:
             if self._agent is not None or (self.abstraction is None and not needs_cells(env)):

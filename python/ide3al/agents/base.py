@@ -7,9 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .. import _ide3al
-from .._check import check_actions, check_callback, whole_number
-from .._display import Progress
+from .._check import check_callback, whole_number
 from .._ide3al import Error
 from ..datasets.tally import TransitionTally
 from ..encoding.adaptive import AdaptivePartition
@@ -18,12 +16,13 @@ from ..planning.decoder import Decoder
 from ..planning.learned import LearnedPlan, Untried, plan_learned
 from ..runners.vector import is_vector
 from ..types import Engine, Floats
-from .episodic import fit_on_ray
+from .rollouts.base import Rollout, train
+from .rollouts.episodes import ClusterRollout
+from .rollouts.partitioned import PartitionRollout
+from .rollouts.single import SingleRollout
+from .rollouts.vector import VectorRollout
+from .rollouts.vector_partitioned import PartitionVectorRollout
 from .saving import SavableEstimator
-from .stepping import FiniteSteps
-from .training import explore
-from .vector_training import fit_vector_partitioned
-from .vectorized import fit_vector
 
 Callback = Callable[["Agent"], Any]
 
@@ -101,78 +100,33 @@ class Agent(SavableEstimator):
         """
         total_timesteps = whole_number("total_timesteps", total_timesteps)
         check_callback(callback)
-        if engine not in (None, "local") or workers is not None or is_vector(env):
-            return self._fit_elsewhere(
-                env, total_timesteps, progress_bar, callback, engine, workers
-            )
-        if self.is_partitioned(env):
-            return self._fit_partitioned(env, total_timesteps, progress_bar, callback)
-        check_actions(env.action_space)
-        # the environment is seeded once: the first reset of the first fit
-        fresh = self._agent is None or self._agent.steps == 0
-        first = env.reset(seed=self.seed) if fresh else env.reset()
-        agent, observations, actions = self.attach(env, first=first)
-        agent.interrupt_trajectory()
-        loop = FiniteSteps(agent, env, observations, actions, self._changes, first, self.tally)
-        with Progress(total_timesteps, progress_bar) as show:
-            done = 0
-            while done < total_timesteps:
-                steps = min(agent.batch_size(total_timesteps), total_timesteps - done)
-                agent.iterate(loop.reset, loop.step, steps, done + steps == total_timesteps)
-                done += steps
-                show(done, total_timesteps, self)
-                if callback is not None and callback(self) is False:
-                    break
+        rollout = self._rollout(env, total_timesteps, engine, workers)
+        train(self, rollout, total_timesteps, progress_bar, callback)
         return self
 
-    def _fit_elsewhere(
-        self,
-        env: Any,
-        total: int,
-        progress_bar: bool,
-        callback: Callback | None,
-        engine: str | None,
-        workers: int | None,
-    ) -> Self:
-        """In many environments at once, or on a cluster."""
+    def _rollout(self, env: Any, total: int, engine: str | None, workers: int | None) -> Rollout:
+        """Where the steps of a fit come from."""
         if engine not in (None, "local", "ray"):
             raise Error(f"engine = {engine!r}: 'local' and 'ray' are known")
-        if engine != "ray" and workers is not None:
+        if engine == "ray":
+            if self.limits:
+                raise Error(
+                    "limits: kept where all steps are taken in this process; leave engine out"
+                )
+            workers = 2 if workers is None else whole_number("workers", workers)
+            return ClusterRollout(self, env, total, workers)
+        if workers is not None:
             raise Error(
                 'workers: only with engine="ray"; for many environments here give '
                 "gymnasium.make_vec(...)"
             )
-        with Progress(total, progress_bar) as show:
-            if engine == "ray":
-                if self.limits:
-                    raise Error(
-                        "limits: kept where all steps are taken in this process; leave engine out"
-                    )
-                workers = 2 if workers is None else whole_number("workers", workers)
-                fit_on_ray(self, env, total, workers, show=show, callback=callback)
-            elif self.is_partitioned(env):
-                assert self.partition is not None
-                fit_vector_partitioned(
-                    self, self.partition, env, total, show=show, callback=callback
-                )
-            else:
-                fit_vector(self, env, total, show=show, callback=callback)
-        return self
-
-    def _fit_partitioned(
-        self, env: Any, total_timesteps: int, progress_bar: bool, callback: Callback | None
-    ) -> Self:
-        cut = self.partition
-        assert cut is not None
-        self.reset()
-        with Progress(total_timesteps, progress_bar) as show:
-
-            def after(done: int, _: _ide3al.Agent) -> bool:
-                show(done, total_timesteps, self)
-                return callback is None or callback(self) is not False
-
-            explore(self.learner_of_cells, self._agent, cut, env, total_timesteps, self.seed, after)
-        return self
+        if self.is_partitioned(env):
+            self.reset()
+            kind = PartitionVectorRollout if is_vector(env) else PartitionRollout
+            return kind(self, env, total)
+        return (
+            VectorRollout(self, env, total) if is_vector(env) else SingleRollout(self, env, total)
+        )
 
     def predict(
         self, observation: Any, deterministic: bool = False, *, action_masks: Any = None

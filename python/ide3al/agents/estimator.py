@@ -61,7 +61,8 @@ class Estimator:
         #: What a file said of the cells, until an environment is there to cut.
         self._saved_partition: SavedPartition | None = None
         self._actor = Actor(self)
-        self._changes = EpisodeChanges()
+        #: Whether layouts change from episode to episode.
+        self.changes = EpisodeChanges()
         self._noted: dict[str, str] = {}
         #: Rows and columns of the environment's map, where states are numbered row by row.
         self.map_shape: tuple[int, int] | None = None
@@ -108,7 +109,7 @@ class Estimator:
     def metrics(self) -> dict[str, Any]:
         """Entropies in nats, least visited probability, spectral gap and stationary
         distribution of what was learned, in the model estimated so far."""
-        return self.fitted().judge()[1]
+        return self.fitted().evaluate()[1]
 
     @property
     def model(self) -> MDP:
@@ -172,7 +173,7 @@ class Estimator:
         """What should be known of what was learned: states that look absorbing, parts that cannot
         be reached, layouts that change with every episode, what cells and actions leave out."""
         notes = self.fitted().notes()
-        if self._changes.found:
+        if self.changes.found:
             self._noted.setdefault("changes", CHANGES)
         if self.partition is not None:
             notes = notes + self.partition.notes

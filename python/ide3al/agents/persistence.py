@@ -9,12 +9,16 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from .._archives import DAMAGED, Archive
 from .._ide3al import Error
 from ..datasets.tally import TransitionTally
+from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, literal, read_literal
 from ..encoding.features import Extractor
 from ..encoding.grid import cell_centres, load_cells
+from ..encoding.history import TransitionHistory
 from ..encoding.masks import MaskedStates
 
 
@@ -41,6 +45,17 @@ class SavedPartition:
     def states(self) -> list[tuple[float, ...]]:
         """The middle of each cell met, by number."""
         return cell_centres(load_cells(self.document["cells"]), self.document["keys"])
+
+    def restored(self, observation_space: Any, action_space: Any) -> AdaptivePartition:
+        """The cells, for an environment like the one they were made in."""
+        cut = AdaptivePartition.load(self.document, observation_space, action_space, self.features)
+        with np.load(io.BytesIO(self.history), allow_pickle=False) as arrays:
+            vectors, actions = arrays["vectors"], arrays["actions"]
+            rewards = arrays["rewards"] if "rewards" in arrays.files else None
+        cut.history = TransitionHistory.restored(
+            vectors, actions, cut.abstraction.memory, bool(self.document["full"]), rewards
+        )
+        return cut
 
 
 @dataclass(frozen=True)

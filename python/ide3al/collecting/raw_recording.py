@@ -9,10 +9,11 @@ import numpy as np
 
 from .._extras import need
 from ..agents.base import Agent
-from ..agents.training import spaces_of
-from ..agents.vector_training import fit_vector_partitioned
+from ..agents.rollouts.base import train
+from ..agents.rollouts.vector_partitioned import PartitionVectorRollout
 from ..datasets.dataset import Data, joined
 from ..datasets.episode import Episode
+from ..encoding.abstraction import spaces_of
 from ..encoding.partitioned import CellSpace, PartitionEncoder
 from ..encoding.raw import RawRecorder
 from ..runners.vector import is_vector
@@ -118,10 +119,7 @@ def recorded_raw(
     if is_vector(env):
         watch = VectorWatch(env.num_envs)
         agent.is_partitioned(env)
-        assert agent.partition is not None
-        fit_vector_partitioned(
-            agent, agent.partition, env, steps, show=_silent, callback=callback, watch=watch
-        )
+        train(agent, PartitionVectorRollout(agent, env, steps, watch), steps, False, callback)
         episodes = watch.episodes()
     else:
         stepped = _RecordedEnv(env)
@@ -141,7 +139,3 @@ def recorded_raw(
     data = joined(numbered, len(keys), n_actions, keys, about, space)
     assert data.raw is not None
     return data.replace(raw=data.raw.replace(spaces=spaces))
-
-
-def _silent(done: int, total: int, agent: Any) -> None:
-    """Shows nothing."""

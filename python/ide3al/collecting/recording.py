@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..agents.base import Agent
-from ..agents.vectorized import fit_vector
+from ..agents.rollouts.base import train
+from ..agents.rollouts.vector import VectorRollout
 from ..datasets.dataset import Data, joined
 from ..datasets.episode import Episode
 from ..datasets.grid_layout import environment_name
@@ -39,7 +40,9 @@ def recorded(
     # the step that leaves a terminal state is one of the model, not of the environment
     while recorder.taken < steps:
         if is_vector(env):
-            fit_vector(agent, env, steps - recorder.taken, watch=recorder, callback=callback)
+            left = steps - recorder.taken
+            rollout = VectorRollout(agent, env, left, watch=recorder)
+            train(agent, rollout, left, False, callback)
         else:
             agent.fit(recorder, total_timesteps=steps - recorder.taken, callback=callback)
     episodes: list[Episode] = recorder.episodes()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..agents.base import Agent
-from ..agents.episodic import LearningStrategy
+from ..agents.rollouts.episodes import LearningStrategy
 from ..datasets.coverage import Coverage
 from ..datasets.dataset import Data, joined
 from ..datasets.episode import Episode

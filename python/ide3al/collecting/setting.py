@@ -10,9 +10,8 @@ from .._check import check_actions
 from .._extras import need
 from .._ide3al import Error
 from ..agents.base import Agent
-from ..agents.training import needs_cells, spaces_of
 from ..datasets.dataset import Data, joined
-from ..encoding.abstraction import Abstraction, ActionGrid
+from ..encoding.abstraction import Abstraction, ActionGrid, needs_cells, spaces_of
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
 from ..encoding.masks import MaskedStates

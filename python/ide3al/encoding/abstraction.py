@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .._ide3al import Error
 from ..types import Floats
-from .discrete import SpaceIndex
+from .discrete import SpaceIndex, is_continuous
 from .features import Extractor
 
 #: Cells along each number by how many there are; beyond, k-means cells.
@@ -26,6 +26,20 @@ FEWEST_PER_NUMBER, FEWEST_CENTRES = 4, 16
 PER_PAIR = 2
 #: Most actions that are made of a box by combining values of all its numbers.
 COMBINED = 27
+
+
+def needs_cells(env: Any) -> bool:
+    """Whether observations or actions are real numbers."""
+    observations, actions = spaces_of(env)
+    return is_continuous(observations) or type(actions).__name__ == "Box"
+
+
+def spaces_of(env: Any) -> tuple[Any, Any]:
+    """Spaces of observations and actions: those of one environment, where it is many at once."""
+    return (
+        getattr(env, "single_observation_space", env.observation_space),
+        getattr(env, "single_action_space", env.action_space),
+    )
 
 
 class Abstraction:

@@ -21,10 +21,9 @@ from .._display import html_table, text_table
 from .._extras import need
 from .._ide3al import Error, look
 from ..agents.base import Agent
-from ..agents.training import spaces_of
 from ..collecting.recording import recorded
 from ..datasets.dataset import Data
-from ..encoding.abstraction import Abstraction
+from ..encoding.abstraction import Abstraction, spaces_of
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.raw import elements
 from ..types import Engine, Floats, Integers

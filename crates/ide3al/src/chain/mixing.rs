@@ -25,8 +25,8 @@ use super::stationary::LongRun;
 /// Multiplications for following promising starts: less than half a second's work.
 const FOLLOW: usize = 1_200_000_000;
 /// Multiplications for following all of them: a second's work, or some ten up to so many states.
-const AT_ONCE: f64 = 3e9;
-const AT_MOST: f64 = 3e10;
+const FOLLOW_ALL: f64 = 3e9;
+const FOLLOW_ALL_SMALL: f64 = 3e10;
 const MOST_STATES: usize = 3_000;
 /// Chains that take at least so many steps are asked for their slow part first.
 const SLOW: u64 = 128;
@@ -121,9 +121,9 @@ pub(super) fn with_second_eigenvalue(
         threshold,
     };
     let most = if chain.n_states() <= MOST_STATES {
-        AT_MOST
+        FOLLOW_ALL_SMALL
     } else {
-        AT_ONCE
+        FOLLOW_ALL
     };
     let mut bound = search.lower_bound();
     loop {

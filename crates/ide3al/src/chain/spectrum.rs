@@ -99,7 +99,7 @@ pub fn second_modulus(chain: &Chain, long_run: &LongRun) -> f64 {
     let arnoldi = right(chain, d, 1e-10);
     match arnoldi {
         Some(pair) if pair.residual <= 1e-9 => pair.modulus().min(1.0),
-        other => settle(chain, d, other).map_or(f64::NAN, |(modulus, _)| modulus),
+        other => dense_or_found(chain, d, other).map_or(f64::NAN, |(modulus, _)| modulus),
     }
 }
 
@@ -127,7 +127,7 @@ pub fn second_eigenvalue(chain: &Chain, long_run: &LongRun) -> SecondEigenvalue 
         };
     }
     let residual = pair.as_ref().map_or(1.0, |p| p.residual);
-    match settle(chain, d, pair) {
+    match dense_or_found(chain, d, pair) {
         Some((modulus, true)) => SecondEigenvalue {
             modulus,
             // without eigenvectors: the size of rounding, amplified as far as Arnoldi saw
@@ -336,7 +336,7 @@ fn condition(chain: &Chain, d: &[f64], right: &Eigenpair) -> f64 {
 
 /// All eigenvalues where memory and time allow; otherwise what Arnoldi had. The flag says
 /// whether it is final.
-fn settle(chain: &Chain, d: &[f64], found: Option<Eigenpair>) -> Option<(f64, bool)> {
+fn dense_or_found(chain: &Chain, d: &[f64], found: Option<Eigenpair>) -> Option<(f64, bool)> {
     if chain.n_states() <= DENSE_LIMIT
         && let Some(modulus) = dense_modulus(chain, d)
     {

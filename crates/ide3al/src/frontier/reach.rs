@@ -3,7 +3,7 @@
 //! Along `evenness` from what the policy that sees most has of itself to the largest there is, and
 //! along `within` from as many steps as there are states to a hundred times as many, and along `xi`.
 
-use super::{MOST_POINTS, Sweep, SweepPoint, Vary, judge};
+use super::{MOST_POINTS, Sweep, SweepPoint, Vary, evaluate_point};
 use crate::error::{Error, Result};
 use crate::formulation::reach::Reach;
 use crate::formulation::reach::world::World;
@@ -75,7 +75,7 @@ pub fn sweep(
         out.points.push(SweepPoint {
             within: time.is_finite().then_some(time),
             evenness: Some(asked.evenness),
-            ..judge(mdp, &problem, &solution)?
+            ..evaluate_point(mdp, &problem, &solution)?
         });
         warm = Some(solution);
     }

@@ -240,7 +240,7 @@ mod tests {
         counts.record(1, 0, 0);
         counts.record_start(1);
         counts.record_end(0);
-        counts.record_cut();
+        counts.record_truncation();
         let mut writer = Writer::default();
         writer.byte(3);
         writer.reals(&[0.1, f64::NAN, -0.0]);

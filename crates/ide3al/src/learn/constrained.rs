@@ -371,14 +371,10 @@ mod tests {
         let mut session = Session::new(learner, &actions, false, generator(1, 0));
         let tables = Tables::new(mdp);
         let mut environment = Simulator::new(&tables);
-        let mut trajectory = session.begin(&mut environment).unwrap();
-        session.record_start(0, trajectory.state);
         let stop = std::sync::atomic::AtomicBool::new(false);
         for _ in 0..steps / 100 {
             session.begin_batch().unwrap();
-            session
-                .collect(&mut environment, &mut trajectory, 100)
-                .unwrap();
+            session.collect(&mut environment, 100).unwrap();
             session.update(false, &stop).unwrap();
         }
         session.finalize(true, &stop).unwrap();

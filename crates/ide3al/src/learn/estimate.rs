@@ -358,7 +358,7 @@ mod tests {
         counts.record(2, 1, 4);
         counts.record(4, 0, 0);
         counts.record_end(4);
-        counts.record_cut();
+        counts.record_truncation();
         counts
     }
 

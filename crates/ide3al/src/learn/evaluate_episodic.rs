@@ -17,7 +17,7 @@ pub struct EpisodicEvaluation {
     pub metrics: Metrics,
 }
 
-/// Judges on the states seen, ends and cuts of episodes included. `with_gap`: also computes the
+/// Evaluates on the states seen, ends and cuts of episodes included. `with_gap`: also computes the
 /// spectral gap, the dearest of the figures.
 pub fn evaluate_episodic(
     exploration: Exploration<'_>,

@@ -49,7 +49,7 @@ impl Metrics {
 /// Judges the explorations of one run, remembering what does not change from one iteration
 /// to the next.
 ///
-/// A mixture is judged on $\sum_k \alpha_k d^{\pi_k}$ and
+/// A mixture is evaluated on $\sum_k \alpha_k d^{\pi_k}$ and
 /// $\sum_k \alpha_k d^{\pi_k} \Pi_k$: one policy is drawn, once, and then followed. The chain
 /// of that is reducible, so its spectral gap (and the policy that is written to disk) is the
 /// one of the equivalent stationary policy
@@ -58,7 +58,7 @@ impl Metrics {
 #[derive(Debug)]
 pub struct Evaluator<'a> {
     truth: Option<&'a Mdp>,
-    /// The policy judged last; for a mixture, the equivalent one.
+    /// The policy evaluated last; for a mixture, the equivalent one.
     policy: Policy,
     /// Whether `known` belongs to `policy`.
     fresh: bool,
@@ -87,12 +87,12 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The policy judged last; for a mixture, the equivalent one.
+    /// The policy evaluated last; for a mixture, the equivalent one.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Goes on from a checkpoint: `policy` is the one judged last.
+    /// Goes on from a checkpoint: `policy` is the one evaluated last.
     pub(crate) fn restore(&mut self, policy: Policy) {
         self.policy = policy;
         self.fresh = false;
@@ -105,19 +105,19 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Takes over an evaluation on episodes.
-    pub(crate) fn adopt(&mut self, judged: EpisodicEvaluation) -> Metrics {
-        self.policy = judged.policy;
-        self.distribution = judged.distribution;
+    pub(crate) fn adopt(&mut self, evaluated: EpisodicEvaluation) -> Metrics {
+        self.policy = evaluated.policy;
+        self.distribution = evaluated.distribution;
         self.fresh = false;
-        judged.metrics
+        evaluated.metrics
     }
 
-    /// The state distribution of the exploration judged last.
+    /// The state distribution of the exploration evaluated last.
     pub fn distribution(&self) -> &[f64] {
         &self.distribution
     }
 
-    /// Judges an exploration; `with_gap` says whether to compute the spectral gap, the
+    /// Evaluates an exploration; `with_gap` says whether to compute the spectral gap, the
     /// dearest of the figures. `counts`, `unvisited` and `start` describe the estimate.
     pub fn evaluate(
         &mut self,
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_policy_is_judged_once_and_the_figures_are_right() {
+    fn the_same_policy_is_evaluated_once_and_the_figures_are_right() {
         let truth = Mdp::from_triplets(2, 1, [(0, 0, 1, 1.0), (1, 0, 0, 1.0)])
             .unwrap()
             .with_start_state(0)

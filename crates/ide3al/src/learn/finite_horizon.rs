@@ -323,11 +323,7 @@ mod tests {
         let tables = Tables::new(mdp);
         let mut environment = Simulator::new(&tables);
         session.begin_batch().unwrap();
-        let mut trajectory = session.begin(&mut environment).unwrap();
-        session.record_start(0, trajectory.state);
-        session
-            .collect(&mut environment, &mut trajectory, steps)
-            .unwrap();
+        session.collect(&mut environment, steps).unwrap();
         session
     }
 

@@ -200,8 +200,7 @@ impl<'a> GoalEvaluator<'a> {
                 let follower = Box::new(Random::new(policy.clone()));
                 let mut session = Session::new(follower, &actions, false, rng.clone());
                 session.begin_batch()?;
-                let mut trajectory = session.begin(environment)?;
-                session.collect(environment, &mut trajectory, horizon as usize)?;
+                session.collect(environment, horizon as usize)?;
                 *rng = session.rng().clone();
                 let model = session
                     .counts()

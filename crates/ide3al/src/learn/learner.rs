@@ -122,7 +122,7 @@ pub trait Learner: Send {
         Ok(())
     }
 
-    /// What has been learned, to be judged.
+    /// What has been learned, to be evaluated.
     fn exploration(&self) -> Exploration<'_>;
 
     /// What the user should know of what was learned.

@@ -9,7 +9,6 @@ use rand_chacha::ChaCha8Rng;
 use super::codec::{Damage, Reader, Writer};
 use super::convergence::Convergence;
 use super::environment::{Environment, actions_per_state};
-use super::evaluate_episodic::evaluate_episodic;
 use super::evaluator::{Evaluator, Metrics};
 use super::learner::{Exploration, Learner};
 use super::session::{Session, Trajectory};
@@ -31,14 +30,13 @@ pub struct Plan {
 
 /// A learner at work in an environment.
 ///
-/// [`iterate`](Self::iterate) collects a batch, lets the learner learn, and judges what it
-/// has learned. The curve begins with the untaught learner (iteration 0).
+/// [`iterate`](Self::iterate) collects a batch, lets the learner learn, and evaluates
+/// what it has learned. The curve begins with the learner before any batch (iteration 0).
 pub struct Run<'a, E> {
     environment: E,
     session: Session,
     plan: Plan,
     evaluator: Evaluator<'a>,
-    trajectory: Trajectory,
     /// Batches collected; the update after the last may be outstanding.
     collected: u64,
     /// Batches learned from; what was made of them may be outstanding.
@@ -57,7 +55,7 @@ pub fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
 }
 
 impl<'a, E: Environment> Run<'a, E> {
-    /// Resets the environment and judges the untaught learner. `truth` is the true model,
+    /// Resets the environment and evaluates the learner before any batch. `truth` is the true model,
     /// where it is known.
     pub fn new(
         mut environment: E,
@@ -68,8 +66,7 @@ impl<'a, E: Environment> Run<'a, E> {
     ) -> Result<Self> {
         let actions = actions_per_state(&environment)?;
         let mut session = Session::new(learner, &actions, false, rng);
-        let trajectory = session.begin(&mut environment)?;
-        session.record_start(0, trajectory.state);
+        session.begin(&mut environment)?;
         let unvisited = session.learner().unvisited();
         let uniform = Policy::uniform(&session.counts().estimate(unvisited, &session.start()));
         let mut run = Run {
@@ -77,14 +74,13 @@ impl<'a, E: Environment> Run<'a, E> {
             environment,
             session,
             plan,
-            trajectory,
             collected: 0,
             learned: 0,
             unchanged: 0,
             converged: false,
             curve: Vec::new(),
         };
-        run.judge_now();
+        run.evaluate_now();
         Ok(run)
     }
 
@@ -108,7 +104,7 @@ impl<'a, E: Environment> Run<'a, E> {
         &self.curve
     }
 
-    /// The policy judged last; for a mixture, the equivalent one.
+    /// The policy evaluated last; for a mixture, the equivalent one.
     pub fn policy(&self) -> &Policy {
         self.evaluator.policy()
     }
@@ -147,11 +143,8 @@ impl<'a, E: Environment> Run<'a, E> {
         }
         if self.collected == self.iteration() {
             self.session.begin_batch()?;
-            self.session.collect(
-                &mut self.environment,
-                &mut self.trajectory,
-                self.plan.batch as usize,
-            )?;
+            self.session
+                .collect(&mut self.environment, self.plan.batch as usize)?;
             self.collected += 1;
         }
         let last = self.collected == self.plan.iterations;
@@ -161,11 +154,11 @@ impl<'a, E: Environment> Run<'a, E> {
             self.learned = self.collected;
         }
         self.session.finalize(last, stop)?;
-        self.judge_now();
+        self.evaluate_now();
         Ok(())
     }
 
-    fn judge_now(&mut self) {
+    fn evaluate_now(&mut self) {
         let iteration = self.curve.len() as u64;
         let before = self
             .plan
@@ -173,16 +166,10 @@ impl<'a, E: Environment> Run<'a, E> {
             .map(|_| self.evaluator.policy().clone());
         let with_gap =
             iteration.is_multiple_of(self.plan.gap_every) || iteration == self.plan.iterations;
-        let (learner, counts) = (self.session.learner(), self.session.counts());
-        let exploration = learner.exploration();
-        let metrics = if learner.plans_for_episodes() && !self.evaluator.knows_truth() {
-            let judged = evaluate_episodic(exploration, counts, with_gap);
-            self.evaluator.adopt(judged)
-        } else {
-            let start = self.session.start();
-            self.evaluator
-                .evaluate(exploration, counts, learner.unvisited(), &start, with_gap)
-        };
+        let episodes = self.session.learner().plans_for_episodes() && !self.evaluator.knows_truth();
+        let metrics = self
+            .session
+            .evaluate(&mut self.evaluator, episodes, with_gap);
         self.curve.push(metrics);
         if let (Some(convergence), Some(before)) = (self.plan.convergence, before)
             && iteration > 0
@@ -200,8 +187,10 @@ impl<'a, E: Environment> Run<'a, E> {
     /// The complete state.
     pub(crate) fn save(&self) -> Vec<u8> {
         let mut writer = Writer::default();
-        writer.number(self.trajectory.state as u64);
-        writer.byte(u8::from(self.trajectory.terminal));
+        // between two calls a run always stands somewhere
+        let trajectory = self.session.trajectory();
+        writer.number(trajectory.map_or(0, |t| t.state as u64));
+        writer.byte(u8::from(trajectory.is_some_and(|t| t.terminal)));
         writer.number(self.collected);
         writer.number(self.learned);
         writer.number(self.unchanged);
@@ -218,7 +207,7 @@ impl<'a, E: Environment> Run<'a, E> {
         let mut reader = Reader::new(bytes);
         let counts = self.session.counts();
         let (n_states, n_pairs) = (counts.n_states(), counts.n_pairs());
-        self.trajectory = Trajectory {
+        let trajectory = Trajectory {
             state: reader.index(n_states, "state")?,
             terminal: reader.byte()? != 0,
         };
@@ -238,9 +227,10 @@ impl<'a, E: Environment> Run<'a, E> {
         }
         self.session.load(&mut reader)?;
         reader.end()?;
+        self.session.restore_trajectory(trajectory);
         self.evaluator.restore(previous);
         self.environment
-            .set_state(self.trajectory.state)
+            .set_state(trajectory.state)
             .map_err(|error| error.to_string())
     }
 }

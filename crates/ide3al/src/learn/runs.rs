@@ -162,7 +162,7 @@ impl<'a> Runs<'a> {
         observer: &(dyn Fn(Event) + Sync),
     ) -> Result<Ended> {
         let tables = Tables::new(self.mdp);
-        let goal = self.goal_judge();
+        let goal = self.goal_evaluator();
         let shared = Shared::new(&tables, goal.as_ref(), checkpoint, stop, observer);
         std::thread::scope(|scope| {
             for _ in 0..threads.clamp(1, self.stages.len()) {
@@ -191,7 +191,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    fn goal_judge(&self) -> Option<GoalEvaluator<'_>> {
+    fn goal_evaluator(&self) -> Option<GoalEvaluator<'_>> {
         let goal = self.experiment.goal.as_ref()?;
         Some(GoalEvaluator::new(
             self.mdp,

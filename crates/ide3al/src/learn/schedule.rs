@@ -20,7 +20,7 @@ mod tests {
     use super::growing_batch;
 
     #[test]
-    fn many_lessons_within_any_budget() {
+    fn many_updates_within_any_budget() {
         for budget in [100, 1_000, 20_000, 1_000_000] {
             let (mut steps, mut updates) = (0, 0);
             while steps < budget {

@@ -7,6 +7,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::codec::{Damage, Reader, Writer};
 use super::environment::{End, Environment, check_state};
+use super::evaluate_episodic::evaluate_episodic;
+use super::evaluator::{Evaluator, Metrics};
 use super::explorer::OnlinePlanner;
 use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Saver};
 use super::sampling::PolicySampler;
@@ -45,6 +47,9 @@ pub struct Session {
     rng: ChaCha8Rng,
     /// Where the first episode began: all that the agent knows of the start.
     first: Option<usize>,
+    /// Where it stands in the environment that [`collect`](Self::collect) steps; nothing where the
+    /// next batch begins with a reset.
+    trajectory: Option<Trajectory>,
     /// Whether states are found one by one.
     is_open: bool,
     /// Whether the learner chooses each action itself.
@@ -66,6 +71,7 @@ impl Session {
             sampler: PolicySampler::new(actions_per_state),
             rng,
             first: None,
+            trajectory: None,
             is_open,
             is_online: false,
         }
@@ -176,7 +182,7 @@ impl Session {
             Move::Restart => self.counts.record_end(from),
             Move::Step(end) => {
                 if end == End::Truncated {
-                    self.counts.record_cut();
+                    self.counts.record_truncation();
                 }
                 if let Some(planner) = self.learner.online() {
                     let actions = |s: usize| self.counts.pairs(s).len();
@@ -187,8 +193,25 @@ impl Session {
         }
     }
 
-    /// Begins an episode of an environment.
+    /// Where [`collect`](Self::collect) goes on.
+    pub fn trajectory(&self) -> Option<Trajectory> {
+        self.trajectory
+    }
+
+    /// Forgets where it stands: the next steps begin with a reset.
+    pub fn interrupt(&mut self) {
+        self.trajectory = None;
+    }
+
+    /// Begins an episode of an environment, and records that.
     pub fn begin<E: Environment + ?Sized>(&mut self, environment: &mut E) -> Result<Trajectory> {
+        let begun = self.reset(environment)?;
+        self.record_start(0, begun.state);
+        self.trajectory = Some(begun);
+        Ok(begun)
+    }
+
+    fn reset<E: Environment + ?Sized>(&mut self, environment: &mut E) -> Result<Trajectory> {
         let state = environment.reset(&mut self.rng)?;
         check_state(state, environment.n_states(), "reset")?;
         self.make_room(state, |s| environment.n_actions(s));
@@ -198,21 +221,27 @@ impl Session {
         })
     }
 
-    /// Takes `steps` further steps and records each.
+    /// Takes `steps` further steps and records each, from the reset on where no episode is in
+    /// progress.
     ///
     /// An environment that leaves its declared range is an error; the counts then hold the
-    /// steps before.
+    /// steps before, and the next steps begin with a reset.
     pub fn collect<E: Environment + ?Sized>(
         &mut self,
         environment: &mut E,
-        trajectory: &mut Trajectory,
         steps: usize,
     ) -> Result<()> {
+        let mut trajectory = match self.trajectory {
+            Some(trajectory) => trajectory,
+            None => self.begin(environment)?,
+        };
+        // after a failure the environment is in an unknown state
+        self.trajectory = None;
         for _ in 0..steps {
             let state = trajectory.state;
             let action = self.act(0, state);
             if trajectory.terminal {
-                *trajectory = self.begin(environment)?;
+                trajectory = self.reset(environment)?;
                 self.record(0, state, action, trajectory.state, Move::Restart);
                 self.record_start(0, trajectory.state);
                 continue;
@@ -226,18 +255,19 @@ impl Session {
             self.make_room(step.next, |s| environment.n_actions(s));
             if step.end == End::Truncated {
                 // the episode that follows is begun first: where that fails, nothing is recorded
-                let begun = self.begin(environment)?;
+                let begun = self.reset(environment)?;
                 self.record(0, state, action, step.next, Move::Step(step.end));
                 self.record_start(0, begun.state);
-                *trajectory = begun;
+                trajectory = begun;
                 continue;
             }
             self.record(0, state, action, step.next, Move::Step(step.end));
-            *trajectory = Trajectory {
+            trajectory = Trajectory {
                 state: step.next,
                 terminal: step.end == End::Terminal,
             };
         }
+        self.trajectory = Some(trajectory);
         Ok(())
     }
 
@@ -254,6 +284,22 @@ impl Session {
     /// Computes what the learner hands over, after an [`update`](Self::update).
     pub fn finalize(&mut self, last: bool, stop: &AtomicBool) -> Result<()> {
         self.with_context(last, stop, |learner, context| learner.finalize(context))
+    }
+
+    /// Evaluates what was learned: over `episodes` as far as the estimate can tell, otherwise as
+    /// one trajectory in the evaluator's model. `with_gap`: also computes the spectral gap.
+    pub fn evaluate(
+        &self,
+        evaluator: &mut Evaluator<'_>,
+        episodes: bool,
+        with_gap: bool,
+    ) -> Metrics {
+        let exploration = self.learner.exploration();
+        if episodes {
+            return evaluator.adopt(evaluate_episodic(exploration, &self.counts, with_gap));
+        }
+        let (unvisited, start) = (self.learner.unvisited(), self.start());
+        evaluator.evaluate(exploration, &self.counts, unvisited, &start, with_gap)
     }
 
     fn with_context(
@@ -274,15 +320,16 @@ impl Session {
     }
 
     /// Replaces all that was counted, where cells are cut anew: state `s` is made of what was
-    /// `from[s]` before.
+    /// `from[s]` before, and `trajectory` stands among the new ones.
     pub fn repartition(
         &mut self,
         counts: Counts,
         from: &[usize],
         first: Option<usize>,
+        trajectory: Option<Trajectory>,
     ) -> Result<()> {
         self.learner.repartition(from, &counts)?;
-        (self.counts, self.first) = (counts, first);
+        (self.counts, self.first, self.trajectory) = (counts, first, trajectory);
         self.sampler = PolicySampler::new(&self.actions_per_state());
         Ok(())
     }
@@ -297,7 +344,12 @@ impl Session {
         self.learner.restore(bytes)
     }
 
-    /// The complete state.
+    /// Takes back where it stands.
+    pub(crate) fn restore_trajectory(&mut self, trajectory: Trajectory) {
+        self.trajectory = Some(trajectory);
+    }
+
+    /// The complete state, but for where it stands.
     pub(crate) fn save(&self, writer: &mut Writer) {
         let position = self.rng.get_word_pos();
         writer.number(position as u64);
@@ -346,10 +398,8 @@ mod tests {
         let actions: Vec<usize> = (0..mdp.n_states()).map(|s| mdp.n_actions(s)).collect();
         let learner = Box::new(Random::new(Policy::uniform(mdp)));
         let mut session = Session::new(learner, &actions, false, ChaCha8Rng::seed_from_u64(1));
-        let mut trajectory = session.begin(environment).unwrap();
-        session.record_start(0, trajectory.state);
         session.begin_batch().unwrap();
-        let outcome = session.collect(environment, &mut trajectory, steps);
+        let outcome = session.collect(environment, steps);
         (session.counts, outcome)
     }
 

@@ -94,7 +94,7 @@ impl Counts {
     }
 
     /// Records that an episode was cut short.
-    pub fn record_cut(&mut self) {
+    pub fn record_truncation(&mut self) {
         self.cuts += 1;
     }
 

@@ -204,7 +204,7 @@ fn every_reward_can_be_planned_for_as_well_as_stated() {
     let (mut failures, runs) = (0, 40);
     for _ in 0..runs {
         let mdp = truth(4, 2, &mut rng);
-        let evidence = explored(&mdp, &vec![0.0; 8], 20_000, false, &mut rng);
+        let evidence = explored(&mdp, &[0.0; 8], 20_000, false, &mut rng);
         let (error, pairs) = evidence.reward_free_error(how).unwrap();
         assert!(error < 0.7 && pairs.len() == 8, "{error}");
         for _ in 0..5 {

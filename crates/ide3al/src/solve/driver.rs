@@ -59,7 +59,7 @@ pub(super) struct Driver<'a> {
     best: Candidate,
     iterations: usize,
     solver: &'static str,
-    /// Objective and gap that the observer sees while a helping problem is solved.
+    /// Objective and gap that the observer sees while a subproblem is solved.
     shown: Option<(f64, f64)>,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Driver<'a> {
     /// Runs a method until its answer is close enough, it ends, or the solve is to stop. Returns
     /// whether the best answer is close enough.
     pub(super) fn run(&mut self, method: &mut dyn Method) -> bool {
-        while !self.done() && self.alive() {
+        while !self.done() && self.should_continue() {
             if self.iterations >= self.max_iterations {
                 self.stopped.get_or_insert(Status::IterationLimit);
                 break;
@@ -159,7 +159,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Whether to go on: asks the clock and the observer.
-    pub(super) fn alive(&mut self) -> bool {
+    pub(super) fn should_continue(&mut self) -> bool {
         if self.stopped.is_some() {
             return false;
         }
@@ -213,7 +213,7 @@ impl<'a> Driver<'a> {
             Status::Optimal
         } else {
             // the conic solver keeps a clock of its own, and may have ended because of it
-            self.alive();
+            self.should_continue();
             self.stopped.unwrap_or(Status::Stalled)
         }
     }
@@ -246,9 +246,9 @@ impl<'a> Driver<'a> {
         found
     }
 
-    /// Solves a helping problem under the same clock and observer, who goes on seeing the best of
-    /// the problem at hand. What was said to the one is said to the other.
-    pub(super) fn helping<T>(
+    /// Solves a subproblem under the same clock and observer, which goes on seeing the best of the
+    /// problem itself. A limit that ends the one ends the other.
+    pub(super) fn subproblem<T>(
         &mut self,
         kind: Kind,
         gaps: (f64, f64),

@@ -206,6 +206,59 @@ fn finds_the_optimum_that_a_problem_was_built_around() {
     }
 }
 
+/// What is reported of a point before any step, from its definition.
+#[test]
+fn complementarity_and_infeasibility_are_those_of_the_point() {
+    let mut numbers = Numbers(9);
+    let instance = backwards(&mut numbers, 2, false);
+    let mut point = instance.start();
+    let products = point.x.iter().zip(&point.z);
+    let capped = point.upper_slack.iter().zip(&point.v);
+    let (gap, count) = products
+        .chain(capped)
+        .fold((0.0, 0.0), |(sum, count), (a, b)| {
+            (sum + a * b, count + 1.0)
+        });
+    assert!((point.gap() - gap).abs() < 1e-12 * gap);
+    assert!((point.mu() - gap / count).abs() < 1e-12 * gap);
+    assert!(!point.is_feasible());
+    let rows = oracle::times(&instance.program.rows, &point.x);
+    let apart = rows
+        .iter()
+        .zip(&instance.data.right)
+        .map(|(r, b)| (r - b).abs());
+    let most = apart.fold(0.0, f64::max);
+    assert!((point.primal_infeasibility() - most).abs() < 1e-12);
+}
+
+/// A new start on a face: fixed variables lie at their nearer bound without multipliers, all others
+/// keep their place and have the product asked for.
+#[test]
+fn a_start_on_a_face_has_one_product_everywhere() {
+    let mut numbers = Numbers(10);
+    let instance = backwards(&mut numbers, 0, false);
+    let mut point = instance.start();
+    run(&mut point, 1e-6);
+    let before = point.x.clone();
+    let fixed: Vec<bool> = instance.places.iter().map(|p| *p != Place::Free).collect();
+    point.start_on_face(fixed.clone(), 0.25);
+    for (i, fixed) in fixed.iter().enumerate() {
+        if *fixed {
+            assert_eq!(point.x[i], instance.x[i], "{i}");
+            assert_eq!(point.z[i], 0.0);
+        } else {
+            assert_eq!(point.x[i], before[i]);
+            assert!((point.x[i] * point.z[i] - 0.25).abs() < 1e-12);
+        }
+        if let Some(j) = instance.data.bounded.clone().position(|b| b == i) {
+            let product = if *fixed { 0.0 } else { 0.25 };
+            assert!((point.upper_slack[j] * point.v[j] - product).abs() < 1e-12);
+            assert!((point.upper_slack[j] + point.x[i] - instance.data.cap).abs() < 1e-6);
+        }
+    }
+    assert!(point.y.iter().all(|y| *y == 0.0));
+}
+
 /// The multipliers that are left have the sign of their bound, and the gap is their products' sum:
 /// weak duality proves the objective.
 #[test]

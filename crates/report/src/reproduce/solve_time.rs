@@ -1,4 +1,4 @@
-//! How the time to solve grows: Column Sum against Dual, both roads.
+//! How the time to solve grows: Column Sum against Dual, by both solvers.
 
 use serde::Deserialize;
 
@@ -28,7 +28,7 @@ struct Parameters {
     otherwise_structured: String,
 }
 
-const ROADS: [(&str, SolverChoice); 2] = [
+const SOLVERS: [(&str, SolverChoice); 2] = [
     ("conic", SolverChoice::Conic),
     ("structured", SolverChoice::Auto),
 ];
@@ -46,19 +46,19 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
             "states",
             "variables S A",
             "formulation",
-            "road",
             "solver",
+            "engine",
             "time, s",
             "certified gap",
         ],
     );
-    // times[road][formulation]: variables, seconds
+    // times[solver][formulation]: variables, seconds
     let mut times = [[Vec::new(), Vec::new()], [Vec::new(), Vec::new()]];
     let all = parameters.sizes.len() * 4;
     let mut done = 0;
     for &size in &parameters.sizes {
         let mdp = domains::load(&format!("knight-quest:rows={size},columns={size}"))?;
-        for (r, (road, choice)) in ROADS.iter().enumerate() {
+        for (r, (solver, choice)) in SOLVERS.iter().enumerate() {
             for (f, (formulation, name)) in FORMULATIONS.iter().enumerate() {
                 context.step(done, all)?;
                 done += 1;
@@ -86,7 +86,7 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
                     mdp.n_states().to_string(),
                     mdp.n_pairs().to_string(),
                     (*name).to_owned(),
-                    (*road).to_owned(),
+                    (*solver).to_owned(),
                     best.solver.to_owned(),
                     format!("{:.4}", best.certificate.seconds),
                     format!("{:.0e}", best.certificate.gap),
@@ -97,14 +97,14 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let [conic, structured] = &times;
     for (place, [column_sum, dual]) in [(0, conic), (1, structured)] {
-        let (road, otherwise) = match place {
-            0 => ("conic road", &parameters.otherwise_conic),
-            _ => ("our road", &parameters.otherwise_structured),
+        let (solver, otherwise) = match place {
+            0 => ("conic solver", &parameters.otherwise_conic),
+            _ => ("structured solver", &parameters.otherwise_structured),
         };
         let last = |t: &[(f64, f64)]| t.last().map_or(f64::NAN, |p| p.1);
         let ratio = Measurement::exact(last(dual) / last(column_sum));
         let row = Row::new(
-            format!("{road}: time of Dual over Column Sum at the largest size"),
+            format!("{solver}: time of Dual over Column Sum at the largest size"),
             "above 1: Column Sum is faster",
             ratio,
             Rule::Above(1.0).judge(&ratio),
@@ -116,7 +116,7 @@ pub(super) fn run(spec: &Spec, context: &Context<'_>) -> Result<Outcome> {
         let (a, b) = (exponent(dual), exponent(column_sum));
         let difference = a.minus(&b);
         let row = Row::new(
-            format!("{road}: growth exponent of Dual less that of Column Sum"),
+            format!("{solver}: growth exponent of Dual less that of Column Sum"),
             "above 0: Column Sum scales better",
             difference,
             Rule::Above(0.0).judge(&difference),
@@ -173,11 +173,11 @@ fn picture(times: &[[Vec<(f64, f64)>; 2]; 2]) -> Panels {
     let all = || times.iter().flatten().flatten().map(|p| p.1.max(1e-6));
     let low = all().fold(f64::INFINITY, f64::min) / 1.5;
     let high = all().fold(0.0, f64::max) * 1.5;
-    let panels = times.iter().zip(titles).map(|(road, title)| {
+    let panels = times.iter().zip(titles).map(|(solver, title)| {
         let x = Axis::log("Number of variables, S A");
         let y = Axis::log("Time to solve, s").with_range(low, high);
         let mut figure = Figure::new(title, x, y);
-        for (points, (name, role)) in road
+        for (points, (name, role)) in solver
             .iter()
             .zip([("Column Sum", Role::ColumnSum), ("Dual", Role::Dual)])
         {

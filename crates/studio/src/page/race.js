@@ -7,7 +7,8 @@ import { Player } from './player.js';
 import { plot, sample } from './plot.js';
 
 export class Race {
-  /** `studio`: question parts (world, xi, zeta, within), scene, formulations, panes to draw walkers on. */
+  /** `studio`: question parts (world, xi, zeta, within), scene, formulations, and the panes that
+   * walkers are drawn on. */
   constructor(studio) {
     this.studio = studio;
     this.words = find('race-words');

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...agents.base import Agent
-from ...agents.episodic import LearningStrategy
+from ...agents.rollouts.episodes import LearningStrategy
 from ...datasets.coverage import Coverage, CoverageTracker
 from ...datasets.episode import Episode
 from ...runners.base import EpisodeRunner

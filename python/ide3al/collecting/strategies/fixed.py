@@ -26,9 +26,11 @@ class FixedStrategy:
             # what looks at observations is asked in every step; "random" is uniform
             policy, declared = np.zeros((0, n_actions)), None
         if isinstance(policy, Agent):
-            untaught = policy.num_timesteps == 0
-            policy = np.full((states.size, n_actions), 1 / n_actions) if untaught else policy.policy
-            if untaught and declared is None:
+            is_unfitted = policy.num_timesteps == 0
+            policy = (
+                np.full((states.size, n_actions), 1 / n_actions) if is_unfitted else policy.policy
+            )
+            if is_unfitted and declared is None:
                 policy = np.zeros((0, n_actions))
         self._table = checked_table(policy, declared, n_actions)
         self._tracker = (

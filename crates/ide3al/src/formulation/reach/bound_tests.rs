@@ -79,7 +79,6 @@ fn garnet(seed: u64) -> Mdp {
         actions: 2,
         branching: 2,
         seed,
-        ..Garnet::default()
     }
     .build()
     .unwrap()

@@ -11,6 +11,9 @@ use super::{Origin, Reach};
 use crate::domains::Garnet;
 use crate::model::{Counts, Mdp, Unvisited};
 
+/// A value of a policy, and its gradient where asked for.
+type Value<'a> = dyn FnMut(&[f64], Option<&mut [f64]>) -> f64 + 'a;
+
 pub(super) fn random_policy(world: &World, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut policy = vec![0.0; world.pair.len()];
     for s in 0..world.n_states() {
@@ -65,7 +68,6 @@ pub(super) fn models() -> Vec<Mdp> {
             actions: 2,
             branching: 3,
             seed: 4,
-            ..Garnet::default()
         }
         .build()
         .unwrap(),
@@ -100,7 +102,7 @@ fn gradients_are_those_of_differences() {
             };
             let mut gradient = vec![0.0; policy.len()];
             let (mut seen, mut hitting);
-            let value: &mut dyn FnMut(&[f64], Option<&mut [f64]>) -> f64 = if world.is_hitting() {
+            let value: &mut Value<'_> = if world.is_hitting() {
                 hitting = Hitting::new(&world);
                 &mut |policy, gradient| hitting.value(policy, gradient)
             } else {

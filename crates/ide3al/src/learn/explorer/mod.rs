@@ -351,11 +351,7 @@ mod tests {
         let rng = crate::learn::generator(seed, 0);
         let mut session = crate::learn::Session::new(explorer(mdp), &actions, false, rng);
         session.begin_batch().unwrap();
-        let mut trajectory = session.begin(&mut environment).unwrap();
-        session.record_start(0, trajectory.state);
-        session
-            .collect(&mut environment, &mut trajectory, steps)
-            .unwrap();
+        session.collect(&mut environment, steps).unwrap();
         session
     }
 

@@ -28,7 +28,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The explorer's: see the [module](self).
+    /// The explorer's: see the head of `online.rs`.
     pub fn explorer(gradient: Gradient, quota: Quota) -> Self {
         Rule {
             quota,

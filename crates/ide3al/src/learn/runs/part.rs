@@ -36,7 +36,7 @@ impl Runs<'_> {
     ) -> Result<Ended> {
         self.check(job)?;
         let tables = Tables::new(self.mdp);
-        let goal = self.goal_judge();
+        let goal = self.goal_evaluator();
         let shared = Shared::new(&tables, goal.as_ref(), None, stop, observer);
         match self.one_run(&shared, job) {
             Ok(()) => Ok(Ended::Finished),

@@ -70,7 +70,7 @@ impl<'a> Evaluator<'a> {
     ) -> f64 {
         let mut left = GRACE;
         self.project_while(policy, limits, &mut || {
-            driver.alive() || {
+            driver.should_continue() || {
                 left = left.saturating_sub(1);
                 left > 0
             }

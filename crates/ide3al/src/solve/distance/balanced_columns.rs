@@ -247,7 +247,7 @@ impl<'a> ColumnLeastSquares<'a> {
     pub(super) fn advance(&mut self, steps: usize, driver: &mut Driver<'_>) -> f64 {
         let mut moved = 0.0;
         for _ in 0..steps {
-            if driver.steps_left() == 0 || !driver.alive() {
+            if driver.steps_left() == 0 || !driver.should_continue() {
                 break;
             }
             driver.count(1);

@@ -36,7 +36,7 @@ pub(super) fn nearest_policy(
 ) -> Option<Vec<f64>> {
     let mut point = ColumnSum::start(mdp, xi, centre, DENSE)?;
     for _ in 0..steps_left(driver) {
-        if !driver.alive() || !point.step() {
+        if !driver.should_continue() || !point.step() {
             return None;
         }
         driver.count(1);

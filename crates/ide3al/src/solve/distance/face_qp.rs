@@ -33,7 +33,7 @@ pub(super) fn polish<P: QuadraticProgram>(
     clear: impl Fn(&InteriorPoint<P>) -> bool,
 ) -> bool {
     for _ in 0..MOST_STEPS {
-        if !driver.alive() {
+        if !driver.should_continue() {
             return false;
         }
         if point.mu() <= POLISHED_MU || clear(point) || !point.step() {
@@ -66,14 +66,15 @@ pub(super) fn solve_face_qp<P: QuadraticProgram>(
             } else {
                 (point.active_bounds(), guess * NEXT_GUESS)
             };
-            let found = point.solve_with_active_set(&guessed, most - k, || driver.alive());
+            let found =
+                point.solve_with_active_set(&guessed, most - k, || driver.should_continue());
             if let Some(steps) = found {
                 driver.count(steps);
                 return Some(true);
             }
             guess = next;
         }
-        if !driver.alive() {
+        if !driver.should_continue() {
             return None;
         }
         if point.gap() <= NEAREST_GAP || !point.step() {

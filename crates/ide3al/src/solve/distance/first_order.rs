@@ -33,7 +33,7 @@ impl<P: CertifiedSaddlePoint> Method for PrimalDual<P> {
 
     fn step(&mut self, driver: &mut Driver<'_>) -> Step {
         for _ in 0..P::CERTIFY_EVERY {
-            if !driver.alive() {
+            if !driver.should_continue() {
                 break;
             }
             self.iteration.advance(&self.problem);

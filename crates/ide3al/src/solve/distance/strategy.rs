@@ -56,7 +56,7 @@ pub(super) fn run(
 ) {
     let mut applied = false;
     for engine in strategy {
-        if driver.done() || !driver.alive() {
+        if driver.done() || !driver.should_continue() {
             break;
         }
         if let Engine::InteriorPoint(_) | Engine::FirstOrderTrial(..) = engine

@@ -22,7 +22,7 @@ impl Task<'_> {
         if self.options.tie_break == TieBreak::None {
             return true;
         }
-        if !driver.alive() {
+        if !driver.should_continue() {
             // the note that the tie-break was left out belongs to an optimum; any other status says
             // that the solve was stopped
             return !driver.done();
@@ -83,7 +83,7 @@ pub(super) fn take_nearest(driver: &mut Driver<'_>, near: Option<NearestPolicy>)
             }
             "rounding hides the optimal face"
         }
-        None if !driver.alive() => "the solve was stopped first",
+        None if !driver.should_continue() => "the solve was stopped first",
         None => "too many states",
     };
     Some(format!(

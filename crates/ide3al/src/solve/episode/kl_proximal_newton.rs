@@ -120,7 +120,7 @@ impl<'a> KlProximalNewton<'a> {
         let tolerance = 0.1 * (10.0 * size).min(1.0).sqrt();
         let mut x = vec![0.0; n];
         gradients.solve(&mut x, (tolerance, MOST_PRODUCTS), |v, out| {
-            let alive = driver.alive();
+            let alive = driver.should_continue();
             if alive {
                 self.dynamics
                     .response(&self.visits, self.tau, v, &mut self.change, out);
@@ -159,7 +159,7 @@ impl<'a> KlProximalNewton<'a> {
             } else {
                 f64::NEG_INFINITY
             };
-            driver.alive().then_some(seen)
+            driver.should_continue().then_some(seen)
         });
         if last.is_finite() {
             self.centre(&mut u);

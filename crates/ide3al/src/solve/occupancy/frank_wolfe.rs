@@ -72,7 +72,7 @@ pub(in crate::solve) fn solve(
         limits: &limits,
         atoms: vec![(first, 1.0)],
         linear,
-        promised: 0.0,
+        predicted: 0.0,
         spent: Vec::new(),
         prices: vec![0.0; limits.len()],
         failed: None,
@@ -195,8 +195,8 @@ struct FrankWolfe<'a> {
     /// Their mixture.
     here: Point,
     linear: Linear<'a>,
-    /// Steps between atoms go on while they promise this much.
-    promised: f64,
+    /// Steps between atoms go on while this much is predicted of them.
+    predicted: f64,
     /// Averages of the limits' costs under the last policy offered.
     spent: Vec<f64>,
     prices: Vec<f64>,
@@ -235,8 +235,8 @@ impl FrankWolfe<'_> {
         let numbers = 0..self.atoms.len();
         let (best, worst) = (numbers.clone().max_by(by_score), numbers.min_by(by_score));
         if let (Some(best), Some(worst)) = (best, worst)
-            && self.promised > 0.0
-            && scores[best] - scores[worst] >= self.promised
+            && self.predicted > 0.0
+            && scores[best] - scores[worst] >= self.predicted
         {
             let direction = difference(&self.atoms[best].0, &self.atoms[worst].0);
             let size = self.search(&direction, self.atoms[worst].1)?;
@@ -263,7 +263,7 @@ impl FrankWolfe<'_> {
         if done {
             return Ok(Step::Going);
         }
-        self.promised = 0.5 * gap;
+        self.predicted = 0.5 * gap;
         if found.omega.is_empty() {
             return Ok(Step::End);
         }

@@ -60,7 +60,7 @@ impl<'a> Linear<'a> {
             let (proven, span) = self.sweep(r);
             bound = bound.min(proven);
             close = span <= gap;
-            alive = driver.alive();
+            alive = driver.should_continue();
             if close || !alive {
                 break;
             }
@@ -153,7 +153,7 @@ pub(super) fn within_limits(
         maximises: true,
         dual_follows_policy: true,
     };
-    driver.helping(kind, (gap, 0.0), nothing, |inner| {
+    driver.subproblem(kind, (gap, 0.0), nothing, |inner| {
         let mut interior = Interior::new(Certifier::new(part, &reward, limits, None, 1.0));
         interior.run(inner);
         let kept = interior.certifier.best_feasible;

@@ -60,7 +60,7 @@ pub(super) fn solve(
             log_weights: target.of_states(&part.states),
             ..*target
         };
-        let found = helping(&part.mdp, problem, &of_part, driver, |inner| {
+        let found = subproblem(&part.mdp, problem, &of_part, driver, |inner| {
             let start = start.as_deref();
             solve_component(&part.mdp, problem, &of_part, options, start, inner)?;
             if part.states.len() > largest {
@@ -123,7 +123,7 @@ fn solve_component(
             Engine::NewtonToTheEnd => potentials.go_on(driver),
             _ => {}
         }
-        if driver.done() || !driver.alive() {
+        if driver.done() || !driver.should_continue() {
             break;
         }
     }
@@ -132,7 +132,7 @@ fn solve_component(
 
 /// Solves Dual or State Entropy on a part of the model, under the clock and to the gaps of the
 /// whole.
-fn helping<T>(
+fn subproblem<T>(
     part: &Mdp,
     problem: &Problem,
     target: &Target,
@@ -141,7 +141,7 @@ fn helping<T>(
 ) -> T {
     let first = super::known(part, problem, target, None);
     let gaps = (driver.absolute, driver.relative);
-    driver.helping(super::kind(problem), gaps, first, solve)
+    driver.subproblem(super::kind(problem), gaps, first, solve)
 }
 
 /// A note on a policy that never comes from one part of a model to another, of which the model has

@@ -230,7 +230,7 @@ impl<'a> Potentials<'a> {
     fn smooth_step(&mut self, driver: &mut Driver<'_>) -> Step {
         let newton = &mut self.newton;
         let before = newton.violation();
-        let mut improved = newton.step(&mut || !driver.alive());
+        let mut improved = newton.step(&mut || !driver.should_continue());
         self.steps += 1;
         if newton.violation() < self.near && newton.is_cheap() && !self.loose {
             // convergence is quadratic here: one or two steps more give the policy the
@@ -239,7 +239,7 @@ impl<'a> Potentials<'a> {
                 if !improved || newton.violation() < 1e-12 {
                     break;
                 }
-                improved = newton.step(&mut || !driver.alive());
+                improved = newton.step(&mut || !driver.should_continue());
                 self.steps += 1;
             }
         }
@@ -276,11 +276,11 @@ impl<'a> Potentials<'a> {
         }
         newton.short = 0;
         for _ in 0..MOST_INNER {
-            let improved = newton.step(&mut || !driver.alive());
+            let improved = newton.step(&mut || !driver.should_continue());
             self.steps += 1;
             let there = newton.violation() <= (0.1 * newton.tau).clamp(1e-13, 1e-2);
             self.unfinished = self.may_stop_early && !there && newton.is_stuck();
-            if there || !improved || self.unfinished || !driver.alive() {
+            if there || !improved || self.unfinished || !driver.should_continue() {
                 break;
             }
         }

@@ -153,7 +153,7 @@ fn by_potentials(
         formulation: Formulation::StateEntropy,
         ..*problem
     };
-    super::helping(part.mdp(), &problem, &weights, driver, |inner| {
+    super::subproblem(part.mdp(), &problem, &weights, driver, |inner| {
         let notes = super::solve(part.mdp(), &problem, &weights, options, None, inner)?;
         Ok((inner.best().clone(), notes))
     })

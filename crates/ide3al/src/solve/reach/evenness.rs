@@ -105,7 +105,7 @@ pub(super) fn run(world: &World, floor: &Floor, driver: &mut Driver<'_>) {
             let mut minimiser = climb(rows_of(world, &limited.of(&x), 1e-4), STEPS, WORTHWHILE);
             while !minimiser.advance(&mut limited, 4) {
                 driver.count(4);
-                if !driver.alive() {
+                if !driver.should_continue() {
                     break;
                 }
             }
@@ -118,7 +118,7 @@ pub(super) fn run(world: &World, floor: &Floor, driver: &mut Driver<'_>) {
                     best = (value, kept);
                 }
             }
-            if !driver.alive() || short.is_nan() {
+            if !driver.should_continue() || short.is_nan() {
                 break;
             }
             limited.multiplier = (limited.multiplier + limited.penalty * short).max(0.0);

@@ -106,7 +106,7 @@ pub fn solve(
         let floor = evenness::floor(mdp, &world, reach)?;
         evenness::run(&world, &floor, &mut driver);
     }
-    if !driver.done() && driver.alive() {
+    if !driver.done() && driver.should_continue() {
         let policy = driver.best().policy.clone();
         let candidate = Candidate {
             objective: driver.best().objective,
@@ -215,7 +215,7 @@ fn from_anywhere(
         ..driver.best().clone()
     };
     let gaps = (driver.absolute, driver.relative);
-    let found = driver.helping(kind, gaps, first, |inner| {
+    let found = driver.subproblem(kind, gaps, first, |inner| {
         search::run(&other, Begin::Cold, inner);
         inner.best().clone()
     });

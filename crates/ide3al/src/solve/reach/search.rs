@@ -32,7 +32,7 @@ const FINE: f64 = 1e-11;
 /// Radii of the neighbourhoods that are drawn anew, in turn.
 const RADII: [usize; 4] = [1, 2, 4, 8];
 /// Kicks tried at once from the same policy, however many threads there are.
-const AT_ONCE: usize = 4;
+const KICKS_AT_ONCE: usize = 4;
 /// Kicks without a relative gain of `WORTHWHILE` after which the search ends.
 const PATIENCE: usize = 64;
 /// The same after a start from an earlier solution, which has had its own.
@@ -204,7 +204,7 @@ impl Search<'_, '_, '_> {
             let after: usize = climbs.iter().map(Minimiser::evaluations).sum();
             self.left = self.left.saturating_sub(after - before);
             self.driver.count(after - before);
-            let alive = self.driver.steps_left() > 0 && self.driver.alive();
+            let alive = self.driver.steps_left() > 0 && self.driver.should_continue();
             // what climbed something else is judged when nothing better will come
             if time.is_none() || !alive {
                 climbs.iter().for_each(|climb| self.offer(climb, time));
@@ -255,7 +255,7 @@ impl Search<'_, '_, '_> {
         let mut value = f64::INFINITY;
         let (mut idle, mut turn) = (0, 0);
         while idle < patience && self.left > 0 {
-            let mut climbs: Vec<Minimiser> = (0..AT_ONCE)
+            let mut climbs: Vec<Minimiser> = (0..KICKS_AT_ONCE)
                 .map(|_| {
                     let mut x = self.loosened(&best, LOOSEN_KICK);
                     let centre = self.rng.random_range(0..self.world.n_states());
@@ -273,7 +273,7 @@ impl Search<'_, '_, '_> {
             if !self.finish(&mut climbs, None) {
                 return None;
             }
-            idle += AT_ONCE;
+            idle += KICKS_AT_ONCE;
             for climb in &climbs {
                 if climb.value() < value {
                     if climb.value() < value - WORTHWHILE * value.abs() {

@@ -65,7 +65,7 @@ pub(super) fn run(world: &World, single: &[f64], driver: &mut Driver<'_>) -> f64
             && !minimiser.advance(&mut bound, 8)
         {
             driver.count(8);
-            if !driver.alive() {
+            if !driver.should_continue() {
                 break;
             }
         }
@@ -80,7 +80,7 @@ pub(super) fn run(world: &World, single: &[f64], driver: &mut Driver<'_>) -> f64
             best = found;
         }
         let gap = (known - driver.best().objective).abs();
-        if sign * (known - found) < WORTHWHILE * gap || !driver.alive() {
+        if sign * (known - found) < WORTHWHILE * gap || !driver.should_continue() {
             break;
         }
     }

@@ -84,7 +84,7 @@ impl<'a> LevelSets<'a> {
             dual: vec![0.0; n],
         };
         // Column Sum is of the same kind: a minimum whose dual point is that of the best bound
-        let columns = driver.helping(kind(problem), gaps, first, |inner| {
+        let columns = driver.subproblem(kind(problem), gaps, first, |inner| {
             let centre = inner.best().policy.clone();
             inner.within_steps(MOST_STEPS, |inner| {
                 column_sum::find(mdp, problem, &centre, None, &column_sum::RELAXATION, inner)

@@ -97,7 +97,7 @@ impl Solver<'_> {
                 reference::infinity(mdp, problem, &self.support, &self.blocks, driver)?;
             let (candidate, block) = self.certify(policy, kept, &dual, driver);
             driver.offer(candidate, "conic");
-            if !driver.alive() || !self.add(block) {
+            if !driver.should_continue() || !self.add(block) {
                 return Ok(());
             }
         }
@@ -140,7 +140,7 @@ impl Solver<'_> {
                 if is_for_it {
                     driver.within_steps(steps, |driver| {
                         self.by_level_sets(driver);
-                        if !driver.done() && driver.alive() {
+                        if !driver.done() && driver.should_continue() {
                             self.by_first_order(driver);
                         }
                     });
@@ -172,7 +172,7 @@ impl Solver<'_> {
             let mut method = InteriorPointMethod::new(self.start()?, read, near);
             let done = driver.run(&mut method);
             let point = method.point;
-            if done || !driver.alive() || !self.add(violated) {
+            if done || !driver.should_continue() || !self.add(violated) {
                 return Some(point);
             }
         }
@@ -270,7 +270,7 @@ impl Solver<'_> {
         let policy = simplex::feasible(mdp, xi, policy);
         let mass = full_mass(mdp, support, &policy);
         repair(support, &self.blocks, zeta, &mass, &mut kept);
-        let (value, block) = objective_while(support, zeta, &kept, || driver.alive());
+        let (value, block) = objective_while(support, zeta, &kept, || driver.should_continue());
         let proven = if dual.rows.is_empty() {
             0.0
         } else {

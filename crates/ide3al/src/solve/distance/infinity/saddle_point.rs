@@ -180,7 +180,8 @@ impl CertifiedSaddlePoint for Infinity<'_> {
         let (policy, mut kept) = (policy.to_vec(), kept.to_vec());
         let mass = full_mass(mdp, support, &policy);
         repair(support, &self.blocks, problem.zeta, &mass, &mut kept);
-        let (value, block) = objective_while(support, problem.zeta, &kept, || driver.alive());
+        let (value, block) =
+            objective_while(support, problem.zeta, &kept, || driver.should_continue());
         let y = &iteration.dual.point;
         if let Some(block) = block.filter(|b| !self.blocks.contains(b)) {
             self.blocks.push(block);

@@ -215,7 +215,7 @@ impl<'a> Normal<'a> {
             return;
         }
         let solved = self.iterate(right, v, self.cg_iterations, driver);
-        if !solved && self.can_factor && driver.alive() && self.factorize() {
+        if !solved && self.can_factor && driver.should_continue() && self.factorize() {
             self.iterate(right, v, STEPS_WITH_FACTOR, driver);
         }
     }
@@ -230,6 +230,6 @@ impl<'a> Normal<'a> {
     ) -> bool {
         let limits = (self.accuracy, most, usize::MAX);
         self.system
-            .conjugate_gradients(right, v, limits, || driver.alive())
+            .conjugate_gradients(right, v, limits, || driver.should_continue())
     }
 }

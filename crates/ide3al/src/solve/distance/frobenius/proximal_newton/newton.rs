@@ -123,7 +123,7 @@ impl Newton {
             self.column_responses(problem_data, clipped, out);
             let counts = &clipped.columns.counts;
             update(out, |t, x| x + damped(counts[t], delta) * v[t]);
-            driver.alive()
+            driver.should_continue()
         };
         let done = match &mut other {
             Some(factor) if by_factor => {
@@ -134,7 +134,7 @@ impl Newton {
             _ => gradients.solve(beta, (tolerance, rounds), times),
         };
         self.other = other;
-        if done || rounds == MOST_CONJUGATE || !driver.alive() {
+        if done || rounds == MOST_CONJUGATE || !driver.should_continue() {
             return true;
         }
         if self.other.is_some() {

@@ -147,7 +147,7 @@ impl<'a> System<'a> {
         let mut settled = self.dual.clipped.violation() <= accuracy;
         self.stuck = 0;
         let mut left = self.most_newton.min(driver.steps_left());
-        while left > 0 && !settled && self.stuck < MOST_STUCK && driver.alive() {
+        while left > 0 && !settled && self.stuck < MOST_STUCK && driver.should_continue() {
             driver.count(1);
             left -= 1;
             if !self.step(driver) {
@@ -182,7 +182,11 @@ impl<'a> System<'a> {
         let (rows, dual) = (&mut self.rows, &mut self.dual);
         self.newton
             .direction(rows, dual, (self.damping, forcing), driver);
-        let size = dual.search(MOST_LOOKS, || driver.alive(), |dual| rows.solve(dual));
+        let size = dual.search(
+            MOST_LOOKS,
+            || driver.should_continue(),
+            |dual| rows.solve(dual),
+        );
         if !(size > 0.0) {
             return false;
         }

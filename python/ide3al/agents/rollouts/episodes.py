@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .. import _ide3al
-from .._ide3al import Error
-from ..datasets.episode import Episode, TransitionFlattener
-from ..encoding.discrete import DiscoveredStates
-from ..runners.base import EpisodeRunner
-from ..runners.plan import Plan, ScheduledPlan
-from ..runners.ray import RayRunner
-from ..runners.sampler import DEFAULT_MAX_STEPS
-from .learner import Learner
+from ... import _ide3al
+from ..._ide3al import Error
+from ...datasets.episode import Episode, TransitionFlattener
+from ...encoding.discrete import DiscoveredStates
+from ...runners.base import EpisodeRunner
+from ...runners.plan import Plan, ScheduledPlan
+from ...runners.ray import RayRunner
+from ...runners.sampler import DEFAULT_MAX_STEPS
+from ..learner import Learner
+from .base import Rollout
 
 
 class LearningStrategy:
@@ -63,13 +63,17 @@ class LearningStrategy:
     def learn(self, last: bool) -> None:
         """From the episodes taken since the last time."""
         if self._batch:
-            rows, starts = self._flattener.flatten(self._batch)
-            # one environment after the other, whoever stepped it
-            alone = np.zeros((len(rows), 1), dtype=np.int64)
-            begun = np.stack([starts, np.zeros_like(starts)], axis=1)
-            _ide3al.agent_record(self._inner, np.concatenate([rows, alone], axis=1), begun)
-            self._batch = []
+            self.record()
             _ide3al.agent_learn(self._inner, last)
+
+    def record(self) -> None:
+        """Hands the episodes of the batch to the agent."""
+        rows, starts = self._flattener.flatten(self._batch)
+        # one environment after the other, whoever stepped it
+        alone = np.zeros((len(rows), 1), dtype=np.int64)
+        begun = np.stack([starts, np.zeros_like(starts)], axis=1)
+        _ide3al.agent_record(self._inner, np.concatenate([rows, alone], axis=1), begun)
+        self._batch = []
 
     def resume(self, plan: Plan, info: list[dict[str, Any]]) -> Plan:
         return plan
@@ -95,45 +99,44 @@ class LearningStrategy:
         return None
 
 
-def fit_on_ray(
-    agent: Learner,
-    make_env: Any,
-    total: int,
-    workers: int,
-    *,
-    show: Callable[[int, int, Any], None] | None = None,
-    callback: Callable[[Any], Any] | None = None,
-) -> None:
-    """``fit`` with runners on a cluster: whole episodes, cut where the steps end."""
-    known = agent.encoder.copy() if isinstance(agent.encoder, DiscoveredStates) else None
-    runner = RayRunner(make_env, known, workers, None)
-    try:
-        limit = (
-            getattr(getattr(runner.env, "spec", None), "max_episode_steps", None)
-            or DEFAULT_MAX_STEPS
+class ClusterRollout(Rollout):
+    """Whole episodes by runners on a cluster, truncated where the steps end."""
+
+    def __init__(self, agent: Learner, make_env: Any, total: int, workers: int) -> None:
+        known = agent.encoder.copy() if isinstance(agent.encoder, DiscoveredStates) else None
+        self._runner = RayRunner(make_env, known, workers, None)
+        env = self._runner.env
+        spec = getattr(env, "spec", None)
+        self._limit = getattr(spec, "max_episode_steps", None) or DEFAULT_MAX_STEPS
+        try:
+            self._learning = LearningStrategy(agent, env, self._runner, total, workers)
+        except BaseException:
+            self._runner.close()
+            raise
+        self._tally, self._total = agent.tally, total
+        self._first, self._number = agent.seed + agent.num_timesteps, 0
+
+    @property
+    def left(self) -> int:  # type: ignore[override]
+        """Steps that may still be taken."""
+        return self._total - self._learning.rows
+
+    def collect(self) -> None:
+        learning = self._learning
+        scheduled = learning.next_plan()
+        assert scheduled is not None
+        plan, count, _ = scheduled
+        episodes = self._runner.episodes(
+            plan, self._first, self._number, count, lambda: self.left, self._limit
         )
-        learning = LearningStrategy(agent, runner.env, runner, total, workers)
-        first, number = agent.num_timesteps, 0
+        for episode in episodes:
+            self._number += 1
+            if self.left > 0:
+                # leaving a terminal state is a step as well, and may be the last one
+                kept = episode.truncate(self.left - learning.owed)
+                learning.observe(kept)
+                self._tally.record_episodes([kept])
+        learning.record()
 
-        def left() -> int:
-            return total - learning.rows
-
-        while left() > 0:
-            made = learning.next_plan()
-            if made is None:
-                break
-            plan, count, _ = made
-            for episode in runner.episodes(plan, agent.seed + first, number, count, left, limit):
-                number += 1
-                if left() > 0:
-                    # leaving a terminal state is a step as well, and may be the last one
-                    kept = episode.truncate(left() - learning.owed)
-                    learning.observe(kept)
-                    agent.tally.record_episodes([kept])
-            learning.learn(left() <= 0)
-            if show is not None:
-                show(total - max(left(), 0), total, agent)
-            if callback is not None and callback(agent) is False:
-                break
-    finally:
-        runner.close()
+    def close(self) -> None:
+        self._runner.close()

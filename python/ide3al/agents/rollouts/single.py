@@ -1,43 +1,41 @@
-"""Steps of a finite environment as the learner sees them: states and actions by number."""
+"""Steps of one finite environment as the learner sees them: states and actions by number."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .. import _ide3al
-from ..datasets.tally import TransitionTally
-from ..encoding.changes import EpisodeChanges
-from ..encoding.discrete import DiscoveredStates, SpaceIndex
-from ..encoding.masks import Mask, MaskedStates, MaskReader, nearest_legal
+from ..._check import check_actions
+from ...encoding.masks import Mask, MaskedStates, MaskReader, nearest_legal
+from ..learner import Learner
+from .base import Rollout
 
 
-class FiniteSteps:
+class SingleRollout(Rollout):
     """``reset`` and ``step`` by number. Where actions are masked, a state has those allowed when
-    it was first met, numbered among themselves; one that is not allowed any more is replaced.
+    it was first met, numbered among themselves; one that is not allowed any more is replaced."""
 
-    ``first`` is what the first reset returned: it was needed to know whether actions are masked.
-    """
-
-    def __init__(
-        self,
-        agent: _ide3al.Agent,
-        env: Any,
-        states: SpaceIndex | DiscoveredStates,
-        actions: SpaceIndex,
-        changes: EpisodeChanges,
-        first: tuple[Any, Any],
-        tally: TransitionTally,
-    ) -> None:
-        self._agent, self._env = agent, env
-        self._states, self._actions = states, actions
-        self._changes, self._tally = changes, tally
+    def __init__(self, agent: Learner, env: Any, total: int) -> None:
+        check_actions(env.action_space)
+        self.left = self._total = total
+        # the environment is seeded once: the first reset of the first fit
+        fresh = agent.compiled is None or agent.compiled.steps == 0
+        # what it returns says whether actions are masked
+        first = env.reset(seed=agent.seed) if fresh else env.reset()
+        self._agent, self._states, self._actions = agent.attach(env, first=first)
+        self._agent.interrupt_trajectory()
         self._first: tuple[Any, Any] | None = first
-        self._masked = states if isinstance(states, MaskedStates) else None
-        self._reader = MaskReader(env, actions.space, actions.size)
+        self._env, self._changes, self._tally = env, agent.changes, agent.tally
+        self._masked = self._states if isinstance(self._states, MaskedStates) else None
+        self._reader = MaskReader(env, self._actions.space, self._actions.size)
         self._state = 0
         self._mask: Mask | None = None
 
-    def reset(self) -> int:
+    def collect(self) -> None:
+        steps = min(self._agent.batch_size(self._total), self.left)
+        self._agent.collect(self._reset, self._step, steps)
+        self.left -= steps
+
+    def _reset(self) -> int:
         """Begins an episode."""
         observation, info = self._first if self._first is not None else self._env.reset()
         self._first = None
@@ -45,7 +43,7 @@ class FiniteSteps:
         self._state = self._tally.begin(self._number(observation, info))
         return self._state
 
-    def step(self, action: int) -> tuple[int, int]:
+    def _step(self, action: int) -> tuple[int, int]:
         """Takes an action: the next state, and 1 where it is terminal, 2 where the episode was
         truncated."""
         chosen = action

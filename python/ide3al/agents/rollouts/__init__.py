@@ -1,0 +1,1 @@
+"""Where an agent's steps come from, one file for each kind of environment."""
