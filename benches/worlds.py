@@ -2,7 +2,7 @@
 """How evenly do the agents explore environments that nobody here wrote?
 
     python benches/worlds.py [--runs 10] [--worlds NAME,...] [--agents NAME,...] [--json FILE]
-    [--picture FILE]
+    [--picture FILE] [--curves FILE] [--scale SHARE] [--processes N]
 
 Needs the package and: pip install "gymnasium[toy-text,classic-control]" minigrid matplotlib. Every
 agent has its default settings and the same number of steps. Effective number of states, exp(entropy
