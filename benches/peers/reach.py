@@ -9,8 +9,10 @@ share seen (or mean hitting time) of ide3al, of the peer's best and of the best 
 formulation, the bound, and seconds. A PART of a model's name chooses models, --small and --large
 those with up to 100 states and the others. The peer begins no further start on a problem after
 --seconds, and the line says how many it made; it uses all cores, its seconds are those of one.
-With --json results are kept, and problems that FILE holds are not solved again. Exit code 1 if
-ide3al is more than half a per cent worse than the peer anywhere, or worse than another formulation.
+With --json results are kept, problems that FILE holds are not solved again, and --table ends with
+a line for each model in it: the mean and least ratio of ide3al's value to the peer's best, the mean
+one to the best policy of other formulations, and mean seconds. Exit code 1 if ide3al is more than
+half a per cent worse than the peer anywhere, or worse than another formulation.
 """
 
 import argparse
@@ -176,6 +178,34 @@ def show(title, found):
     )
 
 
+def tabulate(kept):
+    """What FILE holds, a line of Markdown for each model."""
+    models = {}
+    for title, found in kept.items():
+        if "refused" not in found:
+            name = title.partition(": ")[2].rpartition(", xi")[0]
+            models.setdefault(name, []).append(found)
+    columns = ("model (states)", "problems", "mean", "least", "others", "s", "peer s", "starts")
+    print("\n| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
+    for name, all_found in models.items():
+        ratios = [found["ratio"] for found in all_found]
+        # times are better the smaller
+        rest = [
+            x["other"] / x["ide3al"] if x["ide3al"] > 1 else x["ide3al"] / x["other"]
+            for x in all_found
+        ]
+        mean = {
+            key: sum(found[key] for found in all_found) / len(ratios)
+            for key in ("seconds", "peer seconds")
+        }
+        starts = sorted({found["starts"] for found in all_found})
+        print(
+            f"| {name} | {len(ratios)} | {sum(ratios) / len(ratios):.4f} | {min(ratios):.4f}"
+            f" | {sum(rest) / len(rest):.2f} | {mean['seconds']:.2f} | {mean['peer seconds']:.1f}"
+            f" | {'-'.join(map(str, starts[:: max(1, len(starts) - 1)]))} |"
+        )
+
+
 def main():
     asked = argparse.ArgumentParser()
     asked.add_argument("--seed", type=int, default=1)
@@ -184,6 +214,7 @@ def main():
     asked.add_argument("--small", action="store_true")
     asked.add_argument("--large", action="store_true")
     asked.add_argument("--json", type=Path)
+    asked.add_argument("--table", action="store_true")
     asked.add_argument("parts", nargs="*")
     asked = asked.parse_args()
     kept = json.loads(asked.json.read_text()) if asked.json and asked.json.exists() else {}
@@ -218,6 +249,8 @@ def main():
                     else:
                         show(title, kept[key])
                         shown.append(kept[key])
+    if asked.table:
+        tabulate(kept)
     if shown:
         ratios = [found["ratio"] for found in shown]
         print(

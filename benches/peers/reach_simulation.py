@@ -64,7 +64,7 @@ def main():
             numbers = [f"{x:.4f}" for x in (said["objective"], shares.mean(), error)]
             print(line.format(f"{name} ({n})", *numbers, f"{off[-1]:.1f}"), flush=True)
     print(f"{len(off)} models: off by {max(off):.1f} standard errors at most")
-    sys.exit(max(off) > 4 or sum(x > 2 for x in off) > max(1, len(off) / 6))
+    sys.exit(bool(max(off) > 4 or sum(x > 2 for x in off) > max(1, len(off) / 6)))
 
 
 if __name__ == "__main__":

