@@ -2,7 +2,7 @@
 """How evenly do the agents explore environments that nobody here wrote?
 
     python benches/worlds.py [--runs 10] [--worlds NAME,...] [--agents NAME,...] [--json FILE]
-    [--picture FILE]
+    [--picture FILE] [--curves FILE] [--scale SHARE] [--processes N]
 
 Needs the package and: pip install "gymnasium[toy-text,classic-control]" minigrid matplotlib. Every
 agent has its default settings and the same number of steps. Effective number of states, exp(entropy
@@ -66,8 +66,17 @@ class Curve(gym.Wrapper):
         self.met.add(name_of(self.here))
         self.taken += 1
         if self.taken in self.marks:
-            self.points.append((len(self.met), len(self.tried), effective(self.visits.values())))
+            self.write()
         return outcome
+
+    def write(self):
+        self.points.append((len(self.met), len(self.tried), effective(self.visits.values())))
+
+    def finish(self):
+        """The samples that leave terminal states are no steps of the environment, so that the last
+        mark may not have been reached."""
+        while len(self.points) < len(self.marks):
+            self.write()
 
 
 def name_of(observation):
@@ -205,10 +214,11 @@ def effective(counts):
 
 def explore(task):
     """One run: (data, pairs, policy, seconds, area, curve)."""
-    world, name, seed, settings = task
-    make, steps = WORLDS[world]
+    world, name, seed, steps = task
+    make = WORLDS[world][0]
     env, began = Curve(make(), steps), time.perf_counter()
-    learner = AGENTS[name](seed=seed, **settings).fit(env, total_timesteps=steps)
+    learner = AGENTS[name](seed=seed).fit(env, total_timesteps=steps)
+    env.finish()
     curve = env.points
     learner.predict(env.reset()[0])
     seconds, visits = time.perf_counter() - began, np.asarray(learner.visits)
@@ -266,10 +276,13 @@ def attempt(task):
         return task, f"{type(problem).__name__}: {problem}"
 
 
-def measure(worlds, agents, runs, processes):
+def measure(worlds, agents, runs, processes, scale=1.0):
     """{world: {agent: {figure: [value per run]}}}; printed as it comes."""
     tasks = [
-        (world, agent, seed, {}) for world in worlds for agent in agents for seed in range(runs)
+        (world, agent, seed, round(WORLDS[world][1] * scale))
+        for world in worlds
+        for agent in agents
+        for seed in range(runs)
     ]
     found = {}
     with multiprocessing.Pool(processes) as pool:
@@ -421,6 +434,7 @@ def main():
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--worlds", default=",".join(WORLDS))
     parser.add_argument("--agents", default=",".join(AGENTS))
+    parser.add_argument("--scale", type=float, default=1, help="share of the steps to learn from")
     parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
     parser.add_argument("--json", help="write every figure of every run")
     parser.add_argument("--picture", help="draw the figures")
@@ -432,7 +446,11 @@ def main():
             found = json.load(file)
     else:
         found = measure(
-            given.worlds.split(","), given.agents.split(","), given.runs, given.processes
+            given.worlds.split(","),
+            given.agents.split(","),
+            given.runs,
+            given.processes,
+            given.scale,
         )
     if given.json:
         with open(given.json, "w") as file:

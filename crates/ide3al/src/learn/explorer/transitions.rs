@@ -9,12 +9,15 @@
 //! *Novelty.* $h_N$ is the frequency with which a try of a pair tried $N$ times before met a state
 //! never seen, pooled over pairs, with a forgetting factor.
 //!
+//! By action, the same of first tries alone: some actions lead on to other states, some do not.
+//!
 //! *Memory.* Where states alias, the outcomes of a pair repeat within an episode more often than
 //! its frequencies say: a door that was found locked stays locked. With $y$ the frequency of the
 //! last outcome and $x$ whether it came again, $w = \sum (x - y) / \sum (1 - y)$ is the share of
 //! tries that repeat it. $w$ is 0 where states are Markov.
 
-use crate::learn::codec::{Damage, Reader, Writer};
+mod saved;
+
 use crate::model::Counts;
 
 /// Node of the restart.
@@ -83,6 +86,8 @@ pub(super) struct Transitions {
     truncations: u64,
     tried: [f64; CLASSES],
     news: [f64; CLASSES],
+    /// By action: first tries of a pair, and those that led to a state never seen.
+    firsts: Vec<(u32, u32)>,
     repeats: f64,
     room: f64,
 }
@@ -104,6 +109,7 @@ impl Transitions {
             steps: 0,
             all_visits: 0,
             truncations: 0,
+            firsts: Vec::new(),
             tried: [0.0; CLASSES],
             news: [0.0; CLASSES],
             repeats: 0.0,
@@ -115,7 +121,7 @@ impl Transitions {
     /// known of novelty and memory stays: it is a property of the environment.
     pub(super) fn recount(&mut self, counts: &Counts) {
         let before = std::mem::replace(self, Transitions::new());
-        (self.tried, self.news) = (before.tried, before.news);
+        (self.tried, self.news, self.firsts) = (before.tried, before.news, before.firsts);
         (self.repeats, self.room) = (before.repeats, before.room);
         let terminal =
             |s: usize| counts.ends()[s] > 0 && counts.ends()[s] == counts.state_totals()[s];
@@ -227,6 +233,14 @@ impl Transitions {
         truncated: bool,
     ) {
         let pair = self.first_pair[from] as usize + action;
+        if self.tries[pair] == 0 {
+            if self.firsts.len() <= action {
+                self.firsts.resize(action + 1, (0, 0));
+            }
+            let (tries, new) = &mut self.firsts[action];
+            *tries = tries.saturating_add(1);
+            *new = new.saturating_add(u32::from(is_new));
+        }
         let class = (self.tries[pair] as usize).min(CLASSES - 1);
         self.tried[class] = FORGETTING * self.tried[class] + 1.0;
         self.news[class] = FORGETTING * self.news[class] + f64::from(u8::from(is_new));
@@ -300,9 +314,17 @@ impl Transitions {
         &self.log_visits
     }
 
-    /// Steps, and visits of terminal states.
-    pub(super) fn all_visits(&self) -> u64 {
-        self.all_visits
+    /// Mean of $\ln (n_s + 1)$ over all visits, those of terminal states included.
+    pub(super) fn mean_log_visits(&self) -> f64 {
+        // the two nodes of a state share their visits, which count once
+        let counts_again = |node: usize| {
+            self.is_terminal(node) && self.node(self.state_of[node] as usize).is_some()
+        };
+        let sum: f64 = (1..self.n_nodes())
+            .filter(|node| !counts_again(*node))
+            .map(|node| f64::from(self.visits[node]) * self.log_visits[node])
+            .sum();
+        sum / self.all_visits.max(1) as f64
     }
 
     pub(super) fn steps(&self) -> u64 {
@@ -337,6 +359,13 @@ impl Transitions {
         novelty[(self.tries[pair] as usize).min(CLASSES - 1)]
     }
 
+    /// Chance that the first try of an action in a state meets a state never seen, by the rule of
+    /// succession.
+    pub(super) fn novelty_of_action(&self, action: usize) -> f64 {
+        let (tries, new) = self.firsts.get(action).copied().unwrap_or_default();
+        (f64::from(new) + 1.0) / (f64::from(tries) + 2.0)
+    }
+
     /// $w$.
     pub(super) fn memory(&self) -> f64 {
         if self.room > 0.0 {
@@ -355,95 +384,6 @@ impl Transitions {
     pub(super) fn outcomes(&self, pair: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.rows[pair].iter()
     }
-
-    pub(super) fn save(&self, writer: &mut Writer) {
-        let numbers = |writer: &mut Writer, values: &[u32]| {
-            writer.number(values.len() as u64);
-            values.iter().for_each(|v| writer.number(u64::from(*v)));
-        };
-        numbers(writer, &self.state_of);
-        numbers(writer, &self.first_pair);
-        for row in &self.rows {
-            writer.number(row.iter().count() as u64);
-            for (node, count) in row.iter() {
-                writer.number(u64::from(node));
-                writer.number(u64::from(count));
-            }
-        }
-        numbers(writer, &self.starts);
-        for start in &self.starts {
-            writer.number(u64::from(self.begun[*start as usize]));
-        }
-        let forbidden = (0..self.rows.len()).filter(|pair| self.log_tries[*pair] == FORBIDDEN);
-        numbers(
-            writer,
-            &forbidden.map(|pair| pair as u32).collect::<Vec<_>>(),
-        );
-        writer.number(self.truncations);
-        writer.reals(&self.tried);
-        writer.reals(&self.news);
-        writer.real(self.repeats);
-        writer.real(self.room);
-    }
-
-    pub(super) fn load(reader: &mut Reader<'_>) -> Result<Self, Damage> {
-        let wrong = |what: &str| Damage::from(format!("its {what} make no sense"));
-        let numbers = |reader: &mut Reader<'_>| -> Result<Vec<u32>, Damage> {
-            let length = reader.length(8)?;
-            let one = |_| reader.index(u32::MAX as usize + 1, "number");
-            let read: Result<Vec<usize>, Damage> = (0..length).map(one).collect();
-            Ok(read?.into_iter().map(|v| v as u32).collect())
-        };
-        let states = numbers(reader)?;
-        let first_pair = numbers(reader)?;
-        let mut loaded = Transitions::new();
-        let shape = first_pair.len() == states.len() + 1
-            && first_pair[..2] == [0, 0]
-            && first_pair.windows(2).all(|pair| pair[0] <= pair[1]);
-        if states.first() != Some(&NONE) || !shape {
-            return Err(wrong("states"));
-        }
-        for (node, &state) in states.iter().enumerate().skip(1) {
-            let actions = (first_pair[node + 1] - first_pair[node]) as usize;
-            if state == NONE || loaded.meet(state as usize, actions) != node {
-                return Err(wrong("states"));
-            }
-        }
-        for node in 1..states.len() {
-            for action in 0..loaded.n_actions(node) {
-                for _ in 0..reader.length(16)? {
-                    let to = reader.index(states.len(), "next state")?;
-                    let count = reader.index(u32::MAX as usize, "count")?;
-                    loaded.add(node, action, to, count as u64);
-                }
-            }
-        }
-        for start in numbers(reader)? {
-            if start == 0 || start as usize >= states.len() {
-                return Err(wrong("starts"));
-            }
-            loaded.starts.push(start);
-        }
-        for place in 0..loaded.starts.len() {
-            let count = reader.index(u32::MAX as usize, "count")?;
-            loaded.begun[loaded.starts[place] as usize] = count as u32;
-            loaded.episodes += count as u64;
-        }
-        for pair in numbers(reader)? {
-            let node = loaded.first_pair.partition_point(|first| *first <= pair) - 1;
-            if pair as usize >= loaded.rows.len() || loaded.tries[pair as usize] > 0 {
-                return Err(wrong("actions that are not allowed"));
-            }
-            loaded.forbid(node, (pair - loaded.first_pair[node]) as usize);
-        }
-        loaded.truncations = reader.number()?;
-        for class in [&mut loaded.tried, &mut loaded.news] {
-            *class = reader.reals()?.try_into().map_err(|_| wrong("classes"))?;
-        }
-        loaded.repeats = reader.real()?;
-        loaded.room = reader.real()?;
-        Ok(loaded)
-    }
 }
 
 fn small(count: u64) -> u32 {
@@ -453,6 +393,33 @@ fn small(count: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learn::codec::{Reader, Writer};
+
+    #[test]
+    fn an_observation_that_is_terminal_at_times_counts_once() {
+        let mut seen = Transitions::new();
+        let (acted, ended) = (seen.meet(0, 2), seen.meet(0, 0));
+        seen.record(acted, 0, acted, false, None, false);
+        seen.record(acted, 1, ended, false, None, false);
+        // two steps and one visit of the terminal state, all of the same observation
+        assert_eq!(seen.visits(), [0, 3, 3]);
+        assert_eq!(seen.mean_log_visits(), 4f64.ln());
+    }
+
+    #[test]
+    fn actions_that_lead_on_are_expected_to_do_so_again() {
+        let mut seen = Transitions::new();
+        let nodes: Vec<usize> = (0..4).map(|s| seen.meet(s, 2)).collect();
+        for k in 0..3 {
+            seen.record(nodes[k], 0, nodes[k], false, None, false);
+            seen.record(nodes[k], 1, nodes[k + 1], true, None, false);
+            // a second try says nothing of first ones
+            seen.record(nodes[k], 1, nodes[k + 1], false, None, false);
+        }
+        assert_eq!(seen.novelty_of_action(0), 1.0 / 5.0);
+        assert_eq!(seen.novelty_of_action(1), 4.0 / 5.0);
+        assert_eq!(seen.novelty_of_action(2), 0.5);
+    }
 
     #[test]
     fn what_is_saved_is_loaded_bit_by_bit() {
