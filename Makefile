@@ -107,7 +107,7 @@ multi-reward: $(VENV)/built target/peers/ready
 
 target/peers/ready:
 	$(PYTHON) -m venv target/peers
-	target/peers/bin/pip install -q --disable-pip-version-check 'gymnasium>=1.3' 'gym==0.26.2' \
+	target/peers/bin/pip install -q --disable-pip-version-check 'gymnasium>=1.3' 'gym==0.26.2' 'numpy<2' \
 		'setuptools<80' cython scipy pandas joblib numba matplotlib seaborn cvxpy clarabel
 	touch $@
 

@@ -10,7 +10,8 @@ agent is fitted, followed, used to collect data, saved and loaded; whatever rais
 IDE3AL and its rivals learn for the same steps (``ide3al.compare``): effective states (the
 exponential of the entropy of the visits) and distinct states in the data that each learned from,
 mean of the runs and half the 95 % interval. In continuous environments states are cells that are
-the same for all agents. ``--scale`` multiplies the steps.
+the same for all agents. ``--scale`` multiplies the steps. The file of ``--json`` is written after
+each environment, and a run that is interrupted goes on from it.
 """
 
 from __future__ import annotations
@@ -135,33 +136,21 @@ def main():
     names = [type(agent).__name__ for agent in rivals()]
     print(f"| environment | steps | {' | '.join(names)} | of the best rival |")
     print("|---" * (len(names) + 3) + "|")
-    failed, ratios, kept = [], {}, {}
+    file = Path(given.json) if given.json else None
+    kept = json.loads(file.read_text()) if file is not None and file.exists() else {}
+    failed, ratios = [], {}
     for name in chosen:
         steps = max(600, int(given.scale * ENVIRONMENTS[name]))
-        maker, begun = Maker(name), time.monotonic()
-        try:
-            notes = exercise(maker, min(steps, 2_000))
-            result = ide3al.compare(maker, rivals(), steps, given.runs, workers=given.workers)
-        except Exception as problem:  # listed at the end, with all the others
-            failed.append((name, problem))
-            traceback.print_exc()
-            continue
-        effective = result.interval("effective_states")
-        distinct = result.interval("distinct_states")
-        ratio, low, high = of_best(result.values["effective_states"][:, :, -1])
-        ratios[name] = ratio
-        cells = [
-            f"{e:.0f}{half(h)} ({d:.0f})"
-            for (e, h), (d, _) in zip(effective, distinct, strict=True)
-        ]
-        interval = "" if math.isnan(low) else f" ({low:.2f} to {high:.2f})"
-        print(f"| {name} | {steps:,} | {' | '.join(cells)} | {ratio:.2f}{interval} |", flush=True)
-        kept[name] = {
-            "steps": steps,
-            "seconds": time.monotonic() - begun,
-            "notes": notes,
-            **{metric: values.tolist() for metric, values in result.values.items()},
-        }
+        if (kept.get(name, {}).get("steps"), kept.get(name, {}).get("runs")) != (steps, given.runs):
+            try:
+                kept[name] = measured(Maker(name), steps, given.runs, given.workers)
+            except Exception as problem:  # listed at the end, with all the others
+                failed.append((name, problem))
+                traceback.print_exc()
+                continue
+            if file is not None:
+                file.write_text(json.dumps(kept))
+        ratios[name] = shown(name, kept[name])
     if ratios:
         mean = math.exp(np.mean([math.log(ratio) for ratio in ratios.values()]))
         least = min(ratios, key=ratios.get)
@@ -169,15 +158,47 @@ def main():
             f"\n{len(ratios)} environments, {given.runs} runs each: geometric mean of the ratios "
             f"{mean:.2f}, least {ratios[least]:.2f} ({least})"
         )
-    if given.json:
-        Path(given.json).write_text(json.dumps(kept))
     for name, problem in failed:
         print(f"FAILED {name}: {type(problem).__name__}: {problem}")
     return 1 if failed else 0
 
 
-def half(width):
-    return "" if math.isinf(width) else f" ± {width:.0f}"
+def measured(maker, steps, runs, workers):
+    """Everything about one environment."""
+    begun = time.monotonic()
+    notes = exercise(maker, min(steps, 2_000))
+    result = ide3al.compare(maker, rivals(), steps, runs, workers=workers)
+    return {
+        "steps": steps,
+        "runs": runs,
+        "seconds": time.monotonic() - begun,
+        "notes": notes,
+        **{metric: values[:, :, -1].tolist() for metric, values in result.values.items()},
+    }
+
+
+def shown(name, found):
+    """Prints a row of the table; returns the first agent's share of the best other's."""
+    effective = np.array(found["effective_states"])
+    distinct = np.array(found["distinct_states"]).mean(axis=1)
+    ratio, low, high = of_best(effective)
+    cells = [
+        f"{row.mean():.0f}{half(row)} ({mean:.0f})"
+        for row, mean in zip(effective, distinct, strict=True)
+    ]
+    interval = "" if math.isnan(low) else f" ({low:.2f} to {high:.2f})"
+    row = f"| {name} | {found['steps']:,} | {' | '.join(cells)} | {ratio:.2f}{interval} |"
+    print(row, flush=True)
+    return ratio
+
+
+def half(values):
+    """Half the 95 % interval of a mean, where runs are several."""
+    runs = len(values)
+    if runs < 2:
+        return ""
+    quantile = {2: 12.7, 3: 4.3, 4: 3.18, 5: 2.78}.get(runs, 2.0)
+    return f" ± {quantile * values.std(ddof=1) / math.sqrt(runs):.0f}"
 
 
 def of_best(values):

@@ -32,7 +32,9 @@ import ide3al
 
 DISCOUNT = 0.99
 SHARE = 0.95
-MARKS = [round(10 ** (k / 24)) for k in range(48, 121)]
+MOST = 100_000
+#: Steps after which policies are judged, in order.
+MARKS = dict.fromkeys(round(10 ** (k / 24)) for k in range(48, 121))
 
 
 class Task(gymnasium.Env):
@@ -132,12 +134,24 @@ TASKS: dict[str, tuple[Callable[[], ide3al.MDP], int]] = {
 }
 
 
+def settled(task: Task, found: list[tuple[int, np.ndarray]]) -> bool:
+    """Whether the policy was good at the last two marks."""
+    return len(found) > 1 and all(task.solved(actions) for _, actions in found[-2:])
+
+
 def explore_then_plan(task: Task, seed: int) -> Iterator[tuple[int, np.ndarray]]:
-    agent = ide3al.IDE3AL(seed=seed)
-    for mark in MARKS:
-        agent.fit(task, mark - agent.num_timesteps)
-        plan = agent.plan(discount=DISCOUNT)
-        yield mark, np.array([plan.action(s) for s in range(task.n)])
+    found: list[tuple[int, np.ndarray]] = []
+
+    def at_mark(agent: ide3al.IDE3AL) -> bool:
+        if agent.num_timesteps in MARKS:
+            plan = agent.plan(discount=DISCOUNT)
+            actions = np.array([plan.action(s) for s in range(task.n)])
+            found.append((agent.num_timesteps, actions))
+        return not settled(task, found)
+
+    # one call: every call of fit begins with a new episode
+    ide3al.IDE3AL(seed=seed, batch_size=1).fit(task, MOST, callback=at_mark)
+    yield from found
 
 
 def r_max(task: Task, seed: int) -> Iterator[tuple[int, np.ndarray]]:
@@ -236,11 +250,11 @@ def deep(name: str):
                 if self.num_timesteps in MARKS:
                     actions, _ = self.model.predict(np.arange(task.n), deterministic=True)
                     found.append((self.num_timesteps, actions))
-                return len(found) < 2 or not all(task.solved(a) for _, a in found[-2:])
+                return not settled(task, found)
 
         # one call, as its schedules go by the number of steps to come
         learner = getattr(sb3, name)("MlpPolicy", task, seed=seed, gamma=DISCOUNT, device="cpu")
-        learner.learn(MARKS[-1], callback=Marks())
+        learner.learn(MOST, callback=Marks())
         yield from found
 
     return run
@@ -298,7 +312,7 @@ class Kept:
 def shown(values: list[float]) -> str:
     """The median, the larger of two in the middle."""
     middle = sorted(values)[len(values) // 2]
-    return f"> {MARKS[-1]:,}" if math.isinf(middle) else f"{middle:,.0f}"
+    return f"> {MOST:,}" if math.isinf(middle) else f"{middle:,.0f}"
 
 
 def draw(found: dict[str, dict[str, list[float]]], path: str) -> None:
@@ -314,14 +328,14 @@ def draw(found: dict[str, dict[str, list[float]]], path: str) -> None:
         for row, task in enumerate(found):
             values = sorted(found[task][name])
             y = row + 0.14 * (k - (len(learners) - 1) / 2)
-            drawn = [min(v, 1.6 * MARKS[-1]) for v in values]
+            drawn = [min(v, 1.6 * MOST) for v in values]
             ax.plot([drawn[0], drawn[-1]], [y, y], color=colour, linewidth=1.5)
             middle = drawn[len(drawn) // 2]
             open_marker = math.isinf(values[len(values) // 2])
             face = "white" if open_marker else colour
             label = name if row == 0 else None
             ax.plot(middle, y, "o", color=colour, markerfacecolor=face, label=label)
-    ax.axvline(MARKS[-1], color="#999999", linestyle=":")
+    ax.axvline(MOST, color="#999999", linestyle=":")
     ax.set(xscale="log", xlabel="steps until the greedy policy earns 95 % of the optimum")
     ax.set_yticks(range(len(found)), list(found))
     ax.invert_yaxis()

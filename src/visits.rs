@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use ide3al::evaluation::SolveReport;
 use ide3al::formulation::visits::{Limit, Visits, per_pair};
 use ide3al::model::{Mdp, io};
@@ -57,6 +57,9 @@ impl VisitsArguments {
         let wanted = self.wanted.as_deref().map(pairs).transpose()?;
         let restart = match (self.restart, self.discount) {
             (Some(restart), _) => restart,
+            (None, Some(discount)) if !(0.0..=1.0).contains(&discount) => {
+                bail!("--discount {discount}: must be a number from 0 to 1")
+            }
             (None, Some(discount)) => 1.0 - discount,
             (None, None) => 0.0,
         };

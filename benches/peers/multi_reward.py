@@ -159,6 +159,8 @@ def explore(env, agent):
 
 def interval(values):
     values = np.asarray(values)
+    if len(values) < 2:
+        return f"{values.mean():.3g}"
     half = scipy.stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
     return f"{values.mean():.3g} ± {half:.2g}"
 
@@ -174,6 +176,7 @@ def main():
         default=ROOT / "target" / "multi-reward.jsonl",
         help="one line per run; those in it already are not done again",
     )
+    parser.add_argument("--show", action="store_true", help="show what is done, run nothing")
     parser.add_argument("environments", nargs="*", metavar="ENVIRONMENT")
     given = parser.parse_args()
     folder = checkout(given.checkout, REPOSITORY)
@@ -190,7 +193,7 @@ def main():
     todo = [
         (folder, places[env], name, seed)
         for env, name, seed in jobs
-        if (env, name, seed) not in done
+        if not given.show and (env, name, seed) not in done
     ]
     with (
         multiprocessing.get_context("spawn").Pool(given.jobs) as pool,
@@ -201,7 +204,8 @@ def main():
             file.write(json.dumps([env, name, seed, errors, seconds]) + "\n")
             file.flush()
     for env in dict.fromkeys(env for env, _, _ in jobs):
-        show(env, {name: [done[env, name, s] for s in range(given.runs)] for name in AGENTS})
+        seeds = {name: [s for s in range(given.runs) if (env, name, s) in done] for name in AGENTS}
+        show(env, {name: [done[env, name, s] for s in seeds[name]] for name in AGENTS})
 
 
 def read(file):
@@ -215,16 +219,18 @@ def read(file):
 
 
 def show(env, agents):
-    print(f"\n{env}: {len(next(iter(agents.values())))} runs of {MARKS[-1]:,} steps")
+    print(f"\n{env}, errors after so many steps")
     titles = [f"{what}, {mark:,}" for what in ("policy", "value") for mark in MARKS]
-    print(f"  {'':22}" + "".join(f"{title:>18}" for title in titles) + f"{'seconds':>10}")
+    print(f"  {'':22}{'runs':>4}" + "".join(f"{t:>18}" for t in titles) + f"{'seconds':>10}")
     for name, runs in agents.items():
+        if not runs:
+            continue
         cells = [
             interval([errors[k][what] for errors, _ in runs])
             for what in (0, 1)
             for k in range(len(MARKS))
         ]
-        line = f"  {name:22}" + "".join(f"{cell:>18}" for cell in cells)
+        line = f"  {name:22}{len(runs):4}" + "".join(f"{cell:>18}" for cell in cells)
         print(f"{line}{np.mean([seconds for _, seconds in runs]):10.1f}")
 
 

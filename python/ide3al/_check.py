@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import secrets
@@ -69,6 +70,11 @@ def check_environment(env: Any) -> None:
                 f"{env!r} is no Gymnasium environment: it has no {kind}; give what gymnasium.make "
                 "returns"
             )
+        if callable(getattr(env, kind)) and not hasattr(getattr(env, kind), "contains"):
+            raise Error(
+                f"{type(env).__name__}.{kind} is a function, as in environments of several agents "
+                "(PettingZoo); give an environment of one, such as one agent's view of it"
+            )
     if hasattr(env, "num_envs") and not hasattr(env, "single_observation_space"):
         raise Error(
             f"{type(env).__name__} is a vector environment of Stable-Baselines3, whose steps do "
@@ -77,6 +83,21 @@ def check_environment(env: Any) -> None:
         )
     if not hasattr(env, "reset") or not hasattr(env, "step"):
         raise Error(f"{env!r} is no Gymnasium environment: it has no reset or no step")
+    inner = getattr(env, "unwrapped", env)
+    if not _takes_seed(getattr(inner, "reset", None)):
+        raise Error(
+            f"{type(inner).__name__}.reset takes no seed: it follows an "
+            "older interface than Gymnasium's, def reset(self, *, seed=None, options=None)"
+        )
+
+
+def _takes_seed(reset: Any) -> bool:
+    """Whether a method takes seeds, as far as can be told."""
+    try:
+        parameters = inspect.signature(reset).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    return any(p.name == "seed" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 def check_actions(space: Any) -> None:

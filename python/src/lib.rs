@@ -54,7 +54,7 @@ mod _ide3al {
     #[pymodule_export]
     use crate::plan::{
         Tried, expected_rewards, model_rewards, model_terminal, model_with_rewards, plan_goal_of,
-        plan_reward,
+        plan_rewards,
     };
     #[pymodule_export]
     use crate::reach::solve_reach;

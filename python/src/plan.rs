@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ide3al::model::{Mdp, Plan, Rewards};
-use ide3al::plan::{Bounding, Criterion, Evidence, Goal, Options, Planned, plan, plan_goal};
+use ide3al::plan::{Bounding, Criterion, Evidence, Goal, Options, Planned, plan_each, plan_goal};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -72,28 +72,30 @@ pub(crate) fn model_with_rewards(
 /// Tolerance, most iterations, most seconds.
 type Limits = (f64, usize, Option<f64>);
 
-/// The best policy for one reward per pair: discounted, within a number of steps, or for the
-/// average where neither is given.
+/// The best policy for each of some rewards, one number per pair: discounted, within a number of
+/// steps, or for the average where neither is given.
 #[pyfunction]
-pub(crate) fn plan_reward<'py>(
+pub(crate) fn plan_rewards<'py>(
     py: Python<'py>,
     model: &Model,
-    reward: PyReadonlyArray1<'_, f64>,
+    rewards: Vec<PyReadonlyArray1<'_, f64>>,
     discount: Option<f64>,
     within: Option<usize>,
     limits: Limits,
-) -> PyResult<Answer<'py>> {
+) -> PyResult<Vec<Answer<'py>>> {
     let criterion = match (discount, within) {
         (Some(discount), _) => Criterion::Discounted(discount),
         (None, Some(steps)) => Criterion::Within(steps),
         (None, None) => Criterion::Average,
     };
     let options = options(limits)?;
-    let reward = reward.as_array().to_vec();
+    let of = |reward: &PyReadonlyArray1<'_, f64>| reward.as_array().to_vec();
+    let rewards: Vec<Vec<f64>> = rewards.iter().map(of).collect();
     let mut signals = Signals::new();
-    let found = py.detach(|| plan(&model.mdp, &reward, criterion, &options, &mut signals));
+    let found = py.detach(|| plan_each(&model.mdp, &rewards, criterion, &options, &mut signals));
     signals.finish()?;
-    answer(py, found.map_err(exception)?)
+    let found = found.map_err(exception)?;
+    found.into_iter().map(|one| answer(py, one)).collect()
 }
 
 /// The policy that reaches a goal with the largest probability, and then soonest.

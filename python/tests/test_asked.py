@@ -94,6 +94,7 @@ def test_what_makes_no_sense_is_refused():
         ({"limits": [(HOLES, "much")]}, "budget of limit 1 = 'much'"),
         ({"limits": [0.5]}, "a list of pairs is needed"),
         ({"restart": 1.5}, "restart = 1.5"),
+        ({"discount": 3}, "discount = 3: must be a number from 0 to 1"),
         ({"target": HOLES}, "takes none; choose the formulation 'target'"),
         ({"formulation": "target"}, "needs one probability per state"),
         ({"limits": [(HOLES, 0.1)], "paper": True}, "only the recommended 'ideal'"),

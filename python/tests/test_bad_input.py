@@ -379,3 +379,57 @@ def test_commands_name_what_is_wrong(tmp_path, capsys):
     ):
         assert main(given) == 2
         assert message in capsys.readouterr().err
+
+
+class Corridor(gymnasium.Env):
+    observation_space, action_space = gymnasium.spaces.Discrete(6), gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.place = 0
+        return 0, {}
+
+    def step(self, action):
+        self.place = (self.place + 1) % 6
+        return self.place, 0.0, False, self.place == 5, {}
+
+
+class Unseeded(Corridor):
+    def reset(self):
+        return super().reset()
+
+
+class OldReset(Corridor):
+    def reset(self, *, seed=None, options=None):
+        return super().reset()[0]
+
+
+class OldStep(Corridor):
+    def step(self, action):
+        return super().step(action)[1:]
+
+
+class SeveralAgents:
+    def observation_space(self, agent):
+        return gymnasium.spaces.Discrete(2)
+
+    def action_space(self, agent):
+        return gymnasium.spaces.Discrete(2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Unseeded, "Unseeded.reset takes no seed: it follows an older interface"),
+        (OldReset, "OldReset.reset returned a single value of type int; Gymnasium's returns"),
+        (OldStep, "OldStep.step returned 4 values; Gymnasium's returns five"),
+        (SeveralAgents, "SeveralAgents.observation_space is a function, as in environments of sev"),
+    ],
+)
+def test_environments_of_other_interfaces_are_named(kind, message):
+    for use in (
+        lambda env: ide3al.IDE3AL().fit(env, 20),
+        lambda env: ide3al.collect(env, "random", 20),
+        lambda env: ide3al.collect(env, ide3al.Random(), 20, learn=True),
+    ):
+        with pytest.raises(ide3al.Error, match=message):
+            use(kind())

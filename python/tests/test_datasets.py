@@ -6,41 +6,11 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from lakes import LAKE, lake, lakes, same
+from lakes import LAKE, Screens, lake, lakes, minari_here, same  # noqa: F401
 
 import ide3al
 from ide3al.envs import ModelEnv
 from ide3al.runners.sampler import seeds
-
-
-@pytest.fixture(autouse=True)
-def minari_here(tmp_path, monkeypatch):
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
-
-
-class Screens(gymnasium.Env):
-    """A corridor seen as a picture with a caption: states are found as they are met."""
-
-    observation_space = gymnasium.spaces.Dict(
-        {
-            "screen": gymnasium.spaces.Box(0, 255, (2, 2), np.uint8),
-            "step": gymnasium.spaces.Discrete(2),
-        }
-    )
-    action_space = gymnasium.spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.place = self.taken = 0
-        return self._seen(), {}
-
-    def step(self, action):
-        self.place = min(max(self.place + (1 if action else -1), 0), 5)
-        self.taken += 1
-        return self._seen(), float(self.place), self.place == 5, self.taken >= 20, {}
-
-    def _seen(self):
-        return {"screen": np.full((2, 2), self.place, np.uint8), "step": np.int64(self.place % 2)}
 
 
 def test_many_environments_learn_and_collect_the_same_however_they_are_stepped():

@@ -274,3 +274,10 @@ def test_ray_keeps_partial_results_when_runs_fail_for_good(cluster, tmp_path, mo
     resumed = ide3al.experiment("double-chain", "random", **given, resume=True)
     given.pop("out")
     assert resumed.runs_csv() == ide3al.experiment("double-chain", "random", **given).runs_csv()
+
+
+def test_a_folder_is_entered_in_a_known_way_or_not_at_all(tmp_path):
+    job = ide3al.experiment("single-chain", "random", runs=1, iterations=1)._experiment
+    with pytest.raises(ide3al.Error, match="entry anew: new, resume or overwrite"):
+        job.enter(tmp_path / "x", "anew")
+    assert not (tmp_path / "x").exists()

@@ -107,7 +107,7 @@ def test_model_error_and_coverage_in_episodes_that_end():
 
 
 def test_formulations_that_learning_does_not_know():
-    with pytest.raises(ide3al.Error, match="no proportions"):
+    with pytest.raises(ide3al.Error, match="needs one probability per state"):
         ide3al.IDE3AL(formulation="target").fit(make(), total_timesteps=10)
     with pytest.raises(ide3al.Error, match="recommended IDE3AL alone"):
         ide3al.IDE3AL(formulation="coverage", paper=True).fit(make(), total_timesteps=10)

@@ -5,7 +5,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from test_datasets import ARRAYS, LAKE, Screens, lake, minari_here, same  # noqa: F401
+from lakes import ARRAYS, LAKE, Screens, lake, minari_here, same  # noqa: F401
 
 import ide3al
 from ide3al.envs import ModelEnv

@@ -12,7 +12,7 @@ ROOT = Path(ide3al.__file__).parent
 #: before it. The compiled module stands before all of them.
 LAYERS = [
     ("_archives", "_deprecated", "_entropy", "_equality", "_extras", "_display", "types"),
-    ("_arguments", "_check"),
+    ("_arguments", "_check", "_protocol"),
     ("encoding",),
     ("models",),
     ("solving",),

@@ -304,7 +304,7 @@ fn bad_input_is_named() {
             &["--algorithm", "ideal:coverage", "--paper"],
             "recommended IDE3AL alone",
         ),
-        (&["--algorithm", "ideal:target"], "no proportions"),
+        (&["--algorithm", "ideal:target"], "one probability per state"),
     ] {
         let message = plain(arguments);
         assert!(message.contains(expected), "{arguments:?}: {message}");

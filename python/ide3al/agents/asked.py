@@ -33,7 +33,9 @@ def restart_of(restart: float | None, discount: float | None) -> float | None:
     if restart is not None and discount is not None:
         raise Error("restart and discount say the same (discount = 1 - restart): give one of them")
     if discount is not None:
-        return 1.0 - real_number("discount", discount)
+        if not 0 <= real_number("discount", discount) <= 1:
+            raise Error(f"discount = {discount}: must be a number from 0 to 1")
+        return 1.0 - discount
     return restart
 
 

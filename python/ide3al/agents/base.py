@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._check import check_callback, whole_number
+from .._arguments import checked_names
+from .._check import check_callback, check_flag, whole_number
 from .._ide3al import Error
 from ..datasets.tally import TransitionTally
 from ..encoding.adaptive import AdaptivePartition
@@ -56,6 +57,7 @@ class Agent(SavableEstimator):
         Parameters of the algorithm.
     """
 
+    @checked_names()
     def fit(
         self,
         env: Any,
@@ -100,6 +102,7 @@ class Agent(SavableEstimator):
         """
         total_timesteps = whole_number("total_timesteps", total_timesteps)
         check_callback(callback)
+        check_flag("progress_bar", progress_bar)
         rollout = self._rollout(env, total_timesteps, engine, workers)
         train(self, rollout, total_timesteps, progress_bar, callback)
         return self

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._extras import need
+from .._protocol import reset_env, step_env
 from ..agents.base import Agent
 from ..agents.rollouts.base import train
 from ..agents.rollouts.vector_partitioned import PartitionVectorRollout
@@ -68,12 +69,12 @@ class _RecordedEnv:
         return getattr(self.env, name)
 
     def reset(self, **options: Any) -> Any:
-        observation, info = self.env.reset(**options)
+        observation, info = reset_env(self.env, **options)
         self.stream.begin(observation)
         return observation, info
 
     def step(self, action: Any) -> Any:
-        outcome = self.env.step(action)
+        outcome = step_env(self.env, action)
         observation, reward, terminated, _, _ = outcome
         self.stream.step(action, reward, observation, bool(terminated))
         return outcome

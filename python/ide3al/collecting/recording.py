@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._protocol import reset_env, step_env
 from ..agents.base import Agent
 from ..agents.rollouts.base import train
 from ..agents.rollouts.vector import VectorRollout
@@ -122,12 +123,12 @@ class _Recorder:
         return getattr(self.env, name)
 
     def reset(self, **options: Any) -> Any:
-        observation, info = self.env.reset(**options)
+        observation, info = reset_env(self.env, **options)
         self._steps.begin(self.states.number(observation))
         return observation, info
 
     def step(self, action: Any) -> Any:
-        outcome = self.env.step(action)
+        outcome = step_env(self.env, action)
         observation, reward, terminated, truncated, _ = outcome
         self._steps.step(self.actions.number(action), kept(reward), self.states.number(observation))
         self.taken += 1

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._ide3al import Error
+from .._protocol import reset_env, step_env
 from ..datasets.episode import Episode
 from ..encoding.abstraction import Abstraction, ActionGrid, choices
 from ..encoding.adaptive import AdaptivePartition
@@ -38,12 +39,12 @@ class UnlabelledEnv:
         self.recorder = RawRecorder()
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        observation, info = self.env.reset(**options)
+        observation, info = reset_env(self.env, **options)
         self.recorder.begin(observation)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        observation, reward, terminated, truncated, info = step_env(self.env, action)
         self.recorder.step(action, reward, observation)
         return observation, reward, bool(terminated), bool(truncated), info
 

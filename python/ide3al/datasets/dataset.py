@@ -186,14 +186,15 @@ class Data(Transitions):
         return MDP.from_native(model)
 
     def fill(self, buffer: Any) -> int:
-        """Add all steps to a replay buffer like Stable-Baselines3's.
+        """Add all steps to a replay buffer like Stable-Baselines3's, raw where states are cells.
 
         Parameters
         ----------
         buffer : object
             Has ``add(obs, next_obs, action, reward, done, infos)`` for ``n_envs`` environments
             (one), as ``stable_baselines3.common.buffers.ReplayBuffer``. The last step of a
-            truncated episode has ``TimeLimit.truncated`` in its info, as there.
+            truncated episode has ``TimeLimit.truncated`` in its info, and ``Box`` actions are
+            scaled to [-1, 1], as there.
 
         Returns
         -------

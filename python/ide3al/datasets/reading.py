@@ -14,6 +14,7 @@ from .._ide3al import Error
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, SpaceIndex
 from ..encoding.partitioned import TERMINAL_KEY, PartitionEncoder
+from ..encoding.raw import RawEpisode
 from .arrays import data_from_arrays
 from .card import CARD, about_of, read_card
 from .dataset import Data, joined
@@ -126,7 +127,11 @@ def _from_minari(dataset: Any, env: Any, states: StateFunction | None) -> Data:
         ):
             numbers[-1] = index.take(TERMINAL_KEY)
         rewards = np.asarray(episode.rewards, dtype=np.float64)
-        episodes.append(Episode(numbers, tried, rewards, terminated, not terminated))
+        raw = None
+        if isinstance(states, PartitionEncoder):
+            each = np.ones(len(tried), dtype=np.int64)
+            raw = RawEpisode(episode.observations, episode.actions, rewards, each)
+        episodes.append(Episode(numbers, tried, rewards, terminated, not terminated, raw=raw))
     metadata = dataset.storage.metadata
     about: dict[str, Any] = {}
     if CARD in metadata:
@@ -143,4 +148,6 @@ def _from_minari(dataset: Any, env: Any, states: StateFunction | None) -> Data:
     data = joined(
         episodes, index.size, actions.size, found, about, spaces if states is None else None
     )
+    if data.raw is not None:
+        data = data.replace(raw=data.raw.replace(spaces=spaces))
     return data.replace(dataset=dataset)

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .._arguments import checked_names
+from .._check import whole_number
 from .._ide3al import Error
 from ..types import Floats
 from .discrete import SpaceIndex, is_continuous
 from .features import Extractor
 
-#: Cells along each number by how many there are; beyond, k-means cells.
-PER_NUMBER = {1: 32, 2: 12, 3: 8}
-#: Centres of k-means cells.
-CENTRES = 500
-#: Fewest of both, however few steps there are.
-FEWEST_PER_NUMBER, FEWEST_CENTRES = 4, 16
-#: Decisions for every pair of a cell and an action: there are no more cells than leave as many,
-#: until more steps are taken.
-PER_PAIR = 2
 #: Most actions that are made of a box by combining values of all its numbers.
 COMBINED = 27
 
@@ -88,6 +80,7 @@ class Abstraction:
     4
     """
 
+    @checked_names()
     def __init__(
         self,
         cells: int | Sequence[int] | None = None,
@@ -128,24 +121,30 @@ class Abstraction:
             )
         if features is not None and not callable(features):
             raise Error("features: a function from an observation to numbers is needed")
-        if repeat is not None and repeat < 1:
-            raise Error(f"repeat = {repeat}: at least 1 is needed")
-        if memory < 100:
-            raise Error(f"memory = {memory}: at least 100 steps are needed")
+        if repeat is not None:
+            repeat = whole_number("repeat", repeat)
+        memory = whole_number("memory", memory, least=100)
         if kind is None and cells is not None and np.ndim(cells) != 0:
             kind = "grid"  # numbers of cells along each number mean nothing else
         self.cells, self.kind, self.features = cells, kind, features
         self.refine = bool(refine)
-        self.angles = [(int(c), int(s)) for c, s in angles]
+        try:
+            self.angles = [(int(c), int(s)) for c, s in angles]
+        except (TypeError, ValueError):
+            raise Error(
+                f"angles = {angles!r}: pairs of places (cosine, sine) are needed, such as [(0, 1)]"
+            ) from None
         self.low, self.high = _bounds("low", low), _bounds("high", high)
         self.bounds = bounds
-        self.repeat, self.memory = repeat, int(memory)
+        self.repeat, self.memory = repeat, memory
         self.actions: int | list[Any] | None
         if actions is None or isinstance(actions, int | np.integer):
             self.actions = None if actions is None else int(actions)
             if self.actions is not None and self.actions < 2:
                 raise Error(f"actions = {actions}: at least 2 values along each number are needed")
         else:
+            if isinstance(actions, str) or not isinstance(actions, Iterable):
+                raise Error(f"actions = {actions!r}: a number, or a list of actions, is needed")
             self.actions = [np.asarray(a).tolist() for a in actions]
             if len(self.actions) < 1:
                 raise Error("actions: the list is empty")
@@ -271,21 +270,3 @@ def choices(space: Any, abstraction: Abstraction) -> SpaceIndex | ActionGrid:
     if abstraction.actions is not None:
         raise Error(f"actions: {space} is finite already; leave out actions")
     return SpaceIndex(space)
-
-
-def per_number(abstraction: Abstraction, numbers: int, affordable: float = math.inf) -> int:
-    """Cells along each number; where none are given no more than some ``affordable`` in all."""
-    if isinstance(abstraction.cells, int):
-        return abstraction.cells
-    most = PER_NUMBER.get(numbers, max(2, int(1296.0 ** (1 / max(numbers, 1)))))
-    return max(FEWEST_PER_NUMBER, int(min(most, affordable ** (1 / max(numbers, 1)))))
-
-
-def in_all(abstraction: Abstraction, numbers: int, affordable: float = math.inf) -> int:
-    """How many k-means or refined cells there are; where none are given no more than are
-    ``affordable``."""
-    if isinstance(abstraction.cells, int):
-        return abstraction.cells
-    if abstraction.refine:
-        return int(PER_NUMBER[numbers] ** numbers) if numbers in PER_NUMBER else CENTRES
-    return max(FEWEST_CENTRES, int(min(CENTRES, affordable)))

@@ -12,7 +12,7 @@ import numpy as np
 from .. import _ide3al
 from .._ide3al import Error
 from ..types import Floats, Integers
-from .abstraction import PER_NUMBER, PER_PAIR, Abstraction, choices, in_all, per_number
+from .abstraction import Abstraction, choices
 from .bounds import BoundsMonitor
 from .features import MAX_FEATURES, Extractor, Features
 from .grid import TERMINAL_CELL, Cells, Centres, Grid, cell_centres, load_cells
@@ -20,6 +20,7 @@ from .history import TERMINAL, TRUNCATED, JointHistory, TransitionHistory
 from .holding import measured_repeat
 from .ranges import declared_bounds, range_of
 from .recounting import recount
+from .resolution import PER_NUMBER, PER_PAIR, coarse_cells, in_all, per_number
 from .tree import Moves, Tree, refined
 from .values import Values, are_values
 
@@ -143,6 +144,7 @@ class AdaptivePartition:
                 "with the others, so that not every value has its own; give "
                 "Abstraction(features=...) with the few numbers that matter"
             )
+        notes += coarse_cells(self.abstraction, self.cells, whole)
         left_out = self.features.size - len(self.used)
         if left_out and self.history is not None:
             notes.append(
@@ -224,8 +226,7 @@ class AdaptivePartition:
         before, numbers = self.cells, self._numbers
         used_before, repeat_before = self.used, self.repeat
         self.used = self._matter(vectors, actions)
-        values = vectors[:, self.used]
-        affordable = self.steps / (PER_PAIR * self.actions.size)
+        values, affordable = vectors[:, self.used], self.steps / (PER_PAIR * self.actions.size)
         if self.abstraction.refine:
             self.cells = self._lay(values, before, used_before, affordable)
             self._measure_repeat(vectors, actions, self.cells)

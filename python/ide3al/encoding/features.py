@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._display import plain
 from .._ide3al import Error
 from ..types import Floats
 
@@ -74,7 +75,7 @@ class Features:
         if self.features is None:
             numbers = self._flat(observation)
         else:
-            numbers = np.asarray(self.features(observation), dtype=np.float64).ravel()
+            numbers = self._extracted(observation)
             if self._size == 0:
                 self._learn_size(numbers.size)
         if numbers.size != self._size:
@@ -97,6 +98,19 @@ class Features:
             return numbers
         angles = [math.atan2(numbers[sine], numbers[cosine]) for cosine, sine in self._angles]
         return np.concatenate([numbers[self._kept], angles])
+
+    def _extracted(self, observation: Any) -> Floats:
+        """What the function given makes of an observation."""
+        assert self.features is not None
+        try:
+            return np.asarray(self.features(observation), dtype=np.float64).ravel()
+        except Error:
+            raise
+        except Exception as problem:
+            raise Error(
+                f"features: the function raised {type(problem).__name__} for {plain(observation)}: "
+                f"{problem}"
+            ) from problem
 
     def _learn_size(self, size: int) -> None:
         if not 0 < size <= MAX_FEATURES:

@@ -73,10 +73,12 @@ class VectorMaskReader:
             if all(inner.call("has_wrapper_attr", METHOD)):
                 self._call = inner.call
 
-    def read(self, observations: Any, info: Mapping[str, Any]) -> list[Mask | None]:
+    def read(self, observations: Any, info: Any) -> list[Mask | None]:
         """The actions allowed now in each, by a batch of observations or a list of them."""
-        n, given = len(self._readers), info.get(KEY)
-        there = info.get(f"_{KEY}", np.ones(n, dtype=np.bool_))
+        n, given = len(self._readers), entry_of(info, KEY)
+        there = entry_of(info, f"_{KEY}") if isinstance(info, Mapping) else None
+        if there is None:
+            there = np.ones(n, dtype=np.bool_)
         apart = isinstance(observations, list) and isinstance(observations[0], Mapping)
         if given is None and isinstance(observations, Mapping):
             given, there = observations.get(KEY), np.ones(n, dtype=np.bool_)
@@ -89,6 +91,15 @@ class VectorMaskReader:
             one = {KEY: given[k]} if given is not None and there[k] else {}
             found.append(reader.read(observations[k] if apart else None, one))
         return found
+
+
+def entry_of(info: Any, *names: str) -> Any:
+    """An entry of the information of many environments, a dictionary or a list of them, by the
+    first of some names; nothing where there is none."""
+    if isinstance(info, Mapping):
+        return next((info[name] for name in names if name in info), None)
+    each = [entry_of(one, *names) for one in info]
+    return each if any(one is not None for one in each) else None
 
 
 def _method(env: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._extras import need
 from .._ide3al import Error
+from .._protocol import reset_env, step_env
 from ..types import Floats
 from .abstraction import ActionGrid
 from .adaptive import AdaptivePartition
@@ -95,14 +96,14 @@ class PartitionedEnv:
         self.action_space = need("gymnasium.spaces", "gymnasium").Discrete(view.actions.size)
 
     def reset(self, **given: Any) -> tuple[Hashable, dict[str, Any]]:
-        observation, info = self.env.reset(**given)
+        observation, info = reset_env(self.env, **given)
         self.recorder.begin(observation)
         return self.view(observation), info
 
     def step(self, action: Any) -> tuple[Hashable, Any, bool, bool, dict[str, Any]]:
         element, total = self.view.actions.element(int(action)), np.zeros(())
         for k in range(self.view.repeat):
-            observation, reward, terminated, truncated, info = self.env.step(element)
+            observation, reward, terminated, truncated, info = step_env(self.env, element)
             self.recorder.step(element, reward, observation, decided=k == 0)
             total = total + np.asarray(reward, dtype=np.float64)
             if terminated or truncated or not self._allowed(int(action), observation, info):

@@ -16,6 +16,7 @@ from .._display import html_table, nats, text_table
 from .._entropy import entropy
 from .._equality import fields_equal
 from .._ide3al import Error
+from .._protocol import reset_env, step_env
 from ..encoding.adaptive import AdaptivePartition
 from ..types import Floats, Integers
 
@@ -192,20 +193,20 @@ def account(
     visits: Integers = np.zeros(len(predicted), dtype=np.int64)
     vectors = np.empty((steps, len(partition.used)))
     element, left = None, 0
-    observation, _ = env.reset(seed=seed)
+    observation, _ = reset_env(env, seed=seed)
     vector = partition.vector(observation)
     for k in range(steps):
         if left == 0:
             visits[partition.find(vector, len(visits))] += 1
             element, left = partition.actions.element(choose(vector)), partition.repeat
         left -= 1
-        observation, _, terminated, truncated, _ = env.step(copy.copy(element))
+        observation, _, terminated, truncated, _ = step_env(env, copy.copy(element))
         vector = partition.vector(observation)
         vectors[k] = vector[partition.used]
         if terminated:
             visits[partition.find(vector, len(visits), ended=True)] += 1
         if terminated or truncated:
-            observation, _ = env.reset()
+            observation, _ = reset_env(env)
             vector, left = partition.vector(observation), 0
     low, high = partition.box
     return Account(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +26,7 @@ from ..encoding.abstraction import Abstraction, spaces_of
 from ..encoding.adaptive import AdaptivePartition
 from ..encoding.raw import elements
 from ..types import Engine, Floats, Integers
+from .making import maker_of
 
 #: Points of the curves.
 POINTS = 20
@@ -229,7 +229,7 @@ def compare(
     steps, runs = whole_number("total_timesteps", total_timesteps), whole_number("runs", runs)
     first = seed_of(seed)
     seeds = list(range(first, first + runs))
-    maker = _maker(env)
+    maker = maker_of(env)
     shown = maker()
     check_environment(shown)
     jobs = [(maker, agent.clone(), one, steps) for agent in named.values() for one in seeds]
@@ -268,34 +268,6 @@ def _named(agents: Sequence[Agent] | Mapping[str, Agent]) -> dict[str, Agent]:
         if agent.is_fitted:
             raise Error(f"agents: {name} has learned already; give agent.clone()")
     return dict(agents)
-
-
-@dataclass(frozen=True)
-class _Made:
-    """Makes environments by their specification, in any process."""
-
-    spec: Any
-    packages: tuple[str, ...]
-
-    def __call__(self) -> Any:
-        for package in self.packages:
-            importlib.import_module(package)
-        return need("gymnasium", "gymnasium").make(self.spec)
-
-
-def _maker(env: Any) -> Callable[[], Any]:
-    if isinstance(env, str):
-        return _Made(env, ())
-    if callable(env) and not hasattr(env, "observation_space"):
-        return env  # type: ignore[no-any-return]
-    check_environment(env)
-    if hasattr(env, "num_envs"):
-        raise Error("env: give one environment; runs are done side by side anyway")
-    if getattr(env, "spec", None) is None:
-        # the one there is, again and again
-        return lambda: env
-    package = type(env.unwrapped).__module__.split(".")[0]
-    return _Made(env.spec, () if package in ("gymnasium", "__main__") else (package,))
 
 
 def run_job(job: tuple[Any, Agent, int, int]) -> Data:

@@ -304,7 +304,7 @@ def plan_learned(
     )
     own = model.rewards
     assert own is not None
-    criterion, answer = plan_in(model, own, discount, average, within, limits)
+    criterion, (answer,) = plan_in(model, [own], discount, average, within, limits)
     if goal is not None:
         criterion = f"reaching the goal, {criterion.replace('rewards', 'a reward of 1')}"
     if not average and within is None:

@@ -162,13 +162,13 @@ class Plan:
 
 def plan_in(
     mdp: MDP,
-    reward: Floats,
+    rewards: list[Floats],
     discount: float | None,
     average: bool,
     within: int | None,
     limits: tuple[float, int, float | None],
-) -> tuple[str, Answer]:
-    """What is maximised, in words, and the library's answer; ``reward`` has one number per pair."""
+) -> tuple[str, list[Answer]]:
+    """What is maximised, in words, and the library's answers; rewards have one number per pair."""
     given = [
         name
         for name, there in (
@@ -186,7 +186,7 @@ def plan_in(
         said = f"rewards discounted by {discount:g} per step"
     else:
         said = "average reward in the long run" if average else f"rewards of {within} steps"
-    return said, _ide3al.plan_reward(mdp.native, reward, discount, within, limits)
+    return said, _ide3al.plan_rewards(mdp.native, rewards, discount, within, limits)
 
 
 def plan_to(
@@ -332,7 +332,8 @@ def plan(
         Maximise what the first so many steps earn, or the probability of reaching the goal in them;
         the policy then depends on the step.
     several : bool
-        ``reward`` is a list of rewards; a list of plans is returned.
+        ``reward`` is a list of rewards; a list of plans is returned. In small models several are
+        planned for at once, on all cores.
     tolerance : float
         Wanted width of the bounds of the values.
     max_iterations : int
@@ -381,16 +382,17 @@ def plan(
     if avoid is not None:
         raise Error("avoid: goes with a goal; give goal=..., or rewards that are low there")
     if several:
-        rewards = list(reward) if np.iterable(reward) else []
-        if not rewards:
+        given = list(reward) if np.iterable(reward) else []
+        if not given:
             raise Error("several: give a list of rewards")
-        return [
-            Plan(mdp, *plan_in(mdp, expected(mdp, r), discount, average, within, limits))
-            for r in rewards
-        ]
-    if reward is None:
+        rewards = [expected(mdp, one) for one in given]
+    elif reward is not None:
+        rewards = [expected(mdp, reward)]
+    else:
         own = mdp.rewards
         if own is None:
             raise Error("this model has no rewards; give reward=... or goal=...")
-        return Plan(mdp, *plan_in(mdp, own, discount, average, within, limits))
-    return Plan(mdp, *plan_in(mdp, expected(mdp, reward), discount, average, within, limits))
+        rewards = [own]
+    said, answers = plan_in(mdp, rewards, discount, average, within, limits)
+    plans = [Plan(mdp, said, answer) for answer in answers]
+    return plans if several else plans[0]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .._display import html_table, text_table
 from .._ide3al import Error
+from .._protocol import reset_env, step_env
 from ..types import Floats, Integers
 
 
@@ -76,14 +77,14 @@ def roll_out(
     lengths = np.zeros(episodes, dtype=np.int64)
     finished = np.zeros(episodes, dtype=np.bool_)
     for k in range(episodes):
-        observation, _ = env.reset(seed=seed) if k == 0 else env.reset()
+        observation, _ = reset_env(env, seed=seed) if k == 0 else reset_env(env)
         begin()
         for step in range(max_steps):
             if goal is not None and goal(observation):
                 finished[k] = True
                 break
             action = act(observation, step)
-            reached, reward, terminated, truncated, _ = env.step(action)
+            reached, reward, terminated, truncated, _ = step_env(env, action)
             if earned is not None:
                 reward = earned(observation, action, reached)
             elif goal is not None:

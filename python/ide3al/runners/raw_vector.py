@@ -12,7 +12,7 @@ from .._extras import need
 from .._ide3al import Error
 from ..encoding.abstraction import ActionGrid
 from ..encoding.discrete import SpaceIndex
-from ..encoding.masks import Mask, VectorMaskReader
+from ..encoding.masks import Mask, VectorMaskReader, entry_of
 from ..encoding.raw import elements, kept
 
 Flags = npt.NDArray[np.bool_]
@@ -82,7 +82,7 @@ class RawVector:
             return RawVectorStep(now, given, *ended, everywhere, nowhere, now)
         reached = list(now)
         if self._mode == "SameStep":
-            last = info.get("final_obs", info.get("final_observation"))
+            last = entry_of(info, "final_obs", "final_observation")
             for k in np.flatnonzero(over).tolist():
                 reached[k] = _part(last, k)
             return RawVectorStep(reached, given, *ended, everywhere, over, now)

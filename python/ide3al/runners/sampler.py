@@ -12,6 +12,7 @@ import numpy as np
 
 from .._check import check_actions, check_environment
 from .._ide3al import Error
+from .._protocol import reset_env, step_env
 from ..datasets.episode import Episode
 from ..encoding.abstraction import ActionGrid
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
@@ -68,7 +69,7 @@ class EpisodeSampler:
         rewards: list[Any] = []
         allowed: list[Mask] = []
         terminated = truncated = False
-        observation, info = env.reset(seed=first)
+        observation, info = reset_env(env, seed=first)
         self.taken += 1
         state = states.number(observation)
         visited.append(state)
@@ -81,7 +82,7 @@ class EpisodeSampler:
             else:
                 element = self._chosen(observation, mask)
                 action = self.actions.number(element)
-            observation, reward, terminated, truncated, info = env.step(element)
+            observation, reward, terminated, truncated, info = step_env(env, element)
             if self.is_abandoned:
                 raise Error(f"episode {number} was given up")
             self.taken += 1

@@ -15,7 +15,7 @@ from .._extras import need
 from .._ide3al import Error
 from ..datasets.episode import Episode
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
-from ..encoding.masks import VectorMaskReader, nearest_legal
+from ..encoding.masks import VectorMaskReader, entry_of, nearest_legal
 from ..types import Floats, Integers
 from .base import Budget, CollectionError
 from .plan import Plan
@@ -114,7 +114,7 @@ class Vector:
             )
         reached = states.copy()
         if self._mode == "SameStep":
-            last = info.get("final_obs", info.get("final_observation"))
+            last = entry_of(info, "final_obs", "final_observation")
             for k in np.flatnonzero(over).tolist():
                 reached[k] = self.states.number(_part(last, k))
         else:

@@ -31,11 +31,14 @@ mod sweep;
 mod tests;
 mod total;
 
+use std::ops::ControlFlow;
 use std::time::Duration;
+
+use ide3al_numerics::parallel::share;
 
 use crate::error::{Error, Result};
 use crate::model::{Mdp, Plan, Policy, TimedPolicy};
-use crate::solve::{Certificate, Observer, Status};
+use crate::solve::{Certificate, Observer, Progress, Status};
 use clock::Clock;
 pub use evidence::{Bounding, Evidence};
 pub use goal::Goal;
@@ -44,6 +47,9 @@ use sweep::Sweeper;
 
 /// Largest reward in size: sums of squares of a number of them are finite.
 const LARGEST: f64 = 1e100;
+
+/// Plans between two looks at whoever watches.
+const AT_ONCE: usize = 64;
 
 /// What is maximised.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -242,7 +248,8 @@ pub fn plan(
     }
 }
 
-/// [`plan`] for several rewards, one after the other.
+/// [`plan`] for several rewards; small models, whose sweeps one thread does alone, are planned in for
+/// several at once.
 pub fn plan_each(
     mdp: &Mdp,
     rewards: &[Vec<f64>],
@@ -250,10 +257,31 @@ pub fn plan_each(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Planned>> {
-    let of = |reward: &Vec<f64>, observer: &mut dyn Observer| {
-        plan(mdp, reward, criterion, options, observer)
-    };
-    rewards.iter().map(|reward| of(reward, observer)).collect()
+    let mut found = Vec::with_capacity(rewards.len());
+    if rewards.len() == 1 || mdp.kernel().nnz() >= sweep::SHARED {
+        for reward in rewards {
+            found.push(plan(mdp, reward, criterion, options, observer)?);
+        }
+        return Ok(found);
+    }
+    for some in rewards.chunks(AT_ONCE) {
+        let mut plans: Vec<Option<Result<Planned>>> = some.iter().map(|_| None).collect();
+        share(some.iter().zip(plans.iter_mut()), |(reward, out)| {
+            *out = Some(plan(mdp, reward, criterion, options, &mut ()));
+        });
+        for one in plans.into_iter().flatten() {
+            found.push(one?);
+        }
+        let progress = Progress {
+            iteration: found.len(),
+            objective: found.last().map_or(0.0, |plan| plan.certificate.objective),
+            gap: found.last().map_or(0.0, |plan| plan.certificate.gap),
+        };
+        if observer.on(&progress) == ControlFlow::Break(()) {
+            return Err(Error::Interrupted);
+        }
+    }
+    Ok(found)
 }
 
 /// The policy that reaches a goal with the largest probability, and soonest among those; within a

@@ -8,7 +8,7 @@ use crate::model::Mdp;
 /// States handed to one parallel task. Fixed, so that results never depend on thread count.
 const CHUNK: usize = 4096;
 /// Models with fewer transitions stay on the calling thread: waking the others takes as long.
-const SHARED: usize = 1 << 16;
+pub(super) const SHARED: usize = 1 << 16;
 /// An action replaces the one at hand only if it is better by more than this share of the values'
 /// size: a difference below is rounding, and would let policies alternate for ever.
 const BETTER: f64 = 1e-14;

@@ -19,8 +19,11 @@ use super::sweep::{Change, Sweeper};
 const EVALUATIONS: usize = 50;
 /// Sweeps that follow a policy where BiCGSTAB does not help.
 const SWEEPS: usize = 20;
-/// Improvements in a row that do not halve the change, after which rounding is what is left.
-const PATIENCE: usize = 6;
+/// Improvements in a row that do not halve the change, after which it is over: where rounding is
+/// what is left, and at any rate.
+const PATIENCE: (usize, usize) = (6, 200);
+/// Units of rounding in the largest value, as a share of the scale, that count as rounding.
+const ROUNDING: f64 = 1e4;
 
 /// Values, the greedy policy and how far one sweep changes them, as a share of the scale.
 pub(super) struct Total {
@@ -73,7 +76,15 @@ pub(super) fn total(
         } else {
             stale += 1;
         }
-        if met || stale >= PATIENCE || !clock.tick(values[0], size) {
+        let shares = values.iter().zip(scale).filter(|(_, scale)| **scale > 0.0);
+        let most = shares.map(|(v, scale)| (v / scale).abs());
+        let rounding = ROUNDING * f64::EPSILON * most.fold(0.0, f64::max);
+        let patience = if size <= rounding {
+            PATIENCE.0
+        } else {
+            PATIENCE.1
+        };
+        if met || stale >= patience || !clock.tick(values[0], size) {
             return Total {
                 values,
                 choice,

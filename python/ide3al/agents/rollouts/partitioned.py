@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._protocol import reset_env, step_env
 from ...datasets.tally import as_number
 from ...encoding.abstraction import ActionGrid
 from ...encoding.adaptive import AdaptivePartition
@@ -63,7 +64,7 @@ class PartitionRollout(Rollout):
     def _begin(self) -> Floats:
         options = {} if self._seed is None else {"seed": self._seed}
         self._seed = None
-        observation, info = self._env.reset(**options)
+        observation, info = reset_env(self._env, **options)
         self._mask = self._masked(observation, info)
         vector = self._cut.vector(observation)
         self._cut.begin(vector)
@@ -78,7 +79,7 @@ class PartitionRollout(Rollout):
                     break
                 action = nearest_legal(action, self._mask)
             element = self._cut.actions.element(action)
-            observation, reward, terminated, truncated, info = self._env.step(element)
+            observation, reward, terminated, truncated, info = step_env(self._env, element)
             end = 1 if terminated else 2 if truncated else 0
             self._mask = self._masked(observation, info)
             vector = self._cut.vector(observation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._check import check_actions
+from ..._protocol import reset_env, step_env
 from ...encoding.masks import Mask, MaskedStates, MaskReader, nearest_legal
 from ..learner import Learner
 from .base import Rollout
@@ -20,7 +21,7 @@ class SingleRollout(Rollout):
         # the environment is seeded once: the first reset of the first fit
         fresh = agent.compiled is None or agent.compiled.steps == 0
         # what it returns says whether actions are masked
-        first = env.reset(seed=agent.seed) if fresh else env.reset()
+        first = reset_env(env, seed=agent.seed) if fresh else reset_env(env)
         self._agent, self._states, self._actions = agent.attach(env, first=first)
         self._agent.interrupt_trajectory()
         self._first: tuple[Any, Any] | None = first
@@ -37,7 +38,7 @@ class SingleRollout(Rollout):
 
     def _reset(self) -> int:
         """Begins an episode."""
-        observation, info = self._first if self._first is not None else self._env.reset()
+        observation, info = self._first if self._first is not None else reset_env(self._env)
         self._first = None
         self._changes.begin()
         self._state = self._tally.begin(self._number(observation, info))
@@ -49,8 +50,8 @@ class SingleRollout(Rollout):
         chosen = action
         if self._masked is not None:
             chosen = nearest_legal(int(self._masked.legal[self._state][action]), self._mask)
-        observation, reward, terminated, truncated, info = self._env.step(
-            self._actions.element(chosen)
+        observation, reward, terminated, truncated, info = step_env(
+            self._env, self._actions.element(chosen)
         )
         following = self._number(observation, info)
         self._changes.step(self._state, chosen, following)
