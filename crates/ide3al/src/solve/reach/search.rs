@@ -20,8 +20,9 @@ use super::climb::{Slope, climb, draw_row, normalise, rows_of};
 use crate::formulation::reach::world::World;
 
 const SEED: u64 = 0x005e_ec4e;
-/// Starts of each kind, and the steps taken in each part.
-const STARTS: usize = 4;
+/// Starts of each kind, and the steps taken in each part. With four the best order of visits was
+/// missed in a maze with one-way cells (by 3 %); with 32 nothing is better than with eight.
+const STARTS: usize = 8;
 const STEPS: [usize; 3] = [12, 24, 48];
 /// Steps of the last ascents, and of those after a kick.
 const LAST_STEPS: usize = 400;
