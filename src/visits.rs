@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use ide3al::evaluation::SolveReport;
-use ide3al::formulation::visits::{Limit, Visits, per_pair};
+use ide3al::formulation::occupancy_spec::{Limit, OccupancySpec, per_pair};
 use ide3al::model::{Mdp, io};
 use ide3al_report::table::number;
 
@@ -35,7 +35,7 @@ pub(crate) struct VisitsArguments {
 
 impl VisitsArguments {
     /// The files read, everything but the formulation checked.
-    pub(crate) fn visits(&self, mdp: &Mdp) -> anyhow::Result<Visits> {
+    pub(crate) fn visits(&self, mdp: &Mdp) -> anyhow::Result<OccupancySpec> {
         let pairs = |path: &Path| -> anyhow::Result<Vec<f64>> {
             let numbers = io::read_numbers(path)?;
             Ok(per_pair(mdp, &path.display().to_string(), &numbers)?)
@@ -63,12 +63,12 @@ impl VisitsArguments {
             (None, Some(discount)) => 1.0 - discount,
             (None, None) => 0.0,
         };
-        Ok(Visits {
+        Ok(OccupancySpec {
             target: target.unwrap_or_default(),
             wanted: wanted.unwrap_or_default(),
             restart,
             limits,
-            ..Visits::default()
+            ..OccupancySpec::default()
         })
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ide3al::formulation::entropy::Target;
-use ide3al::formulation::visits::Visits;
+use ide3al::formulation::entropy::EntropyWeights;
+use ide3al::formulation::occupancy_spec::OccupancySpec;
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::learn::{Experiment, Planner, Solver};
 use ide3al::model::{Counts, Mdp, Policy};
@@ -57,7 +57,7 @@ impl Planner for InterruptiblePlanner {
         &self,
         model: &Mdp,
         problem: &Problem,
-        target: &Target,
+        target: &EntropyWeights,
         warm: Option<&Solution>,
         _: &AtomicBool,
     ) -> ide3al::Result<Solution> {
@@ -71,7 +71,7 @@ impl Planner for InterruptiblePlanner {
         &self,
         model: &Mdp,
         problem: &Problem,
-        visits: &Visits,
+        visits: &OccupancySpec,
         _: &AtomicBool,
     ) -> ide3al::Result<Solution> {
         let options = self.solver.options_for_visits();
@@ -118,9 +118,9 @@ pub(crate) fn coverage(
         xi: 0.0,
         ..Problem::new(Formulation::Coverage)
     };
-    let visits = Visits {
+    let visits = OccupancySpec {
         wanted: wanted.to_vec(),
-        ..Visits::default()
+        ..OccupancySpec::default()
     };
     let options = Options {
         relative_tolerance: SAMPLES,

@@ -1,6 +1,6 @@
 //! Keyword arguments as the library's settings.
 
-use ide3al::formulation::visits::{Limit, Visits};
+use ide3al::formulation::occupancy_spec::{Limit, OccupancySpec};
 use ide3al::learn::Settings;
 use ide3al::model::{Counts, Mdp, Unvisited};
 use pyo3::prelude::*;
@@ -57,7 +57,7 @@ fn unpriced(budget: f64) -> Limit {
 }
 
 /// Numbers for what is to be visited as if nothing were known of the states.
-pub(crate) fn fill(visits: &mut Visits, shape: &Mdp) {
+pub(crate) fn fill(visits: &mut OccupancySpec, shape: &Mdp) {
     if !visits.target.is_empty() {
         visits.target = vec![1.0 / shape.n_states() as f64; shape.n_states()];
     }

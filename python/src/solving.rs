@@ -8,8 +8,8 @@ use ide3al::chain::{Analysis, AnalyzeOptions, MixingNorm};
 use ide3al::domains::default_parameters;
 use ide3al::evaluation::reach::ReachReport;
 use ide3al::evaluation::{Compare, report};
+use ide3al::formulation::occupancy_spec::{Limit, OccupancySpec, per_pair};
 use ide3al::formulation::reach::Reach;
-use ide3al::formulation::visits::{Limit, Visits, per_pair};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::frontier::Vary;
 use ide3al::frontier::reach::sweep as reach_sweep;
@@ -115,7 +115,7 @@ pub(crate) struct VisitSpec {
 }
 
 impl VisitSpec {
-    pub(crate) fn visits(self, mdp: &Mdp) -> PyResult<Visits> {
+    pub(crate) fn visits(self, mdp: &Mdp) -> PyResult<OccupancySpec> {
         let numbers = |what: &str, numbers: &[f64]| per_pair(mdp, what, numbers).map_err(exception);
         let mut limits = Vec::with_capacity(self.limits.len());
         for (j, (cost, budget)) in self.limits.iter().enumerate() {
@@ -128,12 +128,12 @@ impl VisitSpec {
             Some(wanted) => numbers("wanted", wanted)?,
             None => Vec::new(),
         };
-        Ok(Visits {
+        Ok(OccupancySpec {
             target: self.target.unwrap_or_default(),
             wanted,
             restart: self.restart,
             limits,
-            ..Visits::default()
+            ..OccupancySpec::default()
         })
     }
 }

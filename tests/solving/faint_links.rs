@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ide3al::chain::stationary::long_run;
-use ide3al::formulation::visits::{Limit, Visits};
+use ide3al::formulation::occupancy_spec::{Limit, OccupancySpec};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Mdp;
 use ide3al::solve::{Options, Solution, Status, solve_visits};
@@ -61,7 +61,7 @@ fn lift(floors: usize) -> Mdp {
     mdp.unwrap().with_start_state(0).unwrap()
 }
 
-fn solved(mdp: &Mdp, formulation: Formulation, xi: f64, visits: &Visits) -> Solution {
+fn solved(mdp: &Mdp, formulation: Formulation, xi: f64, visits: &OccupancySpec) -> Solution {
     let problem = Problem {
         xi,
         ..Problem::new(formulation)
@@ -91,14 +91,14 @@ fn limits_on_models_that_hardly_hang_together() {
                 .collect();
             let sum: f64 = shares.iter().sum();
             let target = shares.iter().map(|x| x / sum).collect();
-            let plain = Visits {
+            let plain = OccupancySpec {
                 target,
-                ..Visits::default()
+                ..OccupancySpec::default()
             };
             let free = solved(mdp, Formulation::Target, 0.0, &plain);
             assert_eq!(free.certificate.status, Status::Optimal, "{k} {round}");
             let limit = tight_limit(mdp, &free, &mut rng);
-            let limited = Visits {
+            let limited = OccupancySpec {
                 limits: vec![limit],
                 ..plain
             };
@@ -129,7 +129,7 @@ fn model_errors_of_trees() {
             &tree(depth),
             Formulation::ModelError,
             0.1,
-            &Visits::default(),
+            &OccupancySpec::default(),
         );
         assert_eq!(found.certificate.status, Status::Optimal, "{depth}");
     }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use ide3al::domains;
-use ide3al::formulation::visits::Visits;
+use ide3al::formulation::occupancy_spec::OccupancySpec;
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::{Counts, Mdp, Unvisited};
 use ide3al::solve::{
@@ -175,9 +175,9 @@ fn what_cannot_be_visited_is_found_in_time() {
         let mdp = domains::load(&format!("river-swim:states={n}")).unwrap();
         let mut target = vec![1.0 / (n - 1) as f64; n];
         target[n - 1] = 0.0;
-        let visits = Visits {
+        let visits = OccupancySpec {
             target,
-            ..Visits::default()
+            ..OccupancySpec::default()
         };
         let limit = Duration::from_secs(1);
         let options = Options {

@@ -5,8 +5,8 @@
 
 use ide3al::domains;
 use ide3al::formulation::occupancy::Occupancies;
+use ide3al::formulation::occupancy_spec::{Limit, OccupancySpec};
 use ide3al::formulation::utility::{Conjugate, Coverage, Entropies, ModelError, errors};
-use ide3al::formulation::visits::{Limit, Visits};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Mdp;
 use ide3al::solve::{Options, Solution, Status, TieBreak, solve, solve_visits};
@@ -115,7 +115,7 @@ fn any_dual_point_bounds_every_policy() {
     assert!(compared > 20_000 && near > 1_000, "{compared} {near}");
 }
 
-fn solved(mdp: &Mdp, formulation: Formulation, xi: f64, visits: &Visits) -> Solution {
+fn solved(mdp: &Mdp, formulation: Formulation, xi: f64, visits: &OccupancySpec) -> Solution {
     let problem = Problem {
         xi,
         ..Problem::new(formulation)
@@ -138,9 +138,9 @@ fn limits_are_met_and_have_prices() {
             Formulation::Dual,
             Formulation::ModelError,
         ][round % 4];
-        let mut visits = Visits {
+        let mut visits = OccupancySpec {
             restart,
-            ..Visits::default()
+            ..OccupancySpec::default()
         };
         let free = solved(&mdp, formulation, 0.01, &visits);
         let part = Occupancies::new(&mdp, 0.01, restart, vec![true; mdp.n_pairs()]).unwrap();
@@ -194,15 +194,15 @@ fn restarting_always_is_the_start() {
         let sum: f64 = weights.iter().sum();
         let start: Vec<f64> = weights.iter().map(|w| w / sum).collect();
         let mdp = mdp.with_start(start.clone()).unwrap();
-        let visits = Visits {
+        let visits = OccupancySpec {
             restart: 1.0,
-            ..Visits::default()
+            ..OccupancySpec::default()
         };
         let found = solved(&mdp, Formulation::StateEntropy, 0.0, &visits);
         let entropy: f64 = start.iter().map(|p| -p * p.ln()).sum();
         assert!((found.certificate.objective - entropy).abs() < 1e-9);
         // whoever is told to visit the start as often as it is started from does so
-        let visits = Visits {
+        let visits = OccupancySpec {
             target: start,
             ..visits
         };
@@ -217,14 +217,14 @@ fn an_even_target_is_state_entropy() {
     for round in 0..12 {
         let mdp = random_model(&mut rng);
         let n = mdp.n_states();
-        let visits = Visits {
+        let visits = OccupancySpec {
             target: vec![1.0 / n as f64; n],
             restart: [0.0, 0.1][round % 2],
-            ..Visits::default()
+            ..OccupancySpec::default()
         };
-        let plain = Visits {
+        let plain = OccupancySpec {
             restart: visits.restart,
-            ..Visits::default()
+            ..OccupancySpec::default()
         };
         let target = solved(&mdp, Formulation::Target, 0.02, &visits);
         let even = solved(&mdp, Formulation::StateEntropy, 0.02, &plain);
@@ -245,13 +245,13 @@ fn two_roads_agree_on_random_models() {
             .map(|_| rng.random::<f64>() + 0.01)
             .collect();
         let sum: f64 = q.iter().sum();
-        let visits = Visits {
+        let visits = OccupancySpec {
             target: match formulation {
                 Formulation::Target => q.iter().map(|q| q / sum).collect(),
                 _ => Vec::new(),
             },
             restart: [0.0, 0.02, 0.4, 0.0, 0.9][round % 5],
-            ..Visits::default()
+            ..OccupancySpec::default()
         };
         let xi = [0.0, 0.03][round % 2];
         let own = solved(&mdp, formulation, xi, &visits);
@@ -287,9 +287,9 @@ fn coverage_of_models_too_large_to_factor() {
             xi,
             ..Problem::new(Formulation::Coverage)
         };
-        let visits = Visits {
+        let visits = OccupancySpec {
             restart,
-            ..Visits::default()
+            ..OccupancySpec::default()
         };
         let found = solve_visits(&mdp, &problem, &visits, &options, None, &mut ()).unwrap();
         let c = found.certificate;
@@ -323,7 +323,7 @@ fn coverage_of_chains_whose_ends_are_hardly_reached() {
     ] {
         let mdp = ide3al::domains::load(name).unwrap();
         let value = |xi: f64| {
-            let found = solved(&mdp, Formulation::Coverage, xi, &Visits::default());
+            let found = solved(&mdp, Formulation::Coverage, xi, &OccupancySpec::default());
             found.certificate.objective
         };
         let (without, with) = (value(0.0), value(1e-5));
@@ -339,9 +339,9 @@ fn coverage_of_chains_whose_ends_are_hardly_reached() {
 /// graph of 2,000 states is factored.
 #[test]
 fn ordinary_models_get_there() {
-    let restart = |restart: f64| Visits {
+    let restart = |restart: f64| OccupancySpec {
         restart,
-        ..Visits::default()
+        ..OccupancySpec::default()
     };
     for (name, formulation, xi, visits) in [
         (
@@ -403,11 +403,11 @@ fn a_warm_start_serves_models_of_several_parts() {
 #[test]
 fn what_breaks_no_tie_says_so() {
     let mdp = domains::load("double-chain").unwrap();
-    let restart = Visits {
+    let restart = OccupancySpec {
         restart: 0.05,
-        ..Visits::default()
+        ..OccupancySpec::default()
     };
-    let says = |visits: &Visits, tie_break| {
+    let says = |visits: &OccupancySpec, tie_break| {
         let options = Options {
             tie_break,
             ..Options::default()
@@ -418,5 +418,5 @@ fn what_breaks_no_tie_says_so() {
     };
     assert!(says(&restart, TieBreak::Uniform));
     assert!(!says(&restart, TieBreak::None));
-    assert!(!says(&Visits::default(), TieBreak::Uniform));
+    assert!(!says(&OccupancySpec::default(), TieBreak::Uniform));
 }

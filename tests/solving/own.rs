@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 use ide3al::domains;
+use ide3al::formulation::occupancy_spec::{Limit, OccupancySpec};
 use ide3al::formulation::utility::{Coverage, Entropies, ModelError, Utility, errors};
-use ide3al::formulation::visits::{Limit, Visits};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Mdp;
 use ide3al::solve::{Options, SolverChoice, Status, solve_utility, solve_visits};
@@ -29,7 +29,7 @@ fn agrees(
     formulation: Formulation,
     utility: &dyn Utility,
     xi: f64,
-    visits: &Visits,
+    visits: &OccupancySpec,
     tolerance: f64,
 ) {
     let problem = Problem {
@@ -39,7 +39,7 @@ fn agrees(
     let named = solve_visits(mdp, &problem, visits, &Options::default(), None, &mut ()).unwrap();
     let sign = if formulation.maximises() { 1.0 } else { -1.0 };
     let best = sign * named.certificate.objective;
-    let plain = Visits {
+    let plain = OccupancySpec {
         target: Vec::new(),
         wanted: Vec::new(),
         ..visits.clone()
@@ -61,28 +61,28 @@ fn agrees(
 fn the_family_given_as_functions() {
     let mdp = domains::load("double-chain").unwrap();
     let n = mdp.n_states();
-    let plain = Visits::default();
+    let plain = OccupancySpec::default();
     let even = Entropies::new(&mdp, 0.0);
     agrees(&mdp, Formulation::StateEntropy, &even, 0.1, &plain, 1e-6);
     let pairs = Entropies::new(&mdp, 1.0);
     agrees(&mdp, Formulation::Dual, &pairs, 0.0, &plain, 1e-6);
     let q: Vec<f64> = (0..n).map(|s| (1 + s % 3) as f64).collect();
     let sum: f64 = q.iter().sum();
-    let target = Visits {
+    let target = OccupancySpec {
         target: q.iter().map(|x| x / sum).collect(),
         restart: 0.05,
-        ..Visits::default()
+        ..OccupancySpec::default()
     };
     let towards = Entropies::towards(&mdp, &target.target);
     agrees(&mdp, Formulation::Target, &towards, 0.05, &target, 1e-6);
-    let limited = Visits {
+    let limited = OccupancySpec {
         limits: vec![Limit {
             cost: (0..mdp.n_pairs())
                 .map(|pair| f64::from(pair < 10))
                 .collect(),
             budget: 0.1,
         }],
-        ..Visits::default()
+        ..OccupancySpec::default()
     };
     agrees(&mdp, Formulation::StateEntropy, &even, 0.1, &limited, 1e-6);
     let error = ModelError::new(errors(&mdp));
@@ -95,10 +95,10 @@ fn the_family_given_as_functions() {
 fn samples_had_count_by_three_solvers() {
     let mdp = domains::load("double-chain").unwrap();
     let n = mdp.n_pairs();
-    let visits = Visits {
+    let visits = OccupancySpec {
         errors: (0..n).map(|pair| 0.1 + 0.01 * pair as f64).collect(),
         had: (0..n).map(|pair| 0.02 * (pair % 4) as f64).collect(),
-        ..Visits::default()
+        ..OccupancySpec::default()
     };
     let problem = Problem {
         xi: 0.05,
@@ -120,7 +120,7 @@ fn samples_had_count_by_three_solvers() {
         })
         .to_vec();
     let error = ModelError::beside(visits.errors.clone(), visits.had.clone());
-    let plain = Visits::default();
+    let plain = OccupancySpec::default();
     let own = solve_utility(&mdp, &error, 0.05, &plain, &options(1e-4), &mut ()).unwrap();
     assert!(
         (values[0] - values[1]).abs() <= 1e-5 * values[0],
@@ -129,7 +129,7 @@ fn samples_had_count_by_three_solvers() {
     assert!(-own.certificate.objective >= values[0] - 1e-4);
     assert!(-own.certificate.bound <= values[0] + 1e-4);
     // what is had makes the error smaller
-    let none = Visits {
+    let none = OccupancySpec {
         had: Vec::new(),
         ..visits.clone()
     };
@@ -142,7 +142,7 @@ fn samples_had_count_by_three_solvers() {
 fn a_function_with_corners_is_bounded() {
     let mdp = domains::load("double-chain").unwrap();
     let least = Coverage::new(vec![1.0; mdp.n_pairs()]);
-    let plain = Visits::default();
+    let plain = OccupancySpec::default();
     agrees(
         &mdp,
         Formulation::Coverage,
@@ -173,7 +173,7 @@ fn refused(utility: &dyn Utility, expected: &str) {
         &mdp,
         utility,
         0.1,
-        &Visits::default(),
+        &OccupancySpec::default(),
         &options(1e-6),
         &mut (),
     );
@@ -198,14 +198,14 @@ fn what_is_not_concave_or_no_number_is_refused() {
 #[test]
 fn limits_that_cannot_be_met_say_by_how_much() {
     let mdp = domains::load("double-chain").unwrap();
-    let visits = Visits {
+    let visits = OccupancySpec {
         limits: vec![Limit {
             cost: (0..mdp.n_pairs())
                 .map(|pair| f64::from(pair % 2 == 0))
                 .collect(),
             budget: 0.05,
         }],
-        ..Visits::default()
+        ..OccupancySpec::default()
     };
     let even = Entropies::new(&mdp, 0.0);
     let found = solve_utility(&mdp, &even, 0.1, &visits, &options(1e-6), &mut ());
@@ -221,7 +221,15 @@ fn a_time_limit_leaves_a_policy_and_a_bound() {
         time_limit: Some(std::time::Duration::from_millis(300)),
         ..Options::default()
     };
-    let found = solve_utility(&mdp, &even, 0.05, &Visits::default(), &options, &mut ()).unwrap();
+    let found = solve_utility(
+        &mdp,
+        &even,
+        0.05,
+        &OccupancySpec::default(),
+        &options,
+        &mut (),
+    )
+    .unwrap();
     assert_eq!(found.certificate.status, Status::TimeLimit);
     assert!(found.certificate.objective > 7.0, "{found:?}");
     assert!(found.certificate.bound >= found.certificate.objective);

@@ -75,7 +75,7 @@ proptest! {
         prop_assert!(block.is_none());
         let point = DualPoint { rows: dual[..n].to_vec(), columns: dual[n..2 * n].to_vec(), ..DualPoint::default() };
         prop_assert!(infinity::bound(&mdp, &support, 0.0, 1.0, &point) <= value + 1e-12);
-        let plain = entropy_bound::Target::default();
+        let plain = entropy_bound::EntropyWeights::default();
         for formulation in [Formulation::Dual, Formulation::StateEntropy] {
             let (value, _) = entropy_bound::value_towards(&mdp, formulation, &plain, &policy);
             prop_assert!(value <= entropy_bound::bound_towards(&mdp, formulation, &plain, 0.0, &dual[..n]) + 1e-9);

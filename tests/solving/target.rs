@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ide3al::domains;
-use ide3al::formulation::entropy::{self, Target};
+use ide3al::formulation::entropy::{self, EntropyWeights};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Mdp;
 use ide3al::solve::{Options, Solution, SolverChoice, solve, solve_towards};
@@ -13,7 +13,7 @@ fn weights(n: usize, seed: f64) -> Vec<f64> {
         .collect()
 }
 
-fn solved(mdp: &Mdp, problem: &Problem, target: &Target, solver: SolverChoice) -> Solution {
+fn solved(mdp: &Mdp, problem: &Problem, target: &EntropyWeights, solver: SolverChoice) -> Solution {
     let options = Options {
         solver,
         tolerance: 1e-7,
@@ -37,7 +37,7 @@ fn two_roads_agree_and_the_certificate_holds() {
                     xi: 0.02,
                     ..Problem::new(formulation)
                 };
-                let target = Target {
+                let target = EntropyWeights {
                     log_weights: weights(mdp.n_states(), k as f64),
                     actions,
                 };
@@ -75,7 +75,7 @@ fn a_state_of_weight_m_is_m_equal_states() {
     let problem = Problem::new(Formulation::StateEntropy);
     let options = Options::default();
     let many = solve(&split(4), &problem, &options, None, &mut ()).unwrap();
-    let target = Target {
+    let target = EntropyWeights {
         log_weights: vec![0.0, 4f64.ln()],
         actions: 0.0,
     };
@@ -89,7 +89,7 @@ fn a_state_of_weight_m_is_m_equal_states() {
 #[test]
 fn a_loose_gap_is_kept_warm_or_cold() {
     let mdp = domains::load("garnet:states=600,actions=3,branching=4,seed=2").unwrap();
-    let target = Target {
+    let target = EntropyWeights {
         log_weights: weights(600, 0.0),
         actions: 0.1,
     };
@@ -118,14 +118,14 @@ fn a_loose_gap_is_kept_warm_or_cold() {
 #[test]
 fn targets_that_make_no_sense_are_refused() {
     let mdp = domains::load("river-swim").unwrap();
-    let of = |target: Target, formulation| {
+    let of = |target: EntropyWeights, formulation| {
         let problem = Problem::new(formulation);
         let options = Options::default();
         solve_towards(&mdp, &problem, &target, &options, None, &mut ())
             .unwrap_err()
             .to_string()
     };
-    let target = |log_weights: Vec<f64>, actions| Target {
+    let target = |log_weights: Vec<f64>, actions| EntropyWeights {
         log_weights,
         actions,
     };

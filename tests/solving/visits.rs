@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use ide3al::formulation::visits::{Limit, Visits};
+use ide3al::formulation::occupancy_spec::{Limit, OccupancySpec};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::model::Mdp;
 use ide3al::solve::{Options, SolverChoice, Status, solve_visits};
@@ -45,14 +45,14 @@ fn reference() -> Vec<(String, Mdp, Vec<Value>)> {
 }
 
 /// The problem behind a value of a case.
-fn problem(case: &Value, key: &str) -> (Problem, Visits) {
+fn problem(case: &Value, key: &str) -> (Problem, OccupancySpec) {
     let formulation = match key {
         "limited" => Formulation::StateEntropy,
         other => Formulation::from_name(other).unwrap(),
     };
-    let mut visits = Visits {
+    let mut visits = OccupancySpec {
         restart: case["restart"].as_f64().unwrap(),
-        ..Visits::default()
+        ..OccupancySpec::default()
     };
     match key {
         "target" => visits.target = numbers(&case["target_distribution"]),

@@ -2,8 +2,8 @@
 #![allow(clippy::print_stdout)]
 
 use ide3al::domains;
+use ide3al::formulation::occupancy_spec::OccupancySpec;
 use ide3al::formulation::utility::Utility;
-use ide3al::formulation::visits::Visits;
 use ide3al::solve::{Options, solve_utility};
 
 /// Minus the sum of squares: as even as possible over state-action pairs, in the Euclidean sense.
@@ -27,7 +27,14 @@ pub(crate) fn main() -> ide3al::Result<()> {
         tolerance: 1e-4,
         ..Options::default()
     };
-    let solution = solve_utility(&mdp, &Spread, 0.05, &Visits::default(), &options, &mut ())?;
+    let solution = solve_utility(
+        &mdp,
+        &Spread,
+        0.05,
+        &OccupancySpec::default(),
+        &options,
+        &mut (),
+    )?;
     println!(
         "{:.5}, at most {:.1e} from the best",
         solution.certificate.objective, solution.certificate.gap

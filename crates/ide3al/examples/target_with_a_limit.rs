@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout)]
 
 use ide3al::domains;
-use ide3al::formulation::visits::{Limit, Visits};
+use ide3al::formulation::occupancy_spec::{Limit, OccupancySpec};
 use ide3al::formulation::{Formulation, Problem};
 use ide3al::solve::{Options, solve_visits};
 
@@ -16,10 +16,10 @@ pub(crate) fn main() -> ide3al::Result<()> {
     let cost = (0..n)
         .flat_map(|s| (0..mdp.n_actions(s)).map(|action| action as f64))
         .collect();
-    let visits = Visits {
+    let visits = OccupancySpec {
         target,
         limits: vec![Limit { cost, budget: 0.8 }],
-        ..Visits::default()
+        ..OccupancySpec::default()
     };
     let problem = Problem::new(Formulation::Target);
     let solution = solve_visits(&mdp, &problem, &visits, &Options::default(), None, &mut ())?;

@@ -13,7 +13,7 @@
 //! *Weights.* A state may stand for $q_s$ equal ones (what was never seen, lumped together), or be
 //! wanted $q_s$ times as often. Then $H(d) + \sum_s d_s \ln q_s = -\sum_s d_s \ln (d_s / q_s)$ is
 //! maximised, and the bound becomes $\ln \sum_s q_s \exp(\psi_s - V_s)$. And between Dual and State
-//! Entropy lie all $H(d) + \tau \sum_s d_s H(p_s)$ with $0 < \tau < 1$. See [`Target`].
+//! Entropy lie all $H(d) + \tau \sum_s d_s H(p_s)$ with $0 < \tau < 1$. See [`EntropyWeights`].
 
 use super::{Formulation, occupancy, parameter, simplex};
 use crate::chain::classes::Classes;
@@ -24,14 +24,14 @@ use crate::model::{Mdp, Policy};
 
 /// Weights of states and of the entropy of actions; the default is the plain formulation.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Target {
+pub struct EntropyWeights {
     /// $\ln q$ per state; empty: all alike.
     pub log_weights: Vec<f64>,
     /// $\tau$ of State Entropy: weight of the entropy of actions.
     pub actions: f64,
 }
 
-impl Target {
+impl EntropyWeights {
     /// Whether it is the plain formulation.
     pub fn is_plain(&self) -> bool {
         self.log_weights.is_empty() && self.actions == 0.0
@@ -98,7 +98,7 @@ pub fn log_sum_exp(x: impl Iterator<Item = f64> + Clone) -> f64 {
 pub fn bound_towards(
     mdp: &Mdp,
     formulation: Formulation,
-    target: &Target,
+    target: &EntropyWeights,
     xi: f64,
     v: &[f64],
 ) -> f64 {
@@ -133,7 +133,7 @@ pub(super) fn bound(mdp: &Mdp, x: &[f64], xi: f64, tau: f64) -> f64 {
 pub fn worth(
     mdp: &Mdp,
     formulation: Formulation,
-    target: &Target,
+    target: &EntropyWeights,
     policy: &Policy,
     d: &[f64],
 ) -> f64 {
@@ -154,7 +154,7 @@ pub fn classes(mdp: &Mdp, probabilities: &[f64]) -> usize {
 pub fn value_towards(
     mdp: &Mdp,
     formulation: Formulation,
-    target: &Target,
+    target: &EntropyWeights,
     policy: &Policy,
 ) -> (f64, usize) {
     let n = mdp.n_states();

@@ -10,12 +10,12 @@ pub mod episode;
 pub mod frobenius;
 pub mod infinity;
 pub mod occupancy;
+pub mod occupancy_spec;
 pub mod reach;
 pub mod reduction;
 pub mod simplex;
 pub mod support;
 pub mod utility;
-pub mod visits;
 
 use crate::error::{Error, Result};
 use crate::model::Mdp;

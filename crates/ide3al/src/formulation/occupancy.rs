@@ -18,10 +18,10 @@
 //! $\langle c_j, \omega \rangle \le b_j$. A [utility](super::utility) turns that into a bound on
 //! its value.
 
+use super::occupancy_spec::Limit;
 use super::reduction::end_components::{avoiding, end_components};
 use super::reduction::{ReducedModel, visited};
 use super::utility::Conjugate;
-use super::visits::Limit;
 use super::{episode, simplex};
 use crate::chain::Chain;
 use crate::chain::stationary::long_run;

@@ -11,7 +11,7 @@ use super::estimate::{Estimate, Untried, fitted, open_pairs, repartition};
 use super::explorer::{Explorer, OnlinePlanner, wanted};
 use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Planner, Saver};
 use crate::error::{Error, Result};
-use crate::formulation::visits::{Limit, Visits};
+use crate::formulation::occupancy_spec::{Limit, OccupancySpec};
 use crate::formulation::{Formulation, Problem, parameter};
 use crate::model::{Counts, Policy};
 use crate::solve::Solution;
@@ -27,7 +27,7 @@ pub struct Constrained {
     explorer: Explorer,
     problem: Problem,
     planner: Arc<dyn Planner>,
-    visits: Visits,
+    visits: OccupancySpec,
     /// The policy with the least cost in the estimate of the last update.
     frugal: Option<Policy>,
     /// Cost so far, by limit, and steps.
@@ -43,7 +43,7 @@ impl Constrained {
     pub fn new(
         uniform: Policy,
         problem: Problem,
-        visits: Visits,
+        visits: OccupancySpec,
         planner: Arc<dyn Planner>,
     ) -> Self {
         Constrained {
@@ -61,13 +61,13 @@ impl Constrained {
 
     /// All that is asked, of the estimate. Costs are long-run averages per step of the environment:
     /// the restart, which is none, costs the budget, so that it leaves the average of the others.
-    fn asked(&self, counts: &Counts, estimate: &Estimate) -> Result<Visits> {
+    fn asked(&self, counts: &Counts, estimate: &Estimate) -> Result<OccupancySpec> {
         let (model, restart) = (&estimate.model, estimate.restart());
         let mut asked = match self.problem.formulation {
             Formulation::Coverage | Formulation::ModelError => {
                 wanted(self.problem.formulation, counts, estimate)
             }
-            _ => Visits::default(),
+            _ => OccupancySpec::default(),
         };
         if !self.visits.wanted.is_empty() {
             for (place, pair) in open_pairs(counts, estimate) {
@@ -197,7 +197,7 @@ impl Learner for Constrained {
         action
     }
 
-    fn set_visits(&mut self, visits: Visits) -> Result<()> {
+    fn set_visits(&mut self, visits: OccupancySpec) -> Result<()> {
         self.spent.resize(visits.limits.len(), 0.0);
         self.visits = visits;
         Ok(())
@@ -305,7 +305,7 @@ impl Learner for Constrained {
     }
 }
 
-fn save_visits(writer: &mut Writer, visits: &Visits) {
+fn save_visits(writer: &mut Writer, visits: &OccupancySpec) {
     writer.reals(&visits.target);
     writer.reals(&visits.wanted);
     writer.real(visits.restart);
@@ -316,12 +316,12 @@ fn save_visits(writer: &mut Writer, visits: &Visits) {
     }
 }
 
-fn load_visits(reader: &mut Reader<'_>) -> std::result::Result<Visits, Damage> {
-    let mut visits = Visits {
+fn load_visits(reader: &mut Reader<'_>) -> std::result::Result<OccupancySpec, Damage> {
+    let mut visits = OccupancySpec {
         target: reader.reals()?,
         wanted: reader.reals()?,
         restart: reader.real()?,
-        ..Visits::default()
+        ..OccupancySpec::default()
     };
     for _ in 0..reader.length(16)? {
         let (cost, budget) = (reader.reals()?, reader.real()?);
@@ -334,7 +334,7 @@ fn load_visits(reader: &mut Reader<'_>) -> std::result::Result<Visits, Damage> {
 mod tests {
     use super::*;
     use crate::chain::stationary;
-    use crate::formulation::visits::per_pair;
+    use crate::formulation::occupancy_spec::per_pair;
     use crate::learn::{Algorithm, Experiment, Kind, Session, Simulator, Tables, generator};
     use crate::model::Mdp;
 
@@ -352,7 +352,7 @@ mod tests {
         .unwrap()
     }
 
-    fn experiment(mdp: &Mdp, formulation: &str, visits: Visits) -> Experiment {
+    fn experiment(mdp: &Mdp, formulation: &str, visits: OccupancySpec) -> Experiment {
         Experiment {
             algorithms: vec![Algorithm::new(Kind::Ideal)],
             formulation: formulation.into(),
@@ -389,11 +389,11 @@ mod tests {
         stationary::long_run(&mdp.chain(policy)).distribution
     }
 
-    fn limit(mdp: &Mdp, cost: &[f64], budget: f64) -> Visits {
+    fn limit(mdp: &Mdp, cost: &[f64], budget: f64) -> OccupancySpec {
         let cost = per_pair(mdp, "cost", cost).unwrap();
-        Visits {
+        OccupancySpec {
             limits: vec![Limit { cost, budget }],
-            ..Visits::default()
+            ..OccupancySpec::default()
         }
     }
 
@@ -403,7 +403,7 @@ mod tests {
         let cost = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
         let free = explored(
             &mdp,
-            &experiment(&mdp, "state-entropy", Visits::default()),
+            &experiment(&mdp, "state-entropy", OccupancySpec::default()),
             6000,
         );
         let bounded = experiment(&mdp, "state-entropy", limit(&mdp, &cost, 0.05));
@@ -439,17 +439,17 @@ mod tests {
     fn proportions_and_restarts_are_planned_for() {
         let mdp = walk();
         let target = vec![0.3, 0.2, 0.2, 0.1, 0.1, 0.1];
-        let visits = Visits {
+        let visits = OccupancySpec {
             target: target.clone(),
-            ..Visits::default()
+            ..OccupancySpec::default()
         };
         let session = explored(&mdp, &experiment(&mdp, "target", visits), 6000);
         for (p, q) in long_run(&mdp, &session).iter().zip(&target) {
             assert!((p - q).abs() < 0.03, "{p} for {q}");
         }
-        let visits = Visits {
+        let visits = OccupancySpec {
             restart: 0.5,
-            ..Visits::default()
+            ..OccupancySpec::default()
         };
         let session = explored(&mdp, &experiment(&mdp, "state-entropy", visits), 2000);
         // from where half of all steps start over the only way to be even is onwards

@@ -13,7 +13,7 @@ use super::value_iteration::ValueIteration;
 use super::{Bound, Constrained, CountBased, Explorer, FiniteHorizon, Ideal, MaxEnt, RMax, Random};
 use crate::domains::default_parameters;
 use crate::error::{Error, Result};
-use crate::formulation::visits::Visits;
+use crate::formulation::occupancy_spec::OccupancySpec;
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Mdp, Policy};
 use crate::solve::{Options, SolverChoice, TieBreak};
@@ -85,8 +85,8 @@ pub struct Experiment {
     /// Goal-conditioned evaluation at the end of each run.
     pub goal: Option<Goal>,
     /// What else is asked of the visits of the recommended IDE³AL.
-    #[serde(default, skip_serializing_if = "Visits::is_plain")]
-    pub visits: Visits,
+    #[serde(default, skip_serializing_if = "OccupancySpec::is_plain")]
+    pub visits: OccupancySpec,
 }
 
 impl Default for Experiment {
@@ -117,7 +117,7 @@ impl Default for Experiment {
             gap_every: 1,
             convergence: None,
             goal: None,
-            visits: Visits::default(),
+            visits: OccupancySpec::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::codec::Damage;
 use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Planner, Saver};
 use crate::error::Result;
 use crate::formulation::Problem;
-use crate::formulation::entropy::Target;
+use crate::formulation::entropy::EntropyWeights;
 use crate::model::{Policy, Unvisited};
 use crate::solve::{Certificate, Solution, Status};
 
@@ -66,7 +66,7 @@ impl Learner for Ideal {
         let solution = self.planner.plan(
             &model,
             &self.problem,
-            &Target::default(),
+            &EntropyWeights::default(),
             self.warm.as_ref(),
             context.stop,
         )?;

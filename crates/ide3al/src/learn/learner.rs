@@ -10,9 +10,9 @@ use super::codec::{Damage, Reader, Writer};
 use super::explorer::OnlinePlanner;
 use crate::error::{Error, Result};
 use crate::formulation::Problem;
-use crate::formulation::entropy::Target;
+use crate::formulation::entropy::EntropyWeights;
+use crate::formulation::occupancy_spec::OccupancySpec;
 use crate::formulation::utility::Utility;
-use crate::formulation::visits::Visits;
 use crate::model::{Counts, Mdp, Policy, Unvisited};
 use crate::solve::{self, Observer, Options, Progress, Solution};
 
@@ -137,7 +137,7 @@ pub trait Learner: Send {
     }
 
     /// Takes numbers for what is to be visited, of all states and pairs counted so far.
-    fn set_visits(&mut self, visits: Visits) -> Result<()> {
+    fn set_visits(&mut self, visits: OccupancySpec) -> Result<()> {
         let _ = visits;
         Err(Error::Unsupported(
             "target, restart, discount and limits: the recommended IDE3AL alone takes them".into(),
@@ -205,17 +205,17 @@ pub trait Planner: Send + Sync {
         &self,
         model: &Mdp,
         problem: &Problem,
-        target: &Target,
+        target: &EntropyWeights,
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution>;
 
-    /// The same for a problem of [what is to be visited](crate::formulation::visits).
+    /// The same for a problem of [what is to be visited](crate::formulation::occupancy_spec).
     fn plan_visits(
         &self,
         model: &Mdp,
         problem: &Problem,
-        visits: &Visits,
+        visits: &OccupancySpec,
         stop: &AtomicBool,
     ) -> Result<Solution>;
 
@@ -231,7 +231,7 @@ pub trait Planner: Send + Sync {
             relative_tolerance: COST,
             ..Options::default()
         };
-        let (saved, visits) = (Saved(cost), Visits::default());
+        let (saved, visits) = (Saved(cost), OccupancySpec::default());
         unless_stopped(stop, |watch| {
             solve::solve_utility(model, &saved, problem.xi, &visits, &options, watch)
         })
@@ -267,7 +267,7 @@ pub struct Solver {
 
 impl Solver {
     /// The options for a target.
-    pub fn options_for(&self, target: &Target) -> Options {
+    pub fn options_for(&self, target: &EntropyWeights) -> Options {
         let mut options = self.options.clone();
         if !target.is_plain() {
             options.relative_tolerance = self.rough;
@@ -324,7 +324,7 @@ impl Planner for Solver {
         &self,
         model: &Mdp,
         problem: &Problem,
-        target: &Target,
+        target: &EntropyWeights,
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution> {
@@ -338,7 +338,7 @@ impl Planner for Solver {
         &self,
         model: &Mdp,
         problem: &Problem,
-        visits: &Visits,
+        visits: &OccupancySpec,
         stop: &AtomicBool,
     ) -> Result<Solution> {
         let options = self.options_for_visits();
@@ -362,7 +362,7 @@ mod tests {
             let problem = Problem::new(formulation);
             let (solver, go) = (Solver::default(), AtomicBool::new(false));
             let plan = |warm: Option<&Solution>, stop: &AtomicBool| {
-                solver.plan(&model, &problem, &Target::default(), warm, stop)
+                solver.plan(&model, &problem, &EntropyWeights::default(), warm, stop)
             };
             let whole = plan(None, &go).unwrap();
             let again = plan(Some(&whole), &go).unwrap();

@@ -13,7 +13,7 @@ use super::explorer::OnlinePlanner;
 use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Saver};
 use super::sampling::PolicySampler;
 use crate::error::Result;
-use crate::formulation::visits::Visits;
+use crate::formulation::occupancy_spec::OccupancySpec;
 use crate::model::{Counts, Policy};
 
 /// Where a continuing trajectory stands.
@@ -272,7 +272,7 @@ impl Session {
     }
 
     /// Takes numbers for what is to be visited, of all states and pairs counted so far.
-    pub fn set_visits(&mut self, visits: Visits) -> Result<()> {
+    pub fn set_visits(&mut self, visits: OccupancySpec) -> Result<()> {
         self.learner.set_visits(visits)
     }
 

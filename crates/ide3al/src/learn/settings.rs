@@ -7,7 +7,7 @@ use super::experiment::Experiment;
 use super::goal::Goal;
 use crate::error::Result;
 use crate::formulation::Formulation;
-use crate::formulation::visits::Visits;
+use crate::formulation::occupancy_spec::OccupancySpec;
 use crate::model::Mdp;
 use crate::solve::TieBreak;
 
@@ -53,7 +53,7 @@ pub struct Settings {
     /// Whether to evaluate for a goal.
     pub goal: bool,
     /// What else is asked of the visits of the recommended IDE³AL.
-    pub visits: Visits,
+    pub visits: OccupancySpec,
 }
 
 impl Settings {

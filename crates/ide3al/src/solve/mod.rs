@@ -28,9 +28,9 @@ mod reference;
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
-use crate::formulation::entropy::Target;
+use crate::formulation::entropy::EntropyWeights;
+use crate::formulation::occupancy_spec::OccupancySpec;
 use crate::formulation::utility::Utility;
-use crate::formulation::visits::Visits;
 use crate::formulation::{Formulation, Problem, parameter, simplex};
 use crate::model::{Mdp, Policy};
 use distance::task::Task;
@@ -136,7 +136,7 @@ impl Solution {
     }
 }
 
-/// What became of a [limit](crate::formulation::visits::Limit).
+/// What became of a [limit](crate::formulation::occupancy_spec::Limit).
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct LimitReport {
     /// The long-run average cost under the policy.
@@ -180,22 +180,29 @@ pub fn solve(
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
-    solve_towards(mdp, problem, &Target::default(), options, warm, observer)
+    solve_towards(
+        mdp,
+        problem,
+        &EntropyWeights::default(),
+        options,
+        warm,
+        observer,
+    )
 }
 
-/// [`solve`] for Dual and State Entropy with a [`Target`]: weights of states, and of the entropy of
+/// [`solve`] for Dual and State Entropy with a [`EntropyWeights`]: weights of states, and of the entropy of
 /// actions. The plain target will do for any formulation.
 pub fn solve_towards(
     mdp: &Mdp,
     problem: &Problem,
-    target: &Target,
+    target: &EntropyWeights,
     options: &Options,
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
     target.validate(mdp, problem.formulation)?;
     if Formulation::VISITS.contains(&problem.formulation) {
-        let visits = Visits::default();
+        let visits = OccupancySpec::default();
         return solve_visits(mdp, problem, &visits, options, warm, observer);
     }
     if problem.formulation == Formulation::Reach {
@@ -218,7 +225,7 @@ pub fn solve_nearest(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
-    let wanted = (&Target::default(), centre);
+    let wanted = (&EntropyWeights::default(), centre);
     find(mdp, problem, wanted, options, None, observer)
 }
 
@@ -227,7 +234,7 @@ pub fn solve_nearest(
 fn find(
     mdp: &Mdp,
     problem: &Problem,
-    (target, centre): (&Target, &[f64]),
+    (target, centre): (&EntropyWeights, &[f64]),
     options: &Options,
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
@@ -253,13 +260,13 @@ fn find(
     Ok(solution(mdp, problem, 0.0, &mut driver, told))
 }
 
-/// [`solve`] with [what is to be visited](crate::formulation::visits): a target, wanted samples,
+/// [`solve`] with [what is to be visited](crate::formulation::occupancy_spec): a target, wanted samples,
 /// restarts, limits. For [relative](Formulation::is_relative) formulations the tolerance counts as
 /// a share of the objective. A warm start is of use for plain visits only.
 pub fn solve_visits(
     mdp: &Mdp,
     problem: &Problem,
-    visits: &Visits,
+    visits: &OccupancySpec,
     options: &Options,
     warm: Option<&Solution>,
     observer: &mut dyn Observer,
@@ -281,7 +288,7 @@ pub fn solve_visits(
 ///
 /// ```
 /// use ide3al::formulation::utility::Utility;
-/// use ide3al::formulation::visits::Visits;
+/// use ide3al::formulation::occupancy_spec::OccupancySpec;
 /// use ide3al::solve::{Options, solve_utility};
 /// /// Stay near half of the time in each state.
 /// struct Half;
@@ -298,7 +305,7 @@ pub fn solve_visits(
 ///     next.push(((s + a) % 2, 1.0));
 ///     true
 /// })?;
-/// let solution = solve_utility(&mdp, &Half, 0.1, &Visits::default(), &Options::default(), &mut ())?;
+/// let solution = solve_utility(&mdp, &Half, 0.1, &OccupancySpec::default(), &Options::default(), &mut ())?;
 /// assert!(solution.certificate.objective > -1e-7);
 /// # Ok::<(), ide3al::Error>(())
 /// ```
@@ -306,7 +313,7 @@ pub fn solve_utility(
     mdp: &Mdp,
     utility: &dyn Utility,
     xi: f64,
-    visits: &Visits,
+    visits: &OccupancySpec,
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Solution> {
@@ -392,7 +399,12 @@ fn solution(
 }
 
 /// What is known before any step: a policy, and values that no policy exceeds on either side.
-fn known(mdp: &Mdp, problem: &Problem, target: &Target, warm: Option<&Solution>) -> Candidate {
+fn known(
+    mdp: &Mdp,
+    problem: &Problem,
+    target: &EntropyWeights,
+    warm: Option<&Solution>,
+) -> Candidate {
     let states = mdp.n_states() as f64;
     let (objective, bound) = match problem.formulation {
         Formulation::Infinity => (2.0, 0.0),

@@ -34,8 +34,8 @@ use super::codec::{Damage, Reader, Writer};
 use super::estimate::{Estimate, Untried, open_pairs, repartition, repartition_values, visited};
 use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Planner, Saver};
 use crate::error::Result;
-use crate::formulation::entropy::Target;
-use crate::formulation::visits::Visits;
+use crate::formulation::entropy::EntropyWeights;
+use crate::formulation::occupancy_spec::OccupancySpec;
 use crate::formulation::{Formulation, Problem};
 use crate::model::{Counts, Policy};
 use crate::solve::Solution;
@@ -129,7 +129,7 @@ impl Explorer {
                 .planner
                 .plan_visits(model, problem, &visits, context.stop);
         }
-        let mut target = Target::default();
+        let mut target = EntropyWeights::default();
         let mut warm = None;
         if problem.formulation.is_entropy() {
             target.actions = ACTIONS_LEARNED;
@@ -172,7 +172,11 @@ fn towards_data(plan: &Policy, counts: &Counts, xi: f64) -> Policy {
 ///
 /// *Coverage.* As many samples of every pair. Of terminal states, where nothing is left to choose,
 /// nothing is wanted.
-pub(super) fn wanted(formulation: Formulation, counts: &Counts, estimate: &Estimate) -> Visits {
+pub(super) fn wanted(
+    formulation: Formulation,
+    counts: &Counts,
+    estimate: &Estimate,
+) -> OccupancySpec {
     let open = open_pairs(counts, estimate);
     let mut numbers = vec![0.0; estimate.model.n_pairs()];
     for &(place, pair) in &open {
@@ -188,7 +192,7 @@ pub(super) fn wanted(formulation: Formulation, counts: &Counts, estimate: &Estim
         // every state is terminal: no plan is better than another
         numbers.fill(1.0);
     }
-    let mut visits = Visits::default();
+    let mut visits = OccupancySpec::default();
     match formulation {
         Formulation::ModelError => visits.errors = numbers,
         _ => visits.wanted = numbers,

@@ -1,8 +1,8 @@
 use super::*;
 use crate::domains;
 use crate::formulation::Problem;
-use crate::formulation::entropy::Target;
-use crate::formulation::visits::Visits;
+use crate::formulation::entropy::EntropyWeights;
+use crate::formulation::occupancy_spec::OccupancySpec;
 use crate::learn::{Algorithm, Convergence, Kind};
 use crate::solve::{Certificate, Solution, Status};
 
@@ -18,7 +18,7 @@ impl Planner for Double {
         &self,
         model: &Mdp,
         problem: &Problem,
-        _: &Target,
+        _: &EntropyWeights,
         warm: Option<&Solution>,
         stop: &AtomicBool,
     ) -> Result<Solution> {
@@ -61,10 +61,10 @@ impl Planner for Double {
         &self,
         model: &Mdp,
         problem: &Problem,
-        _: &Visits,
+        _: &OccupancySpec,
         stop: &AtomicBool,
     ) -> Result<Solution> {
-        self.plan(model, problem, &Target::default(), None, stop)
+        self.plan(model, problem, &EntropyWeights::default(), None, stop)
     }
 }
 

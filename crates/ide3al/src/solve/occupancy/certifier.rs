@@ -2,9 +2,9 @@
 //! exact occupancy, the bound is computed from the dual point alone.
 
 use crate::formulation::occupancy::{Dual, Occupancies};
+use crate::formulation::occupancy_spec::Limit;
 use crate::formulation::simplex;
 use crate::formulation::utility::Conjugate;
-use crate::formulation::visits::Limit;
 use crate::model::{Mdp, Policy};
 use crate::solve::driver::Candidate;
 use ide3al_numerics::parallel::{dot, largest};

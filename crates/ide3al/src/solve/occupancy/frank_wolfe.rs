@@ -22,8 +22,8 @@ use super::linear::{Linear, within_limits};
 use super::{Report, apart, partial};
 use crate::error::{Error, Result};
 use crate::formulation::occupancy::Occupancies;
+use crate::formulation::occupancy_spec::{Limit, OccupancySpec};
 use crate::formulation::utility::Utility;
-use crate::formulation::visits::{Limit, Visits};
 use crate::formulation::{Problem, parameter};
 use crate::model::{Mdp, Policy};
 use crate::solve::Status;
@@ -54,7 +54,7 @@ pub(in crate::solve) fn solve(
     mdp: &Mdp,
     utility: &dyn Utility,
     problem: &Problem,
-    visits: &Visits,
+    visits: &OccupancySpec,
     driver: &mut Driver<'_>,
 ) -> Result<Report> {
     let part = part(mdp, problem, visits)?;
@@ -440,7 +440,7 @@ mod tests {
                 let mut nearest = q.clone();
                 simplex::project(&mut nearest, xi);
                 let utility = Near(q);
-                let (plain, options) = (Visits::default(), Options::default());
+                let (plain, options) = (OccupancySpec::default(), Options::default());
                 let found = solve_utility(&mdp, &utility, xi, &plain, &options, &mut ()).unwrap();
                 assert_eq!(found.formulation, Formulation::Own);
                 let (certificate, best) = (found.certificate, utility.value(&nearest));

@@ -4,7 +4,7 @@ use super::certifier::limit_size;
 use super::linear::within_limits;
 use crate::error::{Error, Result};
 use crate::formulation::occupancy::Occupancies;
-use crate::formulation::visits::{Limit, Visits};
+use crate::formulation::occupancy_spec::{Limit, OccupancySpec};
 use crate::formulation::{Formulation, Problem, parameter};
 use crate::model::Mdp;
 use crate::solve::LimitReport;
@@ -22,7 +22,7 @@ const SLACK: f64 = 1e-6;
 
 /// The part of the model that can be visited for ever: without the pairs of states with a target of
 /// zero, and without those dearer than a budget that no pair undercuts.
-pub(super) fn part(mdp: &Mdp, problem: &Problem, visits: &Visits) -> Result<Occupancies> {
+pub(super) fn part(mdp: &Mdp, problem: &Problem, visits: &OccupancySpec) -> Result<Occupancies> {
     let mut allowed = vec![true; mdp.n_pairs()];
     if problem.formulation == Formulation::Target {
         for (s, q) in visits.target.iter().enumerate() {
@@ -47,7 +47,7 @@ pub(super) fn part(mdp: &Mdp, problem: &Problem, visits: &Visits) -> Result<Occu
         .ok_or_else(|| nothing_left(problem.formulation, visits))
 }
 
-fn nothing_left(formulation: Formulation, visits: &Visits) -> Error {
+fn nothing_left(formulation: Formulation, visits: &OccupancySpec) -> Error {
     let (name, problem) = if formulation == Formulation::Target && visits.target.contains(&0.0) {
         (
             "target",

@@ -10,9 +10,9 @@
 use super::certifier::Certifier;
 use super::interior::Interior;
 use crate::formulation::occupancy::Occupancies;
+use crate::formulation::occupancy_spec::Limit;
 use crate::formulation::simplex;
 use crate::formulation::utility::Average;
-use crate::formulation::visits::Limit;
 use crate::solve::cost::LINEAR_BY_INTERIOR_POINT;
 use crate::solve::driver::{Candidate, Driver, Kind};
 

@@ -17,10 +17,10 @@ pub(super) use visits::solve as visits;
 use super::driver::{Candidate, Driver};
 use super::{LimitReport, Options, Solution, SolverChoice, reference};
 use crate::error::{Error, Result};
-use crate::formulation::entropy::{self, Target};
+use crate::formulation::entropy::{self, EntropyWeights};
+use crate::formulation::occupancy_spec::OccupancySpec;
 use crate::formulation::reduction::components;
 use crate::formulation::reduction::copies::WithoutCopies;
-use crate::formulation::visits::Visits;
 use crate::formulation::{Problem, simplex};
 use crate::model::{Mdp, Policy};
 use potentials::Potentials;
@@ -36,7 +36,7 @@ pub(super) struct Report {
 pub(super) fn solve(
     mdp: &Mdp,
     problem: &Problem,
-    target: &Target,
+    target: &EntropyWeights,
     options: &Options,
     warm: Option<&Solution>,
     driver: &mut Driver<'_>,
@@ -56,7 +56,7 @@ pub(super) fn solve(
     for part in &parts {
         let start: Option<Vec<f64>> =
             warm.map(|warm| part.states.iter().map(|s| warm.dual[*s]).collect());
-        let of_part = Target {
+        let of_part = EntropyWeights {
             log_weights: target.of_states(&part.states),
             ..*target
         };
@@ -90,7 +90,7 @@ pub(super) fn solve(
 fn solve_component(
     mdp: &Mdp,
     problem: &Problem,
-    target: &Target,
+    target: &EntropyWeights,
     options: &Options,
     start: Option<&[f64]>,
     driver: &mut Driver<'_>,
@@ -118,7 +118,7 @@ fn solve_component(
             // minds less (with weights it would be asked another question); the driver keeps the
             // better of both answers
             Engine::InteriorPointAfterNewton if target.is_plain() => {
-                visits::solve(mdp, problem, &Visits::default(), options, driver)?;
+                visits::solve(mdp, problem, &OccupancySpec::default(), options, driver)?;
             }
             Engine::NewtonToTheEnd => potentials.go_on(driver),
             _ => {}
@@ -135,7 +135,7 @@ fn solve_component(
 fn subproblem<T>(
     part: &Mdp,
     problem: &Problem,
-    target: &Target,
+    target: &EntropyWeights,
     driver: &mut Driver<'_>,
     solve: impl FnOnce(&mut Driver<'_>) -> T,
 ) -> T {

@@ -6,7 +6,7 @@
 //! gradients as long as a few of these do; where they do not it is factored as soon as that costs
 //! less, if its factor can be held.
 
-use crate::formulation::entropy::{self, Target};
+use crate::formulation::entropy::{self, EntropyWeights};
 use crate::formulation::simplex;
 use crate::model::Mdp;
 use crate::solve::cost::{CHEAP_STEP, DENSE_HESSIAN, FACTOR_FIRST};
@@ -50,7 +50,7 @@ pub(super) struct Newton<'a> {
     pub(super) mdp: &'a Mdp,
     /// Copies of each action; empty where there are none but itself.
     copies: &'a [f64],
-    target: &'a Target,
+    target: &'a EntropyWeights,
     system: FlowSystem<'a>,
     xi: f64,
     /// Whether the entropy of actions only smooths a maximum, so that what $\xi$ leaves free has
@@ -83,7 +83,7 @@ impl<'a> Newton<'a> {
         copies: &'a [f64],
         xi: f64,
         smoothing: bool,
-        target: &'a Target,
+        target: &'a EntropyWeights,
     ) -> Self {
         let n = mdp.n_states();
         let mut system = FlowSystem::new(mdp, 0.0);

@@ -26,7 +26,7 @@
 
 use super::newton::Newton;
 use crate::formulation::Problem;
-use crate::formulation::entropy::{self, Target};
+use crate::formulation::entropy::{self, EntropyWeights};
 use crate::formulation::reduction::copies::WithoutCopies;
 use crate::model::{Mdp, Policy};
 use crate::solve::driver::{Candidate, Driver, Method, Step};
@@ -55,7 +55,7 @@ pub(super) struct Potentials<'a> {
     /// Stands for the model where that has many actions with copies.
     without_copies: Option<&'a WithoutCopies>,
     problem: &'a Problem,
-    target: &'a Target,
+    target: &'a EntropyWeights,
     newton: Newton<'a>,
     /// True if the problem is smooth as it is, so that there is no path of $\tau$ to follow.
     smooth: bool,
@@ -80,7 +80,7 @@ impl<'a> Potentials<'a> {
         mdp: &'a Mdp,
         without_copies: Option<&'a WithoutCopies>,
         problem: &'a Problem,
-        target: &'a Target,
+        target: &'a EntropyWeights,
         start: Option<&[f64]>,
         driver: &Driver<'_>,
     ) -> Self {

@@ -8,12 +8,12 @@ use super::limits::{not_met, part, reports, unmet};
 use super::strategy::{self, Engine};
 use super::{Report, apart, partial};
 use crate::error::Result;
-use crate::formulation::entropy::Target;
+use crate::formulation::entropy::EntropyWeights;
 use crate::formulation::occupancy::Occupancies;
+use crate::formulation::occupancy_spec::OccupancySpec;
 use crate::formulation::utility::{
     Average, Conjugate, Coverage, Entropies, Form, ModelError, errors,
 };
-use crate::formulation::visits::Visits;
 use crate::formulation::{Formulation, Problem, parameter};
 use crate::model::{Mdp, Policy};
 use crate::solve::driver::{Candidate, Driver};
@@ -27,7 +27,7 @@ const TRIVIAL: f64 = 1e-9;
 pub(in crate::solve) fn solve(
     mdp: &Mdp,
     problem: &Problem,
-    visits: &Visits,
+    visits: &OccupancySpec,
     options: &Options,
     driver: &mut Driver<'_>,
 ) -> Result<Report> {
@@ -139,13 +139,13 @@ pub(in crate::solve) fn solve(
 fn by_potentials(
     part: &Occupancies,
     problem: &Problem,
-    visits: &Visits,
+    visits: &OccupancySpec,
     options: &Options,
     driver: &mut Driver<'_>,
 ) -> Result<(Candidate, Vec<String>)> {
     let whole: f64 = visits.target.iter().sum();
     let share = |s: &usize| (visits.target[*s] / whole).ln();
-    let weights = Target {
+    let weights = EntropyWeights {
         log_weights: part.states().iter().map(share).collect(),
         actions: 0.0,
     };
@@ -163,7 +163,7 @@ fn by_potentials(
 fn utility(
     mdp: &Mdp,
     formulation: Formulation,
-    visits: &Visits,
+    visits: &OccupancySpec,
     needed: Vec<f64>,
 ) -> Box<dyn Conjugate> {
     match formulation {
@@ -178,7 +178,7 @@ fn utility(
 
 /// $b$ of coverage or $c$ of the model error: pairs for which it is positive have to be visited.
 /// Empty for all others.
-fn needed(mdp: &Mdp, formulation: Formulation, visits: &Visits) -> Vec<f64> {
+fn needed(mdp: &Mdp, formulation: Formulation, visits: &OccupancySpec) -> Vec<f64> {
     match formulation {
         Formulation::Coverage if visits.wanted.is_empty() => vec![1.0; mdp.n_pairs()],
         Formulation::Coverage => visits.wanted.clone(),

@@ -6,20 +6,20 @@ use super::program::{Answer, Program};
 use super::{column_sums, least_shares};
 use crate::error::Result;
 use crate::formulation::Problem;
-use crate::formulation::entropy::Target;
+use crate::formulation::entropy::EntropyWeights;
 use crate::formulation::occupancy::{Dual, Occupancies};
+use crate::formulation::occupancy_spec::Limit;
 use crate::formulation::utility::{Conjugate, Form};
-use crate::formulation::visits::Limit;
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
 
-/// Maximises $H(\omega)$ (the paper's (10)) or $H(d)$ (its (3)), for a [`Target`]: weights of
+/// Maximises $H(\omega)$ (the paper's (10)) or $H(d)$ (its (3)), for a [`EntropyWeights`]: weights of
 /// states, and $\tau$ times the conditional entropy $H(\omega) - H(d)$ in the latter case. Returns
 /// $\omega$ and the potentials $V$, the multipliers of the flows.
 pub(in crate::solve) fn entropy(
     mdp: &Mdp,
     problem: &Problem,
-    target: &Target,
+    target: &EntropyWeights,
     driver: &mut Driver<'_>,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
     let states = 0..mdp.n_states();
@@ -128,7 +128,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Adds $\Omega_\xi$ of [`formulation::visits`](crate::formulation::visits), scaled to a sum of
+    /// Adds $\Omega_\xi$ of [`formulation::occupancy_spec`](crate::formulation::occupancy_spec), scaled to a sum of
     /// `units`, and limits.
     fn add(
         program: &mut Program,

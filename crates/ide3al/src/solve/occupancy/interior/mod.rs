@@ -31,9 +31,9 @@ mod steps;
 
 use super::certifier::{Certifier, PolicyOccupancy, WITHIN, limit_size};
 use crate::formulation::occupancy::{Dual, Occupancies};
+use crate::formulation::occupancy_spec::Limit;
 use crate::formulation::simplex;
 use crate::formulation::utility::{Conjugate, Form, Linear};
-use crate::formulation::visits::Limit;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
 use ide3al_numerics::parallel::dot;
 use normal::Normal;

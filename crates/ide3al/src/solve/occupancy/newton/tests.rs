@@ -27,7 +27,7 @@ fn derivatives_are_those_of_the_dual_function() {
     let chain = domains::load("double-chain").unwrap();
     let half = half_known(&chain);
     let garnet = domains::load("garnet:states=30,actions=3,branching=4,seed=2").unwrap();
-    let weights = |n: usize| Target {
+    let weights = |n: usize| EntropyWeights {
         log_weights: (0..n).map(|s| (s as f64).cos()).collect(),
         actions: 0.3,
     };

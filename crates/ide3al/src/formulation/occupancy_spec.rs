@@ -31,7 +31,7 @@ pub struct Limit {
 
 /// What is wanted beside the formulation's name; the default is nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Visits {
+pub struct OccupancySpec {
     /// $q$ of `target`: one probability per state.
     pub target: Vec<f64>,
     /// $b$ of `coverage`: wanted samples per pair, up to a factor. Empty: all alike.
@@ -49,7 +49,7 @@ pub struct Visits {
     pub had: Vec<f64>,
 }
 
-impl Visits {
+impl OccupancySpec {
     /// Whether nothing is asked for.
     pub fn is_plain(&self) -> bool {
         self.target.is_empty()
