@@ -96,7 +96,9 @@ impl OnlinePlanner {
             self.qualities.extend(pairs.clone().map(wanted));
             if self.qualities.contains(&1.0) {
                 one.begin_anew();
-                if self.rule.is_wary {
+                // what is left behind has to be fetched where more samples are wanted: 3 of every
+                // pair of DoorKey 6x6 took 14,300 steps with this preference, 9,700 without
+                if self.rule.is_wary && quota == Quota::Pairs(1) {
                     for (action, wanted) in self.qualities.iter_mut().enumerate() {
                         *wanted *= self.seen.novelty_of_action(action);
                     }
