@@ -393,7 +393,7 @@ fn mixing_times_match_step_by_step_products() {
 }
 
 #[test]
-fn sparse_and_dense_roads_agree() {
+fn sparse_and_dense_methods_agree() {
     // long thin grid with slip: sparse elimination; dense reference
     let (w, h) = (40usize, 25usize);
     let grid = |w: usize, h: usize| {

@@ -28,7 +28,7 @@ fn by(
 }
 
 #[test]
-fn both_roads_agree() {
+fn both_methods_agree() {
     let mut failures = Vec::new();
     for spec in [
         "garnet:states=80,actions=3,branching=2,seed=7",

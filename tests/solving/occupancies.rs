@@ -236,7 +236,7 @@ fn an_even_target_is_state_entropy() {
 /// The method of the library and the conic solver find the same on models that were never written
 /// to a file.
 #[test]
-fn two_roads_agree_on_random_models() {
+fn two_methods_agree_on_random_models() {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     for round in 0..30 {
         let mdp = random_model(&mut rng);

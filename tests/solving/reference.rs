@@ -121,9 +121,9 @@ macro_rules! each {
 }
 
 each! {
-    Infinity: infinity_conic infinity_structured infinity_roads_agree;
-    Frobenius: frobenius_conic frobenius_structured frobenius_roads_agree;
-    ColumnSum: column_sum_conic column_sum_structured column_sum_roads_agree;
-    Dual: dual_conic dual_structured dual_roads_agree;
-    StateEntropy: state_entropy_conic state_entropy_structured state_entropy_roads_agree;
+    Infinity: infinity_conic infinity_structured infinity_methods_agree;
+    Frobenius: frobenius_conic frobenius_structured frobenius_methods_agree;
+    ColumnSum: column_sum_conic column_sum_structured column_sum_methods_agree;
+    Dual: dual_conic dual_structured dual_methods_agree;
+    StateEntropy: state_entropy_conic state_entropy_structured state_entropy_methods_agree;
 }

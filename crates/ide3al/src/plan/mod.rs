@@ -49,7 +49,7 @@ use sweep::Sweeper;
 const LARGEST: f64 = 1e100;
 
 /// Plans between two looks at whoever watches.
-const AT_ONCE: usize = 64;
+const REWARDS_TOGETHER: usize = 64;
 
 /// What is maximised.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -264,7 +264,7 @@ pub fn plan_each(
         }
         return Ok(found);
     }
-    for some in rewards.chunks(AT_ONCE) {
+    for some in rewards.chunks(REWARDS_TOGETHER) {
         let mut plans: Vec<Option<Result<Planned>>> = some.iter().map(|_| None).collect();
         share(some.iter().zip(plans.iter_mut()), |(reward, out)| {
             *out = Some(plan(mdp, reward, criterion, options, &mut ()));
