@@ -18,8 +18,8 @@ use crate::formulation::reach::world::World;
 /// A row whose sum falls below this keeps its last values: nothing is known of its direction.
 const VANISHED: f64 = 1e-6;
 /// Least entry of rows that are brought to given proportions: with zeros most patterns admit none,
-/// and ascents end at the first such wall. On RoSSO's patrol values are 2 to 8 % better than with
-/// zeros, at any bound between 1e-4 and 1e-2; actions still become as rare as is best.
+/// and ascents end at the first such wall. Chosen on RoSSO's patrol alone: with the proportions
+/// of RoSSO's own policy 18.3 steps instead of 20.0; actions still become as rare as is best.
 const LEAST_ROW: f64 = 1e-3;
 /// Seed of the signs of an estimate.
 const SIGNS: u64 = 0x5167;
