@@ -417,6 +417,7 @@ def picture(found, path):
             )  # fmt: skip
         axis.set_title(f"Effective states {title}", fontsize=11)
         axis.set_xlabel("share of the best agent's, mean and 95 % interval")
+        axis.margins(y=0.01)
         axis.grid(axis="x", alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_yticks(range(len(worlds)), worlds)
