@@ -9,7 +9,7 @@ from .._arguments import checked_names
 from .._deprecated import warn
 from ..encoding.abstraction import Abstraction
 from ..types import Formulation, TieBreak
-from .asked import budgets_of, restart_of
+from .visit_spec import budgets_of, restart_of
 from .base import Agent
 
 

@@ -13,7 +13,7 @@ from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex, state_encoder
 from ..encoding.masks import MaskedStates, MaskReader
 from ..planning.decoder import Decoder
-from .asked import numbers
+from .visit_spec import numbers
 from .estimator import Estimator
 
 

@@ -16,7 +16,7 @@ use super::sweep::Sweeper;
 /// Most iterations; each multiplies with $P_\pi$ twice.
 const MOST: usize = 60;
 /// Share of the first residual that is left at the end.
-const REDUCTION: f64 = 0.05;
+pub(super) const REDUCTION: f64 = 0.05;
 
 /// Vectors that are used again from one solve to the next.
 #[derive(Default)]

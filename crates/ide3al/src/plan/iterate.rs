@@ -1,8 +1,9 @@
 //! Policy iteration whose policies are evaluated only as well as pays.
 //!
 //! A sweep over all pairs improves the policy and proves how good it is; then the value of the
-//! improved policy is approached: by following it for some sweeps where the chain mixes so fast that
-//! each of them contracts the span, otherwise by BiCGSTAB. With $\delta = TV - V$ the optimal values and those of the greedy policy both lie between
+//! improved policy is approached: by following it for some sweeps where the chain mixes so fast
+//! that each of them contracts the span, otherwise by BiCGSTAB. With $\delta = TV - V$ the optimal
+//! values and those of the greedy policy both lie between
 //! $TV + \frac{\gamma}{1-\gamma} \min \delta$ and $TV + \frac{\gamma}{1-\gamma} \max \delta$
 //! (MacQueen's bounds); without a discount, on a model in which every state can be reached from
 //! every other, its average reward and the largest lie between $\min \delta$ and $\max \delta$.
@@ -14,17 +15,16 @@
 use ide3al_numerics::parallel::largest;
 
 use super::clock::Clock;
-use super::evaluate::Evaluator;
+use super::evaluate::{Evaluator, REDUCTION};
 use super::sweep::{Change, Sweeper};
 use crate::solve::Status;
 
 /// Most sweeps that follow a policy before the next improvement.
 const SWEEPS: usize = 20;
-/// A policy is followed as long as each sweep leaves at most this share of the span of $\delta$,
-/// until it has left so much in all. One iteration of BiCGSTAB costs as much as some six sweeps,
-/// and its factors as much as ten.
+/// A policy is followed by sweeps as long as each leaves at most this share of the span of
+/// $\delta$. With 0.995, which is nearly always, a river swim of 100,000 states takes 1.43 s
+/// instead of 0.91, and an open grid of as many no less (`benches/peers/plan_peers.py`).
 const CONTRACTION: f64 = 0.8;
-const REDUCTION: f64 = 0.05;
 /// Improvements without a smaller width after which BiCGSTAB counts as no help, and after which
 /// rounding counts as what is left.
 const PATIENCE: (usize, usize) = (4, 400);

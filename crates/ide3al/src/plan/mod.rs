@@ -248,8 +248,8 @@ pub fn plan(
     }
 }
 
-/// [`plan`] for several rewards; small models, whose sweeps one thread does alone, are planned in for
-/// several at once.
+/// [`plan`] for several rewards; in small models, whose sweeps one thread does alone, for several
+/// at once.
 pub fn plan_each(
     mdp: &Mdp,
     rewards: &[Vec<f64>],

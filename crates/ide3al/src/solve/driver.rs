@@ -30,7 +30,8 @@ pub(super) enum Step {
     End,
 }
 
-/// A way to solve a problem, step by step. Steps are short, or ask [`Driver::should_continue`] inside.
+/// A way to solve a problem, step by step. Steps are short, or ask [`Driver::should_continue`]
+/// inside.
 pub(super) trait Method {
     /// As shown to the user.
     fn name(&self) -> &'static str;

@@ -190,8 +190,8 @@ pub fn solve(
     )
 }
 
-/// [`solve`] for Dual and State Entropy with a [`EntropyWeights`]: weights of states, and of the entropy of
-/// actions. The plain target will do for any formulation.
+/// [`solve`] for Dual and State Entropy with [`EntropyWeights`]: of states, and of the entropy of
+/// actions. The default will do for any formulation.
 pub fn solve_towards(
     mdp: &Mdp,
     problem: &Problem,
@@ -260,9 +260,9 @@ fn find(
     Ok(solution(mdp, problem, 0.0, &mut driver, told))
 }
 
-/// [`solve`] with [what is to be visited](crate::formulation::occupancy_spec): a target, wanted samples,
-/// restarts, limits. For [relative](Formulation::is_relative) formulations the tolerance counts as
-/// a share of the objective. A warm start is of use for plain visits only.
+/// [`solve`] with [what is to be visited](crate::formulation::occupancy_spec): a target, wanted
+/// samples, restarts, limits. For [relative](Formulation::is_relative) formulations the tolerance
+/// counts as a share of the objective. A warm start is of use for plain visits only.
 pub fn solve_visits(
     mdp: &Mdp,
     problem: &Problem,
@@ -305,7 +305,8 @@ pub fn solve_visits(
 ///     next.push(((s + a) % 2, 1.0));
 ///     true
 /// })?;
-/// let solution = solve_utility(&mdp, &Half, 0.1, &OccupancySpec::default(), &Options::default(), &mut ())?;
+/// let (plain, options) = (OccupancySpec::default(), Options::default());
+/// let solution = solve_utility(&mdp, &Half, 0.1, &plain, &options, &mut ())?;
 /// assert!(solution.certificate.objective > -1e-7);
 /// # Ok::<(), ide3al::Error>(())
 /// ```

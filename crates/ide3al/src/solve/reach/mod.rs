@@ -3,7 +3,8 @@
 //! The problem has local optima, which differ by some per cent. `search` begins in several places,
 //! goes on with the better half, and changes the best policy at random in some neighbourhood to
 //! improve it again; `climb` is one ascent; `evenness` adds the limit on the steady state's
-//! entropy; `proportions` keeps to a given steady state; `sharpen` looks for good multipliers of the bound by first arrivals.
+//! entropy; `proportions` keeps to a given steady state; `sharpen` looks for good multipliers of
+//! the bound by first arrivals.
 
 mod climb;
 mod evenness;

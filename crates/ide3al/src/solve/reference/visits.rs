@@ -13,7 +13,7 @@ use crate::formulation::utility::{Conjugate, Form};
 use crate::model::Mdp;
 use crate::solve::driver::Driver;
 
-/// Maximises $H(\omega)$ (the paper's (10)) or $H(d)$ (its (3)), for a [`EntropyWeights`]: weights of
+/// Maximises $H(\omega)$ (the paper's (10)) or $H(d)$ (its (3)) for [`EntropyWeights`]: weights of
 /// states, and $\tau$ times the conditional entropy $H(\omega) - H(d)$ in the latter case. Returns
 /// $\omega$ and the potentials $V$, the multipliers of the flows.
 pub(in crate::solve) fn entropy(
@@ -128,8 +128,8 @@ struct Flow {
 }
 
 impl Flow {
-    /// Adds $\Omega_\xi$ of [`formulation::occupancy_spec`](crate::formulation::occupancy_spec), scaled to a sum of
-    /// `units`, and limits.
+    /// Adds $\Omega_\xi$ of [`formulation::occupancy_spec`](crate::formulation::occupancy_spec),
+    /// scaled to a sum of `units`, and limits.
     fn add(
         program: &mut Program,
         mdp: &Mdp,
