@@ -102,8 +102,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let text = serde_json::to_string(&report(arguments, &mdp, &found))?;
         return output::print_json(&(text + "\n"));
     }
-    let mut text =
-        certificate::table(&found.certificate, "policy iteration", said(arguments)).to_string();
+    let mut text = certificate::table(
+        &found.certificate,
+        "policy iteration",
+        certificate_rows(arguments),
+    )
+    .to_string();
     writeln!(text)?;
     text += &analyze::map(&mdp, &found.values);
     writeln!(text, "{}", in_words(arguments, &mdp, &found))?;
@@ -213,7 +217,7 @@ fn report(arguments: &Arguments, mdp: &Mdp, found: &Planned) -> serde_json::Valu
 }
 
 /// The lines of the certificate's table.
-fn said(arguments: &Arguments) -> [String; 4] {
+fn certificate_rows(arguments: &Arguments) -> [String; 4] {
     let (name, parameters, objective) = match (arguments.goal.is_empty(), criterion(arguments)) {
         (false, Criterion::Within(steps)) => (
             "goal",

@@ -50,13 +50,12 @@ pub trait QuadraticProgram {
 const STRICTLY: f64 = 1e-6;
 /// The share of the way to the boundary that a step may go.
 const BOUNDARY_SHARE: f64 = 0.995;
-/// A step may violate the rows by this much: it is what certificates forgive, since policies are
-/// projected,
+/// Residual of the rows that a step may leave: projecting the policy removes it.
 const ROW_TOLERANCE: f64 = 1e-9;
-/// or by this share of the mean complementarity product: later steps make up for it.
+/// The same as a share of the mean complementarity product: later steps reduce it.
 const ROW_TOLERANCE_SHARE: f64 = 1e-4;
-/// On a face the rows may be violated by this much in the end: it is how exactly the variables
-/// fixed there are known at worst.
+/// Residual of the rows that is allowed at the end on a face: the variables fixed there are not
+/// known better.
 const FACE_TOLERANCE: f64 = 1e-6;
 
 /// The iterate of the method on a program.

@@ -1,6 +1,11 @@
-//! Kernels that know numbers only: loops on all threads, sums of vectors, symmetric matrices made
-//! of cliques or in tiles, small systems, conjugate gradients, line searches, sorted sums, lists by
-//! what they hold.
+//! Linear algebra and optimisation that know nothing of decision processes.
+//!
+//! Optimisation: `interior_point` (quadratic programs in rows of simplices), `primal_dual`
+//! (gradients for saddle points), `projected_lbfgs`, `simplex_quadratic` (active sets),
+//! `line_search`. Linear algebra: `clique_matrix` and `nested_dissection` (sparse Cholesky factors),
+//! `selected_inverse`, `conjugate_gradients`, `gauss` (small dense systems), `twofold` (sums in
+//! twice the precision). Besides: `capped_simplex` (projections), `groups` and `sorted` (orders),
+//! `parallel` (loops on all threads, with sums in a fixed order).
 
 pub mod capped_simplex;
 pub mod clique_matrix;

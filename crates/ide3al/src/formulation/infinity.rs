@@ -134,7 +134,7 @@ pub fn bound(mdp: &Mdp, support: &Support, xi: f64, zeta: f64, dual: &DualPoint)
             cap.push(price.min(g));
         }
         // zeta (sum of g - rho) + max over p of p . (P rho)_s
-        let kept = |prices: &[f64], slack: f64| {
+        let state_term = |prices: &[f64], slack: f64| {
             let best = mdp.pairs(s).map(|pair| {
                 let entries = kernel.offsets()[pair]..kernel.offsets()[pair + 1];
                 let stored: f64 = entries
@@ -149,7 +149,7 @@ pub fn bound(mdp: &Mdp, support: &Support, xi: f64, zeta: f64, dual: &DualPoint)
             simplex::support(best, xi) + zeta * slack
         };
         let slack: f64 = gain.iter().zip(&cap).map(|(g, r)| g - r).sum();
-        value -= f64::min(kept(&gain, 0.0), kept(&cap, slack));
+        value -= f64::min(state_term(&gain, 0.0), state_term(&cap, slack));
     }
     2.0 * value
 }

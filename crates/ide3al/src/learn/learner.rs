@@ -60,7 +60,7 @@ impl Mixture {
     }
 }
 
-/// What a learner explores with.
+/// What a learner has learned: the policy, or mixture of policies, that is evaluated.
 #[derive(Debug, Clone, Copy)]
 pub enum Exploration<'a> {
     /// A stationary policy.
@@ -69,7 +69,7 @@ pub enum Exploration<'a> {
     Mixture(&'a Mixture),
 }
 
-/// What a learner collects samples with.
+/// How a learner chooses actions while it collects samples.
 #[derive(Debug)]
 pub enum Behaviour<'a> {
     /// A stationary policy until the next update.
@@ -196,8 +196,7 @@ pub struct Saver<'a>(pub(crate) &'a mut Writer);
 #[derive(Debug)]
 pub struct Loader<'a, 'b>(pub(crate) &'a mut Reader<'b>);
 
-/// Solves a formulation on an estimated model: a seam, so that the loop can be tested apart
-/// from the solvers.
+/// Solves a formulation on an estimated model: an interface that tests of the loop replace.
 pub trait Planner: Send + Sync {
     /// Solves `problem` on `model` for a target, warm-started where
     /// possible. May give up with [`Error::Interrupted`] when `stop` is set.
@@ -228,23 +227,23 @@ pub trait Planner: Send + Sync {
         stop: &AtomicBool,
     ) -> Result<Solution> {
         let options = Options {
-            relative_tolerance: COST,
+            relative_tolerance: COST_TOLERANCE,
             ..Options::default()
         };
-        let (saved, visits) = (Saved(cost), OccupancySpec::default());
+        let (utility, visits) = (NegativeCost(cost), OccupancySpec::default());
         unless_stopped(stop, |watch| {
-            solve::solve_utility(model, &saved, problem.xi, &visits, &options, watch)
+            solve::solve_utility(model, &utility, problem.xi, &visits, &options, watch)
         })
     }
 }
 
-/// Share of its cost by which the policy with the least cost may miss it.
-const COST: f64 = 1e-3;
+/// Relative tolerance of the least cost.
+const COST_TOLERANCE: f64 = 1e-3;
 
 /// The linear utility of a cost.
-struct Saved(Vec<f64>);
+struct NegativeCost(Vec<f64>);
 
-impl Utility for Saved {
+impl Utility for NegativeCost {
     fn value(&self, omega: &[f64]) -> f64 {
         -self.0.iter().zip(omega).map(|(c, w)| c * w).sum::<f64>()
     }

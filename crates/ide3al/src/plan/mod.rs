@@ -48,7 +48,7 @@ use sweep::Sweeper;
 /// Largest reward in size: sums of squares of a number of them are finite.
 const LARGEST: f64 = 1e100;
 
-/// Plans between two looks at whoever watches.
+/// Rewards that are planned for between two calls of the observer.
 const REWARDS_TOGETHER: usize = 64;
 
 /// What is maximised.

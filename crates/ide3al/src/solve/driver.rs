@@ -41,7 +41,7 @@ pub(super) trait Method {
 
 /// Which parts of two candidates belong together, and which way is better.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kind {
+pub(super) struct Comparison {
     pub(super) maximises: bool,
     /// Whether the dual point is that of the best policy (else that of the best bound).
     pub(super) dual_follows_policy: bool,
@@ -49,7 +49,7 @@ pub(super) struct Kind {
 
 /// Runs methods and keeps the best of what they offer.
 pub(super) struct Driver<'a> {
-    kind: Kind,
+    comparison: Comparison,
     pub(super) absolute: f64,
     pub(super) relative: f64,
     max_iterations: usize,
@@ -67,13 +67,13 @@ pub(super) struct Driver<'a> {
 impl<'a> Driver<'a> {
     /// `first` is known without solving anything: a policy, and bounds of all values on both sides.
     pub(super) fn new(
-        kind: Kind,
+        comparison: Comparison,
         options: &Options,
         first: Candidate,
         observer: &'a mut dyn Observer,
     ) -> Self {
         Driver {
-            kind,
+            comparison,
             absolute: options.tolerance.max(ROUNDING),
             relative: options.relative_tolerance,
             max_iterations: options.max_iterations,
@@ -111,16 +111,16 @@ impl<'a> Driver<'a> {
     /// Takes a candidate, as far as it is better than what is at hand; returns whether that is
     /// enough.
     pub(super) fn offer(&mut self, candidate: Candidate, solver: &'static str) -> bool {
-        let sign = if self.kind.maximises { -1.0 } else { 1.0 };
+        let sign = if self.comparison.maximises { -1.0 } else { 1.0 };
         let better = sign * candidate.objective < sign * self.best.objective;
         let contradicts = |bound: f64, value: f64| {
             sign * bound > sign * value + CONTRADICTION * (1.0 + value.abs())
         };
         if better && contradicts(self.best.bound, candidate.objective) {
-            // a policy beyond what was proven: the proof was made of rounding
+            // a policy is better than the bound allows: the bound was wrong by rounding
             self.best.bound = -sign * f64::INFINITY;
         }
-        // a bound beyond the value of a policy at hand is made of rounding: it proves nothing
+        // a bound beyond the value of a policy at hand is wrong by rounding and is not taken
         let reached = sign * (sign * candidate.objective).min(sign * self.best.objective);
         let credible = !contradicts(candidate.bound, reached);
         let tighter = credible && sign * candidate.bound > sign * self.best.bound;
@@ -132,7 +132,7 @@ impl<'a> Driver<'a> {
         if tighter {
             self.best.bound = candidate.bound;
         }
-        let follows = if self.kind.dual_follows_policy {
+        let follows = if self.comparison.dual_follows_policy {
             better
         } else {
             tighter
@@ -251,14 +251,14 @@ impl<'a> Driver<'a> {
     /// problem itself. A limit that ends the one ends the other.
     pub(super) fn subproblem<T>(
         &mut self,
-        kind: Kind,
+        comparison: Comparison,
         gaps: (f64, f64),
         first: Candidate,
         solve: impl FnOnce(&mut Driver<'_>) -> T,
     ) -> T {
         let shown = self.shown.unwrap_or((self.best.objective, self.gap()));
         let mut inner = Driver {
-            kind,
+            comparison,
             absolute: gaps.0,
             relative: gaps.1,
             observer: &mut *self.observer,
@@ -294,7 +294,7 @@ mod tests {
     /// are does not.
     #[test]
     fn a_part_may_run_out_of_steps() {
-        let kind = Kind {
+        let comparison = Comparison {
             maximises: false,
             dual_follows_policy: false,
         };
@@ -303,7 +303,7 @@ mod tests {
             ..Options::default()
         };
         let mut nobody = ();
-        let mut driver = Driver::new(kind, &options, candidate(9.0, 0.0), &mut nobody);
+        let mut driver = Driver::new(comparison, &options, candidate(9.0, 0.0), &mut nobody);
         for (steps, status) in [
             (10, Status::Stalled),
             (20, Status::Stalled),
@@ -328,13 +328,13 @@ mod tests {
     #[test]
     fn a_refuted_bound_is_forgotten() {
         for sign in [1.0, -1.0] {
-            let kind = Kind {
+            let comparison = Comparison {
                 maximises: sign < 0.0,
                 dual_follows_policy: false,
             };
             let mut nobody = ();
             let first = candidate(sign * 9.0, sign * -9.0);
-            let mut driver = Driver::new(kind, &Options::default(), first, &mut nobody);
+            let mut driver = Driver::new(comparison, &Options::default(), first, &mut nobody);
             assert!(driver.offer(candidate(sign * 2.0, sign * 2.0), "one"));
             assert!(!driver.offer(candidate(sign * 1.0, sign * -5.0), "two"));
             assert_eq!(driver.best().bound.to_bits(), (sign * -5.0).to_bits());

@@ -34,7 +34,7 @@ use crate::formulation::utility::Utility;
 use crate::formulation::{Formulation, Problem, parameter, simplex};
 use crate::model::{Mdp, Policy};
 use distance::task::Task;
-use driver::{Candidate, Driver, Kind};
+use driver::{Candidate, Comparison, Driver};
 use occupancy::Report;
 pub use options::{Options, SolverChoice, TieBreak};
 
@@ -241,7 +241,7 @@ fn find(
 ) -> Result<Solution> {
     check(mdp, problem, options, warm)?;
     let first = known(mdp, problem, target, warm);
-    let mut driver = Driver::new(kind(problem), options, first, observer);
+    let mut driver = Driver::new(comparison(problem), options, first, observer);
     let task = Task {
         mdp,
         problem,
@@ -350,7 +350,7 @@ fn visit(
         bound: -worst,
         dual: Vec::new(),
     };
-    let mut driver = Driver::new(kind(problem), options, first, observer);
+    let mut driver = Driver::new(comparison(problem), options, first, observer);
     if problem.formulation.is_relative() {
         driver.relative = driver.relative.max(options.tolerance);
         driver.absolute = 0.0;
@@ -359,8 +359,8 @@ fn visit(
     Ok(solution(mdp, problem, restart, &mut driver, told))
 }
 
-fn kind(problem: &Problem) -> Kind {
-    Kind {
+fn comparison(problem: &Problem) -> Comparison {
+    Comparison {
         maximises: problem.formulation.maximises(),
         dual_follows_policy: !matches!(
             problem.formulation,

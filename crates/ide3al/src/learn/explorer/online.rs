@@ -126,8 +126,8 @@ impl OnlinePlanner {
                 }
                 (_, Otherwise::Follow(_)) => {
                     one.followed += 1;
-                    let worth = |pair| self.horizon.worth(&view, node, pair);
-                    self.qualities.extend(pairs.map(worth));
+                    self.horizon
+                        .evaluate_actions(&view, node, &mut self.qualities);
                     self.horizon.perturb(&mut self.qualities, rng);
                 }
                 (_, Otherwise::RaiseQuota) => {

@@ -10,6 +10,12 @@
 //! less their mean over the visits; $\tau$ keeps all actions in use where they matter little, and
 //! is 1 for the entropy of pairs. Between two plans each step looks one step ahead with the counts
 //! of that moment.
+//!
+//! *Optimism.* A pair that had the same outcome in each of a few tries is expected to have another
+//! one with the [frequency of surprise](super::transitions) of such pairs, and that one is taken
+//! for the best that any action of the state had. Without it an action whose only try slipped may never be
+//! repeated: on Double Chain that happens in 7 of 200 runs (with it in none, `ide3al learn
+//! double-chain --algorithm ideal --runs 200 --seed 5`). Where nothing is random it changes nothing.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -175,6 +181,7 @@ impl RecedingHorizon {
                     worths.push(self.terminal(view, node, mean) + DISCOUNT * at_restart);
                     cost += 1;
                 }
+                let best = view.best_outcome(node, |t| self.values[t]);
                 for pair in seen.pairs(node) {
                     let value = if seen.tries(pair) == 0 {
                         cost += 1;
@@ -182,6 +189,7 @@ impl RecedingHorizon {
                     } else {
                         let (ahead, outcomes) = view.expect(pair, |t| self.values[t]);
                         cost += outcomes;
+                        let ahead = ahead + view.hope(pair, best, |t| self.values[t]);
                         scale * (self.gradient.at(view, node, pair) - mean) + DISCOUNT * ahead
                     };
                     worths.push(value);
@@ -201,8 +209,8 @@ impl RecedingHorizon {
         cost
     }
 
-    /// What an action is worth, up to what all actions of the node have in common.
-    pub(super) fn worth(&self, view: &View<'_>, node: usize, pair: usize) -> f64 {
+    /// What the actions of a node are worth, up to what they have in common.
+    pub(super) fn evaluate_actions(&self, view: &View<'_>, node: usize, worths: &mut Vec<f64>) {
         let seen = view.transitions;
         let logs = seen.log_visits();
         let restart = self.values[RESTART];
@@ -215,7 +223,12 @@ impl RecedingHorizon {
             (_, None) => restart - logs[t],
         };
         let scale = if is_entropy { 1.0 } else { self.scale };
-        scale * self.gradient.at(view, node, pair) + DISCOUNT * view.expect(pair, value).0
+        let best = view.best_outcome(node, value);
+        let worth = |pair| {
+            let ahead = view.expect(pair, value).0 + view.hope(pair, best, value);
+            scale * self.gradient.at(view, node, pair) + DISCOUNT * ahead
+        };
+        worths.extend(seen.pairs(node).map(worth));
     }
 
     /// What a visit of a terminal state is worth, which only entropies look at.
@@ -285,13 +298,35 @@ mod tests {
         ] {
             let mut horizon = RecedingHorizon::new(gradient);
             horizon.plan(&view, 1_000_000);
-            let worth = |pair| horizon.worth(&view, nodes[0], pair);
-            let worths: Vec<f64> = seen.pairs(nodes[0]).map(worth).collect();
+            let mut worths = Vec::new();
+            horizon.evaluate_actions(&view, nodes[0], &mut worths);
             assert!(worths[1] > worths[0], "{gradient:?}: {worths:?}");
         }
         let plain = soft_maximum(&[3.0, -40.0]);
         assert!((plain - 3.0).abs() < 1e-12);
         let even = soft_maximum(&[1.0, 1.0]);
         assert!((even - 1.0 - TEMPERATURE * 2f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_first_try_that_was_bad_luck_is_repeated_where_others_had_bad_luck() {
+        let mut seen = Transitions::new();
+        let nodes = [seen.meet(0, 2), seen.meet(1, 1), seen.meet(2, 1)];
+        for k in 0..40 {
+            let next = if k % 5 == 0 { 2 } else { 1 };
+            seen.record(nodes[0], 0, nodes[next], false, None, false);
+            seen.record(nodes[next], 0, nodes[0], false, None, false);
+        }
+        seen.record(nodes[0], 1, nodes[1], false, None, false);
+        let expectation = |view: &View<'_>| {
+            let value = |t: usize| f64::from(u8::from(t == nodes[2]));
+            let pair = seen.pairs(nodes[0]).start + 1;
+            view.hope(pair, view.best_outcome(nodes[0], value), value)
+        };
+        let last = vec![NONE; seen.n_pairs()];
+        let share = seen.surprise()[0];
+        assert!(share > 0.0 && share < 1.0, "{share}");
+        assert_eq!(expectation(&View::new(&seen, &last, true)), share);
+        assert_eq!(expectation(&View::new(&seen, &last, false)), 0.0);
     }
 }

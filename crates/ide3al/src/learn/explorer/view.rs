@@ -1,6 +1,6 @@
 //! The transitions as one follower expects them.
 
-use super::transitions::{NONE, RESTART, Transitions};
+use super::transitions::{FEW, NONE, RESTART, Transitions};
 
 /// The transitions as they look to one follower: with its memory of the episode.
 pub(super) struct View<'a> {
@@ -9,14 +9,20 @@ pub(super) struct View<'a> {
     last: &'a [u32],
     memory: f64,
     pub(super) truncation: f64,
+    /// Chance of another outcome where all of a few were the same.
+    surprise: [f64; FEW],
+    is_random: bool,
 }
 
 impl<'a> View<'a> {
     /// `remembers`: whether outcomes are expected to repeat within an episode as they did so far.
     pub(super) fn new(transitions: &'a Transitions, last: &'a [u32], remembers: bool) -> Self {
+        let surprise = transitions.surprise();
         View {
             transitions,
             last,
+            surprise,
+            is_random: remembers && surprise.iter().any(|h| *h > 0.0),
             memory: if remembers { transitions.memory() } else { 0.0 },
             truncation: transitions.truncation(),
         }
@@ -43,6 +49,32 @@ impl<'a> View<'a> {
             mean += rho * (value(RESTART) - mean);
         }
         (mean, 1 + row.others.len())
+    }
+
+    /// The largest value of an outcome seen of any action of a node.
+    #[inline]
+    pub(super) fn best_outcome(&self, node: usize, value: impl Fn(usize) -> f64) -> f64 {
+        if !self.is_random {
+            return f64::NEG_INFINITY;
+        }
+        let outcomes = self
+            .transitions
+            .pairs(node)
+            .flat_map(|pair| self.transitions.outcomes(pair));
+        outcomes.fold(f64::NEG_INFINITY, |best, (t, _)| {
+            best.max(value(t as usize))
+        })
+    }
+
+    /// What [`expect`](Self::expect) may fall short of: an outcome that differs from all before is
+    /// taken for the best one that any action of the node had.
+    #[inline]
+    pub(super) fn hope(&self, pair: usize, best: f64, value: impl Fn(usize) -> f64) -> f64 {
+        let few = self.transitions.few_alike(pair).filter(|_| self.is_random);
+        few.map_or(0.0, |few| {
+            let outcome = self.transitions.rows[pair].first.0 as usize;
+            self.surprise[few] * (best - value(outcome))
+        })
     }
 }
 

@@ -95,11 +95,11 @@ mod tests {
     use crate::domains;
     use crate::formulation::{Formulation, Problem};
     use crate::model::Policy;
-    use crate::solve::driver::{Candidate, Kind};
+    use crate::solve::driver::{Candidate, Comparison};
     use crate::solve::{Options, SolverChoice, solve};
 
     fn driver(nobody: &mut ()) -> Driver<'_> {
-        let kind = Kind {
+        let comparison = Comparison {
             maximises: false,
             dual_follows_policy: false,
         };
@@ -109,7 +109,7 @@ mod tests {
             bound: 0.0,
             dual: Vec::new(),
         };
-        Driver::new(kind, &Options::default(), first, nobody)
+        Driver::new(comparison, &Options::default(), first, nobody)
     }
 
     /// On a ring that can be walked both ways the nearest policy to any one is found, with and

@@ -11,11 +11,12 @@ use crate::solve::driver::Driver;
 pub(super) enum Engine {
     /// The interior-point method, where the columns' system is within the limits.
     InteriorPoint(SizeLimits),
-    /// So many steps of first order, where the interior-point method of these limits may follow.
+    /// At most so many primal-dual gradient steps, where the interior-point method of these limits
+    /// may follow.
     FirstOrderTrial(usize, SizeLimits),
     /// Column Sum as a relaxation, then level sets.
     LevelSets,
-    /// Steps of first order, to the end.
+    /// Primal-dual gradient steps, to the end.
     FirstOrder,
     /// The interior-point method on the whole target, up to so many states.
     WholeTarget(usize),
@@ -47,8 +48,9 @@ impl fmt::Display for Engine {
     }
 }
 
-/// Goes through the engines until the answer is certified, or the solve is to stop. `run` says
-/// whether an engine was the one for this model: what comes after it on trial is then passed over.
+/// Runs the engines in turn until the answer is certified, or the solve is to stop. `run` returns
+/// whether an engine applies to this model. After one that does, other than a trial, later
+/// interior-point and trial entries are skipped.
 pub(super) fn run(
     strategy: &[Engine],
     driver: &mut Driver<'_>,

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::domains;
     use crate::formulation::{Formulation, Problem};
-    use crate::solve::driver::{Candidate, Kind};
+    use crate::solve::driver::{Candidate, Comparison};
     use crate::solve::{Observer, Options, Progress, Status, solve};
     use std::ops::ControlFlow;
 
@@ -111,7 +111,7 @@ mod tests {
                 bound,
                 dual: Vec::new(),
             };
-            let kind = Kind {
+            let comparison = Comparison {
                 maximises: false,
                 dual_follows_policy: false,
             };
@@ -119,7 +119,7 @@ mod tests {
                 tolerance,
                 ..Options::default()
             };
-            let mut driver = Driver::new(kind, &options, first, &mut nobody);
+            let mut driver = Driver::new(comparison, &options, first, &mut nobody);
             assert!(!replace(&mut driver, vec![0.5], 2.1), "worse than wanted");
             assert_eq!(replace(&mut driver, vec![0.25], 2.000_4), taken);
             assert!(replace(&mut driver, vec![0.75], 2.0));

@@ -3,7 +3,7 @@
 mod dynamics;
 mod kl_proximal_newton;
 
-use super::driver::{Candidate, Driver, Kind};
+use super::driver::{Candidate, Comparison, Driver};
 use super::{Certificate, Observer, Options, SolverChoice, Status, reference};
 use crate::error::Result;
 use crate::formulation::episode::{Episode, bound, reached, value};
@@ -64,11 +64,11 @@ pub fn solve(
         bound: (seen as f64).ln(),
         dual: vec![0.0; mdp.n_states()],
     };
-    let kind = Kind {
+    let comparison = Comparison {
         maximises: true,
         dual_follows_policy: false,
     };
-    let mut driver = Driver::new(kind, options, first, observer);
+    let mut driver = Driver::new(comparison, options, first, observer);
     match options.solver {
         SolverChoice::Auto => {
             let mut method = KlProximalNewton::new(mdp, episode, &reached);

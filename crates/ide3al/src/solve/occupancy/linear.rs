@@ -14,7 +14,7 @@ use crate::formulation::occupancy_spec::Limit;
 use crate::formulation::simplex;
 use crate::formulation::utility::Average;
 use crate::solve::cost::LINEAR_BY_INTERIOR_POINT;
-use crate::solve::driver::{Candidate, Driver, Kind};
+use crate::solve::driver::{Candidate, Comparison, Driver};
 
 /// Sweeps between two looks at the clock.
 const SWEEPS: usize = 25;
@@ -149,11 +149,11 @@ pub(super) fn within_limits(
         bound: f64::INFINITY,
         dual: Vec::new(),
     };
-    let kind = Kind {
+    let comparison = Comparison {
         maximises: true,
         dual_follows_policy: true,
     };
-    driver.subproblem(kind, (gap, 0.0), nothing, |inner| {
+    driver.subproblem(comparison, (gap, 0.0), nothing, |inner| {
         let mut interior = Interior::new(Certifier::new(part, &reward, limits, None, 1.0));
         interior.run(inner);
         let kept = interior.certifier.best_feasible;
@@ -209,7 +209,7 @@ mod tests {
                 let part = Occupancies::new(&mdp, xi, restart, all).unwrap();
                 let r = part.reduced().means(&whole);
                 let best = by_enumeration(&part, &r);
-                let kind = Kind {
+                let comparison = Comparison {
                     maximises: true,
                     dual_follows_policy: true,
                 };
@@ -220,7 +220,7 @@ mod tests {
                     dual: Vec::new(),
                 };
                 let (options, mut nobody) = (Options::default(), ());
-                let mut driver = Driver::new(kind, &options, nothing, &mut nobody);
+                let mut driver = Driver::new(comparison, &options, nothing, &mut nobody);
                 let found = Linear::new(&part, &[]).solve(&r, 1e-9, &mut driver);
                 let value = dot(&found.omega, &r);
                 assert!(

@@ -141,7 +141,7 @@ fn subproblem<T>(
 ) -> T {
     let first = super::known(part, problem, target, None);
     let gaps = (driver.absolute, driver.relative);
-    driver.subproblem(super::kind(problem), gaps, first, solve)
+    driver.subproblem(super::comparison(problem), gaps, first, solve)
 }
 
 /// A note on a policy that never comes from one part of a model to another, of which the model has

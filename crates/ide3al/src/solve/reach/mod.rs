@@ -14,7 +14,7 @@ mod sharpen;
 #[cfg(test)]
 mod tests;
 
-use super::driver::{Candidate, Driver, Kind};
+use super::driver::{Candidate, Comparison, Driver};
 use super::{Observer, Options, Solution, SolverChoice, Status};
 use crate::error::{Error, Result};
 use crate::formulation::Formulation;
@@ -73,7 +73,7 @@ pub fn solve(
         None => world.part(Policy::uniform(mdp).probabilities()),
     };
     let first = proportions::nearest(&world, &world.allowed(first))?;
-    let kind = Kind {
+    let comparison = Comparison {
         maximises: !world.is_hitting(),
         dual_follows_policy: true,
     };
@@ -89,7 +89,7 @@ pub fn solve(
         policy: first.clone(),
         dual: Vec::new(),
     };
-    let mut driver = Driver::new(kind, options, known, observer);
+    let mut driver = Driver::new(comparison, options, known, observer);
     if world.is_hitting() {
         driver.relative = driver.relative.max(options.tolerance);
     }
@@ -206,7 +206,7 @@ fn from_anywhere(
         ..reach.clone()
     };
     let other = World::new(mdp, &other).ok()?;
-    let kind = Kind {
+    let comparison = Comparison {
         maximises: false,
         dual_follows_policy: true,
     };
@@ -216,7 +216,7 @@ fn from_anywhere(
         ..driver.best().clone()
     };
     let gaps = (driver.absolute, driver.relative);
-    let found = driver.subproblem(kind, gaps, first, |inner| {
+    let found = driver.subproblem(comparison, gaps, first, |inner| {
         search::run(&other, Begin::Cold, inner);
         inner.best().clone()
     });

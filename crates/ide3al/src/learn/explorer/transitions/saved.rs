@@ -30,6 +30,8 @@ impl Transitions {
         writer.number(self.truncations);
         writer.reals(&self.tried);
         writer.reals(&self.news);
+        writer.reals(&self.alike);
+        writer.reals(&self.others);
         writer.number(self.firsts.len() as u64);
         for (tries, new) in &self.firsts {
             writer.number(u64::from(*tries));
@@ -92,6 +94,9 @@ impl Transitions {
         loaded.truncations = reader.number()?;
         for class in [&mut loaded.tried, &mut loaded.news] {
             *class = reader.reals()?.try_into().map_err(|_| wrong("classes"))?;
+        }
+        for few in [&mut loaded.alike, &mut loaded.others] {
+            *few = reader.reals()?.try_into().map_err(|_| wrong("tries"))?;
         }
         for _ in 0..reader.length(16)? {
             let tries = reader.index(u32::MAX as usize + 1, "number of first tries")? as u32;

@@ -3,6 +3,7 @@
 mod saddle_point;
 
 use super::column_sum_program::ColumnSum;
+use super::doubly_stochastic;
 use super::face_qp::{polish, solve_face_qp};
 use super::strategy::{self, Engine};
 use super::task::{InteriorPointMethod, MOST_STEPS, Task};
@@ -34,12 +35,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         let (policy, y) = reference::column_sum(mdp, problem, driver)?;
         driver.offer(certified(mdp, problem.xi, policy, y), "conic");
     } else {
-        // where the columns of the nearest policy of all hold one each, that is seen at once
-        let nearest = task.nearest();
-        let value = column_sum::value(mdp, &nearest);
-        if value <= driver.wanted(value) {
-            let first = certified(mdp, problem.xi, nearest, vec![0.0; mdp.n_states()]);
-            driver.offer(first, "start");
+        if try_doubly_stochastic(task, driver) {
             return Ok(Vec::new());
         }
         interior = find(mdp, problem, centre, task.warm, &STRATEGY, driver);
@@ -66,6 +62,24 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         })
     });
     Ok(take_nearest(driver, nearest).into_iter().collect())
+}
+
+/// Whether the policy wanted, or else the nearest doubly stochastic one, has distance zero: it is
+/// optimal then, and offered. With it Taxi, of which some policy is doubly stochastic, is solved 4
+/// times as fast as CVXPY solves it, without it 1.7 times (`cargo bench --bench solve -- "default
+/// settings"`).
+fn try_doubly_stochastic(task: &Task<'_>, driver: &mut Driver<'_>) -> bool {
+    let (mdp, xi) = (task.mdp, task.problem.xi);
+    let has_zero_distance = |policy: Vec<f64>, driver: &mut Driver<'_>, name| {
+        let value = column_sum::value(mdp, &policy);
+        value <= driver.wanted(value) && {
+            let dual = vec![0.0; mdp.n_states()];
+            driver.offer(certified(mdp, xi, policy, dual), name)
+        }
+    };
+    has_zero_distance(task.nearest(), driver, "start")
+        || doubly_stochastic::nearest_policy(mdp, (xi, 1.0), task.centre, driver)
+            .is_some_and(|policy| has_zero_distance(policy, driver, "interior-point"))
 }
 
 /// The optimum; the interior-point method where it was used.
@@ -101,10 +115,12 @@ pub(super) fn find(
             }
             is_for_it
         }
-        _ => {
+        Engine::FirstOrder => {
             saddle_point::solve(mdp, xi, warm, driver);
             true
         }
+        // engines of other problems
+        Engine::LevelSets | Engine::WholeTarget(_) | Engine::ProximalNewton => false,
     });
     last
 }

@@ -14,10 +14,10 @@ use crate::formulation::infinity::{DualPoint, bound, full_mass, repair};
 use crate::formulation::support::Support;
 use crate::model::Mdp;
 use crate::solve::birkhoff::completion::objective;
+use crate::solve::comparison;
 use crate::solve::distance::balanced_columns::ColumnLeastSquares;
 use crate::solve::distance::column_sum;
 use crate::solve::driver::{Candidate, Driver, Method, Step};
-use crate::solve::kind;
 
 /// Steps between two certificates: a round.
 const STEPS: usize = 50;
@@ -84,7 +84,7 @@ impl<'a> LevelSets<'a> {
             dual: vec![0.0; n],
         };
         // Column Sum is of the same kind: a minimum whose dual point is that of the best bound
-        let columns = driver.subproblem(kind(problem), gaps, first, |inner| {
+        let columns = driver.subproblem(comparison(problem), gaps, first, |inner| {
             let centre = inner.best().policy.clone();
             inner.within_steps(MOST_STEPS, |inner| {
                 column_sum::find(mdp, problem, &centre, None, &column_sum::RELAXATION, inner)

@@ -43,7 +43,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
         solver.by_reference(driver)?;
         None
     } else {
-        if solver.sees_doubly_stochastic(driver) {
+        if solver.try_doubly_stochastic(driver) {
             return Ok(Vec::new());
         }
         solver.find(driver)
@@ -52,7 +52,8 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
     if task.has_no_tie(zeta, driver, |policy, driver| solver.value(policy, driver)) {
         return Ok(Vec::new());
     }
-    // the same way whichever method found the optimum, with blocks as this one meets them
+    // the tie is broken in the same way whichever method found the optimum: the reference's block
+    // inequalities are dropped, and those that the interior point violates are added
     if task.is_conic() {
         solver.blocks.clear();
         point = solver.start();
@@ -103,11 +104,11 @@ impl Solver<'_> {
         }
     }
 
-    /// Whether a policy whose rows lack nothing is seen at once, and offered: the nearest of all,
-    /// or the nearest doubly stochastic one.
-    fn sees_doubly_stochastic(&self, driver: &mut Driver<'_>) -> bool {
+    /// Whether the policy wanted, or else the nearest doubly stochastic one, has distance zero: it
+    /// is optimal then, and offered.
+    fn try_doubly_stochastic(&self, driver: &mut Driver<'_>) -> bool {
         let (mdp, problem) = (self.task.mdp, self.task.problem);
-        let lacks_nothing = |policy: &[f64], driver: &mut Driver<'_>, name| {
+        let has_zero_distance = |policy: &[f64], driver: &mut Driver<'_>, name| {
             let mass = full_mass(mdp, &self.support, policy);
             let mut kept = mass.clone();
             repair(&self.support, &[], problem.zeta, &mass, &mut kept);
@@ -116,10 +117,10 @@ impl Solver<'_> {
                 driver.offer(first, name)
             }
         };
-        lacks_nothing(&self.task.nearest(), driver, "start") || {
+        has_zero_distance(&self.task.nearest(), driver, "start") || {
             let limits = (problem.xi, problem.zeta);
             doubly_stochastic::nearest_policy(mdp, limits, self.task.centre, driver)
-                .is_some_and(|policy| lacks_nothing(&policy, driver, "interior-point"))
+                .is_some_and(|policy| has_zero_distance(&policy, driver, "interior-point"))
         }
     }
 
@@ -148,10 +149,12 @@ impl Solver<'_> {
                 is_for_it
             }
             Engine::LevelSets => self.by_level_sets(driver),
-            _ => {
+            Engine::FirstOrder => {
                 self.by_first_order(driver);
                 true
             }
+            // engines of other problems
+            Engine::WholeTarget(_) | Engine::ProximalNewton => false,
         });
         last
     }

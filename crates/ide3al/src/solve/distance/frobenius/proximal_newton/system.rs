@@ -215,7 +215,7 @@ mod tests {
     use crate::formulation::Formulation;
     use crate::model::Policy;
     use crate::solve::Options;
-    use crate::solve::driver::{Candidate, Kind};
+    use crate::solve::driver::{Candidate, Comparison};
 
     fn irregular(k: usize) -> f64 {
         ((k as f64 + 1.0) * 0.618_033_988_75).fract()
@@ -311,7 +311,7 @@ mod tests {
                 );
             }
             let first = gradient(&system);
-            let kind = Kind {
+            let comparison = Comparison {
                 maximises: false,
                 dual_follows_policy: true,
             };
@@ -322,7 +322,7 @@ mod tests {
                 dual: Vec::new(),
             };
             let mut nobody = ();
-            let mut driver = Driver::new(kind, &Options::default(), known, &mut nobody);
+            let mut driver = Driver::new(comparison, &Options::default(), known, &mut nobody);
             let (rows, dual) = (&system.rows, &mut system.dual);
             system
                 .newton
