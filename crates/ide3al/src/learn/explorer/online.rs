@@ -2,8 +2,8 @@
 //!
 //! 1. An action of this state that was tried too little is tried, one of them at random.
 //! 2. Otherwise the [nearest such pair](super::chase) is chased. A chase that takes longer than its
-//!    own estimate $\ln V / \ln 0.95$, 20 steps and a tenth of the steps of the third rule since the
-//!    last such pair is given up: where observations do not determine the state, a chase might
+//!    own estimate $\ln V / \ln 0.95$, 5 steps and a fiftieth of the steps of the third rule since
+//!    the last such pair is given up: where observations do not determine the state, a chase might
 //!    otherwise never end.
 //! 3. Otherwise the [gradient of the entropy of all visits](super::receding_horizon) is followed.
 //!
