@@ -9,8 +9,8 @@ from .._arguments import checked_names
 from .._deprecated import warn
 from ..encoding.abstraction import Abstraction
 from ..types import Formulation, TieBreak
-from .visit_spec import budgets_of, restart_of
 from .base import Agent
+from .visit_spec import budgets_of, restart_of
 
 
 class IDE3AL(Agent):

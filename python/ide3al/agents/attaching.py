@@ -13,8 +13,8 @@ from ..encoding.adaptive import AdaptivePartition
 from ..encoding.discrete import DiscoveredStates, GrowingIndex, SpaceIndex, state_encoder
 from ..encoding.masks import MaskedStates, MaskReader
 from ..planning.decoder import Decoder
-from .visit_spec import numbers
 from .estimator import Estimator
+from .visit_spec import numbers
 
 
 class AttachableEstimator(Estimator):

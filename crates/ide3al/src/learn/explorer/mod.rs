@@ -42,8 +42,6 @@ use crate::solve::Solution;
 
 /// Weight of the entropy of actions in the objective of the policy that is handed over.
 const ACTIONS_LEARNED: f64 = 0.02;
-/// Share of the policy of the data in the policy that is handed over where there are episodes.
-const DATA: f64 = 0.5;
 /// Visits of every action after which a state that was never left is said to absorb.
 const ABSORBING: u64 = 10;
 
@@ -141,22 +139,20 @@ impl Explorer {
     }
 }
 
-/// Halfway from a plan to the policy of the data, $N(s,a) / N(s)$ with the same least probability.
+/// So much of the way from a plan to the policy of the data, $N(s,a) / N(s)$ with the same least
+/// probability.
 ///
-/// The estimate takes episodes for geometric ones, and cells for states. A plan makes use of both,
-/// while the visits of the policy of the data have been observed. FourRooms, effective states
-/// expected in geometric episodes and in those of 400 steps: 985 and 863 by the plan, 899 and 924
-/// by the data, 960 and 905 halfway. Observed in 10,000 steps by the plan, at a quarter, halfway
-/// and by the data: MountainCar 81, 85, 94, 98; Pendulum 54, 57, 58, 58; Blackjack 232, 252, 259,
-/// 239; FrozenLake 49.8, 49.1, 48.0, 46.3.
-fn towards_data(plan: &Policy, counts: &Counts, xi: f64) -> Policy {
+/// The plan assumes that states are Markov, while the visits of the policy of the data have been
+/// observed. So the share is that of the tries whose outcome repeats the one before in their
+/// episode, which is 0 where states are Markov and about 0.75 where the state of a door is hidden.
+fn towards_data(plan: Policy, counts: &Counts, xi: f64, share: f64) -> Policy {
     let mut rows = plan.probabilities().to_vec();
     let data = visited(counts);
     for s in 0..counts.n_states() {
         let rest = 1.0 - xi * counts.pairs(s).len() as f64;
         for pair in counts.pairs(s) {
-            let share = xi + rest * data.probabilities()[pair];
-            rows[pair] += DATA * (share - rows[pair]);
+            let observed = xi + rest * data.probabilities()[pair];
+            rows[pair] += share * (observed - rows[pair]);
         }
     }
     Policy::of_rows(rows)
@@ -218,9 +214,9 @@ impl Learner for Explorer {
         let estimate = Estimate::new(context.counts, Untried::Siblings);
         let solution = self.solve(context, &estimate)?;
         let plan = estimate.policy(context.counts, solution.policy.probabilities());
-        self.learned = match context.counts.starts().iter().sum::<u64>() > 1 {
-            true => towards_data(&plan, context.counts, self.problem.xi),
-            false => plan,
+        self.learned = match self.online.memory() {
+            memory if memory > 0.0 => towards_data(plan, context.counts, self.problem.xi, memory),
+            _ => plan,
         };
         self.before = Potentials::of(&estimate, context.counts, &solution.dual);
         self.notes = solution.notes;

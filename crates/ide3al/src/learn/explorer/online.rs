@@ -229,6 +229,11 @@ impl OnlinePlanner {
         }
     }
 
+    /// The share of tries that repeat the outcome before in their episode: 0 where states are Markov.
+    pub(super) fn memory(&self) -> f64 {
+        self.seen.memory()
+    }
+
     /// Number of pairs, or states, that were met and tried too little.
     pub fn wanting(&self) -> usize {
         self.wanting
