@@ -66,11 +66,9 @@ def one(job):
         make(name), ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=samples), seed=seed
     )
     promise, wanting = data.card["promise"], data.actionable
-    states = (
-        np.flatnonzero(wanting).tolist()
-        if data.states is None
-        else [data.states[s] for s in np.flatnonzero(wanting)]
-    )
+    numbers = np.flatnonzero(wanting).tolist()
+    states = numbers if data.states is None else [data.states[s] for s in numbers]
+    keys = numbers if data.keys is None else [data.keys[s] for s in numbers]
     limit = math.ceil(most * promise["least_steps"])
     until = ide3al.Coverage(each_pair=samples, states=states)
     random = ide3al.collect(
@@ -79,27 +77,27 @@ def one(job):
     return {
         "world": name,
         "seed": seed,
-        "pairs": int(wanting.sum()) * data.n_actions,
+        "pairs": int(data.possible[wanting].sum()),
         # counted from the data themselves
-        "holds": bool(data.counts[wanting].min() >= samples),
+        "holds": bool(data.counts[wanting][data.possible[wanting]].min() >= samples),
         "steps": len(data),
         "least": promise["least_steps"],
         "ratio": promise["ratio"],
-        "random": steps_until(random, states, samples),
+        "random": steps_until(random, keys, samples),
         "limit": limit,
     }
 
 
-def steps_until(random, states, samples):
+def steps_until(random, keys, samples):
     """Steps after which the random data held what the other data were promised; nothing if they
     never did."""
-    if random.states is None:
-        numbers = states
+    if random.keys is None:
+        numbers = keys
     else:
-        met = {key: k for k, key in enumerate(random.states)}
-        if any(key not in met for key in states):
+        met = {key: k for k, key in enumerate(random.keys)}
+        if any(key not in met for key in keys):
             return None
-        numbers = [met[key] for key in states]
+        numbers = [met[key] for key in keys]
     pairs = random.observations * random.n_actions + random.actions
     last = 0
     order = np.argsort(pairs, kind="stable")

@@ -57,6 +57,9 @@ fn curve(limit: f64, speed: f64, salt: usize) -> Vec<CurvePoint> {
                 min_probability: around(0.02 * done * limit, 0.002),
                 spectral_gap: around(0.25 - 0.2 * limit * done, 0.01),
                 model_error: around(3.0 * (-speed * i as f64 / 150.0).exp() + 0.4, 0.1),
+                states_met: None,
+                pairs_tried: None,
+                effective_states: None,
             }
         })
         .collect()

@@ -95,33 +95,40 @@ fn place(order: &[Vec<String>], module: &str) -> Option<usize> {
         .position(|line| line.iter().any(|name| name == module))
 }
 
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push(path),
+            }
+        }
+    }
+    found
+}
+
 /// Every source below a folder but the folder's own: path, module it belongs to, depth below the
 /// folder.
 fn files(root: &Path) -> Vec<(PathBuf, String, usize)> {
     let mut found = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let parts: Vec<String> = path
-                .strip_prefix(root)
-                .unwrap()
-                .with_extension("")
-                .iter()
-                .map(|part| part.to_string_lossy().into_owned())
-                .collect();
-            let last = parts.last().unwrap().clone();
-            let own = parts == ["lib"] || parts == ["mod"];
-            if own || last == "tests" || last.ends_with("_tests") {
-                continue;
-            }
-            let depth = parts.len() - usize::from(last == "mod");
-            found.push((path, parts[0].clone(), depth));
+    for path in files_below(root) {
+        let parts: Vec<String> = path
+            .strip_prefix(root)
+            .unwrap()
+            .with_extension("")
+            .iter()
+            .map(|part| part.to_string_lossy().into_owned())
+            .collect();
+        let last = parts.last().unwrap().clone();
+        let own = parts == ["lib"] || parts == ["mod"];
+        if own || last == "tests" || last.ends_with("_tests") {
+            continue;
         }
+        let depth = parts.len() - usize::from(last == "mod");
+        found.push((path, parts[0].clone(), depth));
     }
     found
 }
@@ -292,8 +299,8 @@ fn imports_are_read_in_every_form() {
     assert_eq!(read(&code(hidden), 1), Vec::<String>::new());
 }
 
-/// An import against the order in a library made for the purpose: of a module further down, behind a
-/// comment that names another.
+/// An import against the order in a library made for the purpose: of a module further down, behind
+/// a comment that names another.
 #[test]
 fn a_planted_backward_import_is_found() {
     let folder = std::env::temp_dir().join(format!("ide3al-planted-{}", std::process::id()));
@@ -369,4 +376,39 @@ fn names_that_only_we_knew_stay_away() {
         }
     }
     assert!(read > 200, "only {read} sources were read");
+}
+
+/// Lines of comments that are longer than 100 columns, but for formulas, tables and code.
+fn long_comments(text: &str) -> Vec<&str> {
+    let is_text = |line: &str| {
+        let comment = line.trim_start();
+        let words = comment.trim_start_matches(['/', '!']).trim_start();
+        let is_code = words.starts_with("let ") || words.starts_with('|');
+        comment.starts_with("//") && !is_code && !words.contains('\\')
+    };
+    let is_long = |line: &&str| line.chars().count() > 100 && is_text(line);
+    text.lines().filter(is_long).collect()
+}
+
+#[test]
+fn comments_have_at_most_100_columns() {
+    let long = format!("/// {}", "word ".repeat(20));
+    assert_eq!(long_comments(&long), [&long]);
+    assert!(long_comments(&format!("//! $${}\\le$$", "x + ".repeat(30))).is_empty());
+    for folder in [
+        "crates",
+        "src",
+        "tests",
+        "benches",
+        "python/src",
+        "examples",
+    ] {
+        for path in files_below(&root().join(folder)) {
+            if path.extension().is_some_and(|suffix| suffix == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let found = long_comments(&text);
+                assert!(found.is_empty(), "{}: {found:?}", path.display());
+            }
+        }
+    }
 }

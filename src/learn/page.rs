@@ -133,6 +133,9 @@ fn point(point: &Point, runs: u64) -> CurvePoint {
         min_probability: figure("min_probability"),
         spectral_gap: figure("spectral_gap"),
         model_error: figure("model_error"),
+        states_met: figure("states_met"),
+        pairs_tried: figure("pairs_tried"),
+        effective_states: figure("effective_states"),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Every ```sh block of the documents runs as it is printed, one after the other within a page, in
-//! a folder of its own. What a
-//! ```text block behind it shows is what was printed. A block without either is only shown: commands that take minutes.
+//! Every block of the documents that is marked `sh` runs as it is printed, one after the other
+//! within a page, in a folder of its own. What a block marked `text` behind it shows is what was
+//! printed. A block without either is only shown: commands that take minutes.
 
 #![allow(clippy::unwrap_used)]
 

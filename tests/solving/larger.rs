@@ -1,5 +1,5 @@
-//! Both solvers beyond the sizes of the references, where the structured one begins differently: from
-//! evenly filled columns, and from Column Sum for Infinity.
+//! Both solvers beyond the sizes of the references, where the structured one begins differently:
+//! from evenly filled columns, and from Column Sum for Infinity.
 
 #![allow(clippy::unwrap_used)]
 

@@ -2,10 +2,10 @@
 //!
 //! Optimisation: `interior_point` (quadratic programs in rows of simplices), `primal_dual`
 //! (gradients for saddle points), `projected_lbfgs`, `simplex_quadratic` (active sets),
-//! `line_search`. Linear algebra: `clique_matrix` and `nested_dissection` (sparse Cholesky factors),
-//! `selected_inverse`, `conjugate_gradients`, `gauss` (small dense systems), `twofold` (sums in
-//! twice the precision). Besides: `capped_simplex` (projections), `groups` and `sorted` (orders),
-//! `parallel` (loops on all threads, with sums in a fixed order).
+//! `line_search`. Linear algebra: `clique_matrix` and `nested_dissection` (sparse Cholesky
+//! factors), `selected_inverse`, `conjugate_gradients`, `gauss` (small dense systems), `twofold`
+//! (sums in twice the precision). Besides: `capped_simplex` (projections), `groups` and `sorted`
+//! (orders), `parallel` (loops on all threads, with sums in a fixed order).
 
 pub mod capped_simplex;
 pub mod clique_matrix;

@@ -34,6 +34,12 @@ pub struct CurvePoint {
     pub spectral_gap: Option<Interval>,
     /// $\|\hat P - P\|_F$; `None` where the truth is not known.
     pub model_error: Option<Interval>,
+    /// Number of states in which the agent acted.
+    pub states_met: Option<Interval>,
+    /// Number of state-action pairs tried.
+    pub pairs_tried: Option<Interval>,
+    /// The exponential of the entropy of the states in which the agent acted.
+    pub effective_states: Option<Interval>,
 }
 
 /// What one algorithm achieved.
@@ -285,6 +291,9 @@ mod tests {
                 min_probability: value(0.02),
                 spectral_gap: None,
                 model_error: value(1.0 / i as f64),
+                states_met: value(4.0),
+                pairs_tried: value(8.0),
+                effective_states: value(3.5),
             })
             .collect();
         LearningReport {

@@ -20,7 +20,7 @@ pub(crate) struct Metric {
     pub(crate) get: fn(&CurvePoint) -> Option<Interval>,
 }
 
-pub(crate) const METRICS: [Metric; 5] = [
+pub(crate) const METRICS: [Metric; 8] = [
     Metric {
         title: "State entropy",
         label: "H(d) / ln S, share of the maximum",
@@ -55,6 +55,27 @@ pub(crate) const METRICS: [Metric; 5] = [
         column: "model error",
         share: false,
         get: |p| p.model_error,
+    },
+    Metric {
+        title: "States met",
+        label: "States in which the agent acted",
+        column: "states met",
+        share: false,
+        get: |p| p.states_met,
+    },
+    Metric {
+        title: "Pairs tried",
+        label: "State-action pairs tried",
+        column: "pairs tried",
+        share: false,
+        get: |p| p.pairs_tried,
+    },
+    Metric {
+        title: "Effective states of the data",
+        label: "exp(entropy of the states acted in)",
+        column: "effective states",
+        share: false,
+        get: |p| p.effective_states,
     },
 ];
 

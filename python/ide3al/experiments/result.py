@@ -188,7 +188,7 @@ class ExperimentResult:
         return self._experiment.goal_csv()
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write runs.csv, goal.csv, summary.json and policies/ as the command line does.
+        """Write runs.csv, data.csv, goal.csv, summary.json and policies/ as the command line does.
 
         Parameters
         ----------

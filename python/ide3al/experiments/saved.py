@@ -65,7 +65,7 @@ class SavedExperiment:
         return self._text("goal.csv") if (self._folder / "goal.csv").exists() else None
 
     def write(self, folder: str | os.PathLike[str]) -> None:
-        for name in ("runs.csv", "goal.csv", "summary.json"):
+        for name in ("runs.csv", "data.csv", "goal.csv", "summary.json"):
             if (self._folder / name).exists():
                 _ide3al.write_file(Path(folder) / name, (self._folder / name).read_bytes())
         (Path(folder) / "policies").mkdir(exist_ok=True)

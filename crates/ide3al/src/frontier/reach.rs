@@ -1,7 +1,8 @@
 //! Even in the long run, or soon: the trade-off of [reach](crate::formulation::reach).
 //!
 //! Along `evenness` from what the policy that sees most has of itself to the largest there is, and
-//! along `within` from as many steps as there are states to a hundred times as many, and along `xi`.
+//! along `within` from as many steps as there are states to a hundred times as many, and along
+//! `xi`.
 
 use super::{MOST_POINTS, Sweep, SweepPoint, Vary, evaluate_point};
 use crate::error::{Error, Result};

@@ -1,7 +1,7 @@
 //! How good an exploration is over episodes, as far as the estimate can tell.
 
 use super::estimate::{Estimate, Untried, fitted};
-use super::evaluator::Metrics;
+use super::evaluator::{DataFigures, Metrics};
 use super::learner::Exploration;
 use crate::chain::{entropy, spectrum, stationary};
 use crate::model::{Counts, Policy};
@@ -67,6 +67,7 @@ pub fn evaluate_episodic(
         min_probability: entropy::least_visited(&distribution).1,
         spectral_gap: f64::NAN,
         model_error: f64::NAN,
+        data: DataFigures::of(counts),
     };
     if with_gap {
         let chain = model.chain(&Policy::of_rows(estimate.plan(counts, &policy)));

@@ -18,6 +18,51 @@ pub struct Metrics {
     pub spectral_gap: f64,
     /// $\|P - \hat P\|_F$; NaN where the true model is unknown.
     pub model_error: f64,
+    /// How much was seen.
+    pub data: DataFigures,
+}
+
+/// How much was seen until some iteration.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DataFigures {
+    /// Number of states in which the agent acted.
+    pub states_met: f64,
+    /// Number of state-action pairs tried.
+    pub pairs_tried: f64,
+    /// The exponential of the entropy of the states in which the agent acted.
+    pub effective_states: f64,
+}
+
+impl DataFigures {
+    /// Nothing seen.
+    pub const NONE: DataFigures = DataFigures {
+        states_met: 0.0,
+        pairs_tried: 0.0,
+        effective_states: 0.0,
+    };
+
+    /// Names of the columns, in the order of [`values`](Self::values).
+    pub const NAMES: [&'static str; 3] = ["states_met", "pairs_tried", "effective_states"];
+
+    /// Of what was counted.
+    pub fn of(counts: &Counts) -> Self {
+        let visits: Vec<f64> = counts.state_totals().iter().map(|n| *n as f64).collect();
+        let whole: f64 = visits.iter().sum();
+        if whole == 0.0 {
+            return DataFigures::NONE;
+        }
+        let shares: Vec<f64> = visits.iter().map(|n| n / whole).collect();
+        DataFigures {
+            states_met: visits.iter().filter(|n| **n > 0.0).count() as f64,
+            pairs_tried: counts.pair_totals().iter().filter(|n| **n > 0).count() as f64,
+            effective_states: entropy::entropy(&shares).exp(),
+        }
+    }
+
+    /// All figures.
+    pub fn values(&self) -> [f64; 3] {
+        [self.states_met, self.pairs_tried, self.effective_states]
+    }
 }
 
 impl Metrics {
@@ -81,6 +126,7 @@ impl<'a> Evaluator<'a> {
                 min_probability: f64::NAN,
                 spectral_gap: f64::NAN,
                 model_error: f64::NAN,
+                data: DataFigures::NONE,
             },
             members: Vec::new(),
             distribution: Vec::new(),
@@ -220,6 +266,7 @@ fn figures(model: &Mdp, d: &[f64], policy: &Policy) -> Metrics {
         min_probability: entropy::least_visited(d).1,
         spectral_gap: f64::NAN,
         model_error: f64::NAN,
+        data: DataFigures::NONE,
     }
 }
 

@@ -15,9 +15,10 @@ use crate::model::io::atomic;
 const IDENTITY: &str = "experiment.json";
 const LOCK: &str = ".ide3al.lock";
 /// What an experiment writes.
-const PRODUCTS: [&str; 6] = [
+const PRODUCTS: [&str; 7] = [
     "checkpoint.bin",
     "runs.csv",
+    "data.csv",
     "goal.csv",
     "summary.json",
     "report.html",

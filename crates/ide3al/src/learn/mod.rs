@@ -47,7 +47,7 @@ pub use count_based::CountBased;
 pub use environment::{End, Environment, Step};
 pub use episodic::Episodic;
 pub use evaluate_episodic::{EpisodicEvaluation, evaluate_episodic};
-pub use evaluator::{Evaluator, Metrics, model_error};
+pub use evaluator::{DataFigures, Evaluator, Metrics, model_error};
 pub use experiment::Experiment;
 pub use explorer::{Explorer, Gradient, OnlinePlanner, Otherwise, Quota, Rule};
 pub use finite_horizon::{Bound, FiniteHorizon};
@@ -60,7 +60,7 @@ pub use learner::{
 pub use max_ent::MaxEnt;
 pub use r_max::RMax;
 pub use random::Random;
-pub use results::{goal_csv, json, runs_csv, write};
+pub use results::{data_csv, goal_csv, json, runs_csv, write};
 pub use row_error::row_errors;
 pub use run::{Plan, Run, generator};
 pub use runs::{CheckpointPlan, Ended, Event, RunResult, Runs};

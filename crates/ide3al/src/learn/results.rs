@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::evaluator::Metrics;
+use super::evaluator::{DataFigures, Metrics};
 use super::experiment::Experiment;
 use super::runs::RunResult;
 use super::summary::Summary;
@@ -38,6 +38,26 @@ pub fn runs_csv(mdp: &Mdp, experiment: &Experiment, results: &[Vec<RunResult>]) 
     text
 }
 
+/// How much was seen, in every iteration of every run.
+pub fn data_csv(experiment: &Experiment, results: &[Vec<RunResult>]) -> String {
+    let names = DataFigures::NAMES.join(",");
+    let mut text = format!("algorithm,run,iteration,samples,{names}\n");
+    for (algorithm, runs) in experiment.algorithms.iter().zip(results) {
+        let label = algorithm.label();
+        for (number, run) in runs.iter().enumerate() {
+            for (iteration, metrics) in run.curve.iter().enumerate() {
+                let samples = iteration as u64 * experiment.batch_size;
+                let [states, pairs, effective] = metrics.data.values();
+                let _ = writeln!(
+                    text,
+                    "{label},{number},{iteration},{samples},{states},{pairs},{effective:?}"
+                );
+            }
+        }
+    }
+    text
+}
+
 /// Goal-conditioned success: one line per algorithm, run and horizon.
 pub fn goal_csv(experiment: &Experiment, results: &[Vec<RunResult>]) -> Option<String> {
     let goal = experiment.goal.as_ref()?;
@@ -58,7 +78,7 @@ pub fn goal_csv(experiment: &Experiment, results: &[Vec<RunResult>]) -> Option<S
     Some(text)
 }
 
-/// Writes `policies/`, `runs.csv`, `goal.csv` where asked for, and `summary.json`, each
+/// Writes `policies/`, `runs.csv`, `data.csv`, `goal.csv` where asked for, and `summary.json`, each
 /// whole or not at all.
 pub fn write(
     folder: &Path,
@@ -85,6 +105,7 @@ pub fn write(
         crate::model::io::atomic::write_bytes(&folder.join(name), text.as_bytes())
     };
     replace("runs.csv", &runs_csv(mdp, experiment, results))?;
+    replace("data.csv", &data_csv(experiment, results))?;
     if let Some(text) = goal_csv(experiment, results) {
         replace("goal.csv", &text)?;
     }

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use super::codec::{Damage, Reader, Writer};
 use super::convergence::Convergence;
 use super::environment::{Environment, actions_per_state};
-use super::evaluator::{Evaluator, Metrics};
+use super::evaluator::{DataFigures, Evaluator, Metrics};
 use super::learner::{Exploration, Learner};
 use super::session::{Session, Trajectory};
 use crate::error::Result;
@@ -55,8 +55,8 @@ pub fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
 }
 
 impl<'a, E: Environment> Run<'a, E> {
-    /// Resets the environment and evaluates the learner before any batch. `truth` is the true model,
-    /// where it is known.
+    /// Resets the environment and evaluates the learner before any batch. `truth` is the true
+    /// model, where it is known.
     pub fn new(
         mut environment: E,
         learner: Box<dyn Learner>,
@@ -244,12 +244,15 @@ pub(crate) fn write_curve(writer: &mut Writer, curve: &[Metrics]) {
         writer.real(metrics.min_probability);
         writer.real(metrics.spectral_gap);
         writer.real(metrics.model_error);
+        for value in metrics.data.values() {
+            writer.real(value);
+        }
     }
 }
 
 /// Reads at least one iteration's figures.
 pub(crate) fn read_curve(reader: &mut Reader<'_>) -> std::result::Result<Vec<Metrics>, Damage> {
-    let length = reader.length(40)?;
+    let length = reader.length(64)?;
     if length == 0 {
         return Err("it holds an empty curve".into());
     }
@@ -261,6 +264,11 @@ pub(crate) fn read_curve(reader: &mut Reader<'_>) -> std::result::Result<Vec<Met
                 min_probability: reader.real()?,
                 spectral_gap: reader.real()?,
                 model_error: reader.real()?,
+                data: DataFigures {
+                    states_met: reader.real()?,
+                    pairs_tried: reader.real()?,
+                    effective_states: reader.real()?,
+                },
             })
         })
         .collect()

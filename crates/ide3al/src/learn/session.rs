@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::codec::{Damage, Reader, Writer};
 use super::environment::{End, Environment, check_state};
 use super::evaluate_episodic::evaluate_episodic;
-use super::evaluator::{Evaluator, Metrics};
+use super::evaluator::{DataFigures, Evaluator, Metrics};
 use super::explorer::OnlinePlanner;
 use super::learner::{Behaviour, Exploration, LearnContext, Learner, Loader, Saver};
 use super::sampling::PolicySampler;
@@ -299,7 +299,10 @@ impl Session {
             return evaluator.adopt(evaluate_episodic(exploration, &self.counts, with_gap));
         }
         let (unvisited, start) = (self.learner.unvisited(), self.start());
-        evaluator.evaluate(exploration, &self.counts, unvisited, &start, with_gap)
+        let counts = &self.counts;
+        let mut metrics = evaluator.evaluate(exploration, counts, unvisited, &start, with_gap);
+        metrics.data = DataFigures::of(counts);
+        metrics
     }
 
     fn with_context(

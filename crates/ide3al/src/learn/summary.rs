@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::evaluator::Metrics;
+use super::evaluator::{DataFigures, Metrics};
 use super::experiment::Experiment;
 use super::runs::RunResult;
 use super::statistics::Estimate;
@@ -17,7 +17,7 @@ pub struct Point {
     pub iteration: u64,
     /// Samples so far.
     pub samples: u64,
-    /// Per metric (see [`Metrics::NAMES`]), mean and interval over runs.
+    /// Per metric (see [`Metrics::NAMES`] and [`DataFigures::NAMES`]), mean and interval over runs.
     #[serde(flatten)]
     pub metrics: BTreeMap<String, Estimate>,
 }
@@ -154,13 +154,15 @@ fn summarise(mdp: &Mdp, experiment: &Experiment, runs: &[RunResult]) -> Algorith
     let mut column = Vec::with_capacity(runs.len());
     let curve: Vec<Point> = (0..length)
         .map(|i| {
-            let rows: Vec<[f64; 7]> = runs
+            let rows: Vec<Vec<f64>> = runs
                 .iter()
                 .filter_map(|run| run.curve.get(i).or(run.curve.last()))
-                .map(|metrics| metrics.values(mdp.n_states(), mdp.n_pairs()))
+                .map(|m| {
+                    let of_policy = m.values(mdp.n_states(), mdp.n_pairs());
+                    of_policy.into_iter().chain(m.data.values()).collect()
+                })
                 .collect();
-            let metrics = Metrics::NAMES
-                .iter()
+            let metrics = (Metrics::NAMES.iter().chain(&DataFigures::NAMES))
                 .enumerate()
                 .map(|(k, name)| {
                     column.clear();

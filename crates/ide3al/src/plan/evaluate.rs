@@ -15,8 +15,8 @@ use super::sweep::Sweeper;
 
 /// Most iterations; each multiplies with $P_\pi$ twice.
 const MOST: usize = 60;
-/// Share of the largest residual that is left at the end: the bounds are as wide as the largest, and
-/// a small sum of squares may hide it in a few states.
+/// Share of the largest residual that is left at the end: the bounds are as wide as the largest,
+/// and a small sum of squares may hide it in a few states.
 const REDUCTION: f64 = 0.05;
 /// Share that may be left for the answer to be of use.
 const ENOUGH: f64 = 0.5;

@@ -223,6 +223,9 @@ fn curve_point(point: &Point, runs: u64) -> CurvePoint {
         min_probability: of("min_probability"),
         spectral_gap: of("spectral_gap"),
         model_error: of("model_error"),
+        states_met: of("states_met"),
+        pairs_tried: of("pairs_tried"),
+        effective_states: of("effective_states"),
     }
 }
 

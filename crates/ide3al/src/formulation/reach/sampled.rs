@@ -6,9 +6,9 @@
 //! + \frac1K \sum_k z_{jk} \big[ G z_k - (a^\top z_k) 1 - z_k - B z_k \big]_j , \qquad B = g M,$$
 //!
 //! has the expectation $G_{jj}$ (Bekas, Kokiopoulou and Saad, *Applied Numerical Mathematics* 57,
-//! 2007): what is known of the diagonal is taken from the estimate, of $1 a^\top$ because almost all
-//! of $G$ is of rank one if the chain mixes soon. The signs stay the same from one policy to the
-//! next, so that $\sum_j w_j a_j / \hat G_{jj}$ is a smooth function of the policy. With $v_j = w_j
+//! 2007): what is known of the diagonal is taken from the estimate, of $1 a^\top$ because almost
+//! all of $G$ is of rank one if the chain mixes soon. The signs stay the same from one policy to
+//! the next, so that $\sum_j w_j a_j / \hat G_{jj}$ is a smooth function of the policy. With $v_j = w_j
 //! a_j / \hat G_{jj}^2$, $y_k = v z_k$ and $\alpha_j = w_j / \hat G_{jj} - v_j + \frac1K \sum_k
 //! (v^\top z_k) z_{jk}$ its derivative by $B_{st}$ is
 //!

@@ -229,7 +229,8 @@ impl OnlinePlanner {
         }
     }
 
-    /// The share of tries that repeat the outcome before in their episode: 0 where states are Markov.
+    /// The share of tries that repeat the outcome before in their episode: 0 where states are
+    /// Markov.
     pub(super) fn memory(&self) -> f64 {
         self.seen.memory()
     }

@@ -13,9 +13,10 @@
 //!
 //! *Optimism.* A pair that had the same outcome in each of a few tries is expected to have another
 //! one with the [frequency of surprise](super::transitions) of such pairs, and that one is taken
-//! for the best that any action of the state had. Without it an action whose only try slipped may never be
-//! repeated: on Double Chain that happens in 7 of 200 runs (with it in none, `ide3al learn
-//! double-chain --algorithm ideal --runs 200 --seed 5`). Where nothing is random it changes nothing.
+//! for the best that any action of the state had. Without it an action whose only try slipped may
+//! never be repeated: on Double Chain that happens in 7 of 200 runs (with it in none, `ide3al learn
+//! double-chain --algorithm ideal --runs 200 --seed 5`). Where nothing is random it changes
+//! nothing.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

@@ -31,10 +31,10 @@ pub(super) const NONE: u32 = u32::MAX;
 const CLASSES: usize = 64;
 /// In place of the logarithm of the tries of a pair that is not allowed.
 const FORBIDDEN: f64 = 1e9;
-/// Tries up to which a pair whose outcomes were all the same may have had bad luck. Effective states
-/// of Acrobot's cells after 40,000 steps 352, 350, 352, 287 with 0, 2, 4, 16 of them, of CartPole's
-/// 54, 54, 58, 54 with 1, 2, 4, 8; runs on Double Chain that go wrong 7, 1, 0, 0 of 200 with 0, 2,
-/// 4, 8.
+/// Tries up to which a pair whose outcomes were all the same may have had bad luck. Effective
+/// states of Acrobot's cells after 40,000 steps 352, 350, 352, 287 with 0, 2, 4, 16 of them, of
+/// CartPole's 54, 54, 58, 54 with 1, 2, 4, 8; runs on Double Chain that go wrong 7, 1, 0, 0 of 200
+/// with 0, 2, 4, 8.
 pub(super) const FEW: usize = 4;
 /// What a try weighs after another one, in the frequency of novelty.
 const FORGETTING: f64 = 0.99;
