@@ -422,7 +422,7 @@ impl Agent {
             }
         }
         let text = json!({
-            "format": 4,
+            "format": crate::agent_file::FORMAT,
             "experiment": self.experiment,
             "algorithm": self.algorithm.label(),
             "n_states": state.session.counts().n_states(),

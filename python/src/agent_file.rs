@@ -8,14 +8,17 @@ use serde_json::{Value, json};
 use crate::agent::Agent;
 use crate::errors::{error, exception};
 
+/// Changes whenever what an agent saves does.
+pub(crate) const FORMAT: u64 = 5;
+
 /// The agent that `Agent::save` wrote as a text and the learner's bytes.
 pub(crate) fn load(py: Python<'_>, text: &str, learner: &[u8]) -> PyResult<Agent> {
     let damaged = |what: &str| error(format!("the agent's file is damaged: {what}"));
     let value: Value =
         serde_json::from_str(text).map_err(|e| damaged(&format!("agent.json: {e}")))?;
-    if value["format"] != json!(4) {
+    if value["format"] != json!(FORMAT) {
         return Err(error(format!(
-            "the agent's file has format {}, this version of ide3al reads format 4",
+            "the agent's file has format {}, this version of ide3al reads format {FORMAT}",
             value["format"]
         )));
     }

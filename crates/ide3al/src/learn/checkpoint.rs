@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::model::Mdp;
 
 const MAGIC: &[u8; 8] = b"IDE3ALCK";
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 /// Writes the stages of all runs.
 pub(crate) fn encode<'s>(
