@@ -333,7 +333,10 @@ mod tests {
                 "State entropy",
                 "State-action entropy",
                 "Least visited state",
-                "Model error"
+                "Model error",
+                "States met",
+                "Pairs tried",
+                "Effective states of the data"
             ]
         );
         assert!(curves.caption.contains("20 runs") && curves.caption.contains("95 %"));
