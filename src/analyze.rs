@@ -240,7 +240,7 @@ pub(crate) fn mixing_time(steps: Option<u64>, kind: &str) -> String {
     }
 }
 
-/// The heat map of a grid world, in colour on a terminal that wants it.
+/// The heat map of a grid world, in colour on a terminal that needs it.
 pub(crate) fn map(mdp: &Mdp, d: &[f64]) -> String {
     let Some(layout) = mdp.layout() else {
         return String::new();

@@ -183,7 +183,7 @@ fn damaged_files_neither_panic_nor_take_more_memory_than_they_deserve() {
     );
 }
 
-/// The limit is one: a process under it that wants more is stopped.
+/// The limit is one: a process under it that needs more is stopped.
 #[test]
 fn the_memory_limit_is_felt() {
     let script =

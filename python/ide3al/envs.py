@@ -181,7 +181,7 @@ class ModelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     metadata: dict[str, Any] = {"render_modes": []}
     if hasattr(gymnasium.vector, "AutoresetMode"):
-        # Gymnasium 1.0, which d3rlpy wants, knows no other
+        # Gymnasium 1.0, which d3rlpy needs, knows no other
         metadata["autoreset_mode"] = gymnasium.vector.AutoresetMode.NEXT_STEP
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Data sets for d3rlpy. Not among the test packages, since it wants an older Gymnasium and brings
+"""Data sets for d3rlpy. Not among the test packages, since it needs an older Gymnasium and brings
 PyTorch: where it is installed, these run."""
 
 import gymnasium
@@ -9,7 +9,7 @@ import ide3al
 
 d3rlpy = pytest.importorskip(
     "d3rlpy",
-    reason="d3rlpy wants an older Gymnasium than the other tests: install it into an environment of its own",
+    reason="d3rlpy needs an older Gymnasium than the other tests: install it into an environment of its own",
 )
 
 

@@ -21,7 +21,7 @@ class Plan:
     table: Floats
     #: An explorer that chooses each action instead, as its own bytes.
     explorer: bytes | None = None
-    #: Whether an episode is cut when the explorer has all samples that it wants.
+    #: Whether an episode is cut when the explorer has all samples that it needs.
     until_sampled: bool = False
     sums: Floats = field(init=False, repr=False)
 

@@ -86,7 +86,7 @@ impl SecondEigenvalue {
     }
 }
 
-/// The second eigenvalue without its error: what a learning loop wants, at less than half
+/// The second eigenvalue without its error: what a learning loop needs, at less than half
 /// the cost.
 pub fn second_modulus(chain: &Chain, long_run: &LongRun) -> f64 {
     if let Some(known) = known(chain, &long_run.classes) {

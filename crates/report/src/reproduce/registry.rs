@@ -71,7 +71,7 @@ impl Spec {
         Ok(spec)
     }
 
-    /// The parameters of one set, as the kind of experiment wants them.
+    /// The parameters of one set, as the kind of experiment needs them.
     pub fn parameters<T: DeserializeOwned>(&self, full: bool) -> Result<T> {
         let mut all = self.parameters.clone();
         let set = if full { &self.full } else { &self.reduced };

@@ -61,7 +61,7 @@ export class Studio {
     addEventListener('resize', () => this.redraw());
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.redraw());
     addEventListener('hashchange', () => this.fromAddress().catch((error) => say(error.message, 'error')));
-    // a closed page wants no more answers
+    // a closed page needs no more answers
     addEventListener('pagehide', () => this.stop());
   }
 

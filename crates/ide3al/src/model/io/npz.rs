@@ -261,7 +261,7 @@ pub(super) fn write(path: &Path, mdp: &Mdp) -> Result<()> {
     let kernel = mdp.kernel();
     atomic::write(path, |file| {
         let mut zip = ZipWriter::new(Enduring::new(file));
-        // SciPy wants signed indices, all of one width
+        // SciPy needs signed indices, all of one width
         let narrow = kernel.nnz() < i32::MAX as usize && kernel.n_columns() < i32::MAX as usize;
         if narrow {
             let indices = kernel.indices().iter().map(|&t| (t as i32).to_le_bytes());
