@@ -52,7 +52,7 @@ def test_files_are_those_of_the_command_line(result, tmp_path):
     subprocess.run(command, check=True, capture_output=True)
     result.save(tmp_path / "python")
     names = sorted(p.relative_to(tmp_path / "python") for p in (tmp_path / "python").rglob("*.*"))
-    assert len(names) == 3 + 5 * 3
+    assert len(names) == 4 + 5 * 3
     for name in names:
         if name.name != "summary.json":  # it holds the time spent
             ours, theirs = (tmp_path / "python" / name, tmp_path / "program" / name)
