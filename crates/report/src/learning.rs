@@ -2,7 +2,7 @@
 
 use super::axes::number;
 use super::html::{Cell, Page, Table};
-use super::learning_figures::{METRICS, Metric};
+use super::learning_figures::{METRICS, Metric, OF_POLICIES};
 use super::palette::Role;
 use ide3al::model::Layout;
 
@@ -111,7 +111,7 @@ pub struct LearningReport {
 impl LearningReport {
     /// The last point of every curve.
     fn final_table(&self) -> Table {
-        let measured: Vec<&Metric> = METRICS
+        let measured: Vec<&Metric> = METRICS[..OF_POLICIES]
             .iter()
             .filter(|m| {
                 let any =

@@ -20,6 +20,9 @@ pub(crate) struct Metric {
     pub(crate) get: fn(&CurvePoint) -> Option<Interval>,
 }
 
+/// How many of them, the first ones, are of policies; the table shows these.
+pub(crate) const OF_POLICIES: usize = 5;
+
 pub(crate) const METRICS: [Metric; 8] = [
     Metric {
         title: "State entropy",
