@@ -1,4 +1,4 @@
-//! What is best: the paper's optimisation problems and those of [what to visit](visits), stated
+//! What is best: the paper's optimisation problems and those of [what to visit](occupancy), stated
 //! once, apart from any solver.
 //!
 //! Each problem has a file with its objective for a policy and the bound that any dual point
@@ -59,7 +59,7 @@ impl Formulation {
         Formulation::StateEntropy,
     ];
 
-    /// Those of [what to visit](visits), beyond evenness.
+    /// Those of [what to visit](occupancy), beyond evenness.
     pub const VISITS: [Formulation; 3] = [
         Formulation::Target,
         Formulation::Coverage,
@@ -121,7 +121,7 @@ impl Formulation {
         matches!(self, Formulation::Dual | Formulation::StateEntropy)
     }
 
-    /// Whether the objective is a function of what is [visited](visits), so that restarts and
+    /// Whether the objective is a function of what is [visited](occupancy), so that restarts and
     /// limits make sense.
     pub fn is_occupancy(self) -> bool {
         self.is_entropy() || Formulation::VISITS.contains(&self) || self == Formulation::Own
