@@ -65,9 +65,9 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
 }
 
 /// Whether the policy wanted, or else the nearest doubly stochastic one, has distance zero: it is
-/// optimal then, and offered. With it Taxi, of which some policy is doubly stochastic, is solved 3.4
-/// times as fast as CVXPY solves it, without it 1.7 times (`cargo bench --bench solve -- "default
-/// settings"`).
+/// optimal then, and offered. With it Taxi, of which some policy is doubly stochastic, is solved
+/// 3.4 times as fast as CVXPY solves it, without it 1.7 times (`cargo bench --bench solve --
+/// "default settings"`).
 fn try_doubly_stochastic(task: &Task<'_>, driver: &mut Driver<'_>) -> bool {
     let (mdp, xi) = (task.mdp, task.problem.xi);
     let has_zero_distance = |policy: Vec<f64>, driver: &mut Driver<'_>, name| {
