@@ -32,9 +32,9 @@ def share(agent):
 
 
 def test_a_budget_of_risk_holds_while_exploring_and_under_the_policy():
-    free = ide3al.IDE3AL(seed=1).fit(lake(), 6000)
-    # more than twice what the limit below lets it have
-    assert share(free) > 2 * 0.035
+    # what is limited below would otherwise happen often
+    assert share(ide3al.Random(seed=1).fit(lake(), 6000)) > 0.1
+    assert share(ide3al.IDE3AL(seed=1).fit(lake(), 6000)) > 2 * 0.035
     limits = [(lambda state: state in HOLES, 0.03)]
     agent = ide3al.IDE3AL(seed=1, limits=limits, xi=0.0).fit(lake(), 6000)
     assert share(agent) < 0.035

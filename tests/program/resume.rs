@@ -52,7 +52,9 @@ fn refused(folder: &Path, extra: &[&str]) -> String {
 
 /// Everything that must not depend on how the work was done.
 fn products(folder: &Path) -> Vec<Vec<u8>> {
-    let mut names = vec![folder.join("runs.csv"), folder.join("goal.csv")];
+    let mut names: Vec<PathBuf> = ["runs.csv", "data.csv", "goal.csv"]
+        .map(|name| folder.join(name))
+        .into();
     let mut policies: Vec<PathBuf> = std::fs::read_dir(folder.join("policies"))
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -67,7 +67,7 @@ pub fn evaluate_episodic(
         min_probability: entropy::least_visited(&distribution).1,
         spectral_gap: f64::NAN,
         model_error: f64::NAN,
-        data: DataFigures::of(counts),
+        data: DataFigures::NONE,
     };
     if with_gap {
         let chain = model.chain(&Policy::of_rows(estimate.plan(counts, &policy)));

@@ -18,7 +18,7 @@ pub struct Metrics {
     pub spectral_gap: f64,
     /// $\|P - \hat P\|_F$; NaN where the true model is unknown.
     pub model_error: f64,
-    /// How much was seen.
+    /// How much was seen; [`Session::evaluate`](super::Session::evaluate) fills it in.
     pub data: DataFigures,
 }
 
@@ -414,5 +414,18 @@ mod tests {
             // rows (0,1) and (1,0) against (1/2, 1/2) twice
             assert!((metrics.model_error - 1.0).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn data_figures_are_those_of_the_counts() {
+        let mut counts = Counts::new(&[2, 2, 1]);
+        assert_eq!(DataFigures::of(&counts), DataFigures::NONE);
+        for _ in 0..3 {
+            counts.record(0, 0, 1);
+            counts.record(1, 1, 0);
+        }
+        let found = DataFigures::of(&counts);
+        assert_eq!((found.states_met, found.pairs_tried), (2.0, 2.0));
+        assert!((found.effective_states - 2.0).abs() < 1e-12);
     }
 }

@@ -294,13 +294,13 @@ impl Session {
         episodes: bool,
         with_gap: bool,
     ) -> Metrics {
-        let exploration = self.learner.exploration();
-        if episodes {
-            return evaluator.adopt(evaluate_episodic(exploration, &self.counts, with_gap));
-        }
-        let (unvisited, start) = (self.learner.unvisited(), self.start());
-        let counts = &self.counts;
-        let mut metrics = evaluator.evaluate(exploration, counts, unvisited, &start, with_gap);
+        let (exploration, counts) = (self.learner.exploration(), &self.counts);
+        let mut metrics = if episodes {
+            evaluator.adopt(evaluate_episodic(exploration, counts, with_gap))
+        } else {
+            let (unvisited, start) = (self.learner.unvisited(), self.start());
+            evaluator.evaluate(exploration, counts, unvisited, &start, with_gap)
+        };
         metrics.data = DataFigures::of(counts);
         metrics
     }

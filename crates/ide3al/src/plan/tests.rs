@@ -512,3 +512,26 @@ fn bad_questions_are_answered() {
     );
     assert!(short.unwrap_err().to_string().contains("reward"));
 }
+
+/// The bounds stay above their first width for hundreds of improvements here, while the policy still
+/// changes.
+#[test]
+fn a_discount_near_one_on_a_long_chain_is_planned_to_the_tolerance() {
+    let mdp = crate::domains::load("river-swim:states=20000").unwrap();
+    let reward: Vec<f64> = (0..mdp.n_pairs())
+        .map(|pair| (pair * 7919 % 1000) as f64 / 1000.0)
+        .collect();
+    let options = Options {
+        tolerance: 1e-2,
+        ..Options::default()
+    };
+    let found = plan(
+        &mdp,
+        &reward,
+        Criterion::Discounted(0.99999),
+        &options,
+        &mut (),
+    )
+    .unwrap();
+    assert_eq!(found.certificate.status, Status::Optimal);
+}

@@ -8,8 +8,9 @@
 //! has the expectation $G_{jj}$ (Bekas, Kokiopoulou and Saad, *Applied Numerical Mathematics* 57,
 //! 2007): what is known of the diagonal is taken from the estimate, of $1 a^\top$ because almost
 //! all of $G$ is of rank one if the chain mixes soon. The signs stay the same from one policy to
-//! the next, so that $\sum_j w_j a_j / \hat G_{jj}$ is a smooth function of the policy. With $v_j = w_j
-//! a_j / \hat G_{jj}^2$, $y_k = v z_k$ and $\alpha_j = w_j / \hat G_{jj} - v_j + \frac1K \sum_k
+//! the next, so that $\sum_j w_j a_j / \hat G_{jj}$ is a smooth function of the policy. With
+//! $v_j = w_j a_j / \hat G_{jj}^2$, $y_k = v z_k$ and
+//! $\alpha_j = w_j / \hat G_{jj} - v_j + \frac1K \sum_k
 //! (v^\top z_k) z_{jk}$ its derivative by $B_{st}$ is
 //!
 //! $$a_s (G \alpha)_t - \frac1K \sum_k (y_k^\top G)_s (G z_k)_t + \frac1K v_s \sum_k z_{sk} z_{tk}

@@ -8,7 +8,8 @@
 //!
 //! *Handing over.* The policy that is handed over is the optimum of the formulation in the
 //! [model with its restarts](super::estimate). It is not used to find out more, so a pair never
-//! tried is given the average outcome of the pairs of its state that were tried.
+//! tried is given the average outcome of the pairs of its state that were tried. As far as outcomes
+//! repeat within episodes, so that states are not Markov, it keeps to the policy of the data.
 //!
 //! An interrupted update leaves everything as it was.
 
@@ -139,8 +140,8 @@ impl Explorer {
     }
 }
 
-/// So much of the way from a plan to the policy of the data, $N(s,a) / N(s)$ with the same least
-/// probability.
+/// The mixture of a plan and, with weight `share`, the policy of the data: $N(s,a) / N(s)$ with the
+/// same least probability.
 ///
 /// The plan assumes that states are Markov, while the visits of the policy of the data have been
 /// observed. So the share is that of the tries whose outcome repeats the one before in their
@@ -214,10 +215,8 @@ impl Learner for Explorer {
         let estimate = Estimate::new(context.counts, Untried::Siblings);
         let solution = self.solve(context, &estimate)?;
         let plan = estimate.policy(context.counts, solution.policy.probabilities());
-        self.learned = match self.online.memory() {
-            memory if memory > 0.0 => towards_data(plan, context.counts, self.problem.xi, memory),
-            _ => plan,
-        };
+        let memory = self.online.memory();
+        self.learned = towards_data(plan, context.counts, self.problem.xi, memory);
         self.before = Potentials::of(&estimate, context.counts, &solution.dual);
         self.notes = solution.notes;
         self.notes.extend(absorbing(context.counts, &estimate));

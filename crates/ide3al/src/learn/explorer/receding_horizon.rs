@@ -12,7 +12,7 @@
 //! of that moment.
 //!
 //! *Optimism.* A pair that had the same outcome in each of a few tries is expected to have another
-//! one with the [frequency of surprise](super::transitions) of such pairs, and that one is taken
+//! one with the [missing mass](super::transitions) of such pairs, and that one is taken
 //! for the best that any action of the state had. Without it an action whose only try slipped may
 //! never be repeated: on Double Chain that happens in 7 of 200 runs (with it in none, `ide3al learn
 //! double-chain --algorithm ideal --runs 200 --seed 5`). Where nothing is random it changes
@@ -190,7 +190,7 @@ impl RecedingHorizon {
                     } else {
                         let (ahead, outcomes) = view.expect(pair, |t| self.values[t]);
                         cost += outcomes;
-                        let ahead = ahead + view.hope(pair, best, |t| self.values[t]);
+                        let ahead = ahead + view.optimism_bonus(pair, best, |t| self.values[t]);
                         scale * (self.gradient.at(view, node, pair) - mean) + DISCOUNT * ahead
                     };
                     worths.push(value);
@@ -226,7 +226,7 @@ impl RecedingHorizon {
         let scale = if is_entropy { 1.0 } else { self.scale };
         let best = view.best_outcome(node, value);
         let worth = |pair| {
-            let ahead = view.expect(pair, value).0 + view.hope(pair, best, value);
+            let ahead = view.expect(pair, value).0 + view.optimism_bonus(pair, best, value);
             scale * self.gradient.at(view, node, pair) + DISCOUNT * ahead
         };
         worths.extend(seen.pairs(node).map(worth));
@@ -322,10 +322,10 @@ mod tests {
         let expectation = |view: &View<'_>| {
             let value = |t: usize| f64::from(u8::from(t == nodes[2]));
             let pair = seen.pairs(nodes[0]).start + 1;
-            view.hope(pair, view.best_outcome(nodes[0], value), value)
+            view.optimism_bonus(pair, view.best_outcome(nodes[0], value), value)
         };
         let last = vec![NONE; seen.n_pairs()];
-        let share = seen.surprise()[0];
+        let share = seen.missing_mass()[0];
         assert!(share > 0.0 && share < 1.0, "{share}");
         assert_eq!(expectation(&View::new(&seen, &last, true)), share);
         assert_eq!(expectation(&View::new(&seen, &last, false)), 0.0);

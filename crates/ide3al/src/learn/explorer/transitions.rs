@@ -11,7 +11,7 @@
 //!
 //! By action, the same of first tries alone: some actions lead on to other states, some do not.
 //!
-//! *Surprise.* The frequency with which a try of a pair that was tried $N \le 4$ times, always with
+//! *Missing mass.* The frequency with which a try of a pair that was tried $N \le 4$ times, always with
 //! the same outcome, had another one, pooled over pairs. It is 0 where nothing is random.
 //!
 //! *Memory.* Where states alias, the outcomes of a pair repeat within an episode more often than
@@ -96,8 +96,8 @@ pub(super) struct Transitions {
     news: [f64; CLASSES],
     /// Of pairs whose outcomes were all the same, by their number from 1 to [`FEW`]: further tries,
     /// and those with another outcome.
-    alike: [f64; FEW],
-    others: [f64; FEW],
+    single: [f64; FEW],
+    second: [f64; FEW],
     /// By action: first tries of a pair, and those that led to a state never seen.
     firsts: Vec<(u32, u32)>,
     repeats: f64,
@@ -124,8 +124,8 @@ impl Transitions {
             firsts: Vec::new(),
             tried: [0.0; CLASSES],
             news: [0.0; CLASSES],
-            alike: [0.0; FEW],
-            others: [0.0; FEW],
+            single: [0.0; FEW],
+            second: [0.0; FEW],
             repeats: 0.0,
             room: 0.0,
         }
@@ -136,7 +136,7 @@ impl Transitions {
     pub(super) fn recount(&mut self, counts: &Counts) {
         let before = std::mem::replace(self, Transitions::new());
         (self.tried, self.news, self.firsts) = (before.tried, before.news, before.firsts);
-        (self.alike, self.others) = (before.alike, before.others);
+        (self.single, self.second) = (before.single, before.second);
         (self.repeats, self.room) = (before.repeats, before.room);
         let terminal =
             |s: usize| counts.ends()[s] > 0 && counts.ends()[s] == counts.state_totals()[s];
@@ -259,10 +259,10 @@ impl Transitions {
         let class = (self.tries[pair] as usize).min(CLASSES - 1);
         self.tried[class] = FORGETTING * self.tried[class] + 1.0;
         self.news[class] = FORGETTING * self.news[class] + f64::from(u8::from(is_new));
-        if let Some(few) = self.few_alike(pair) {
+        if let Some(few) = self.single_outcome_tries(pair) {
             let is_other = self.rows[pair].first.0 as usize != to;
-            self.alike[few] += 1.0;
-            self.others[few] += f64::from(u8::from(is_other));
+            self.single[few] += 1.0;
+            self.second[few] += f64::from(u8::from(is_other));
         }
         if let Some(last) = last {
             let share = f64::from(self.rows[pair].count(last)) / f64::from(self.tries[pair]);
@@ -381,14 +381,14 @@ impl Transitions {
 
     /// One less than the number of tries, where these are few and all outcomes were the same.
     #[inline]
-    pub(super) fn few_alike(&self, pair: usize) -> Option<usize> {
+    pub(super) fn single_outcome_tries(&self, pair: usize) -> Option<usize> {
         let few = (self.tries[pair] as usize).wrapping_sub(1);
         (few < FEW && self.rows[pair].others.is_empty()).then_some(few)
     }
 
     /// Chance that the next outcome of such a pair is another one.
-    pub(super) fn surprise(&self) -> [f64; FEW] {
-        std::array::from_fn(|few| self.others[few] / (self.alike[few] + 1.0))
+    pub(super) fn missing_mass(&self) -> [f64; FEW] {
+        std::array::from_fn(|few| self.second[few] / (self.single[few] + 1.0))
     }
 
     /// Chance that the first try of an action in a state meets a state never seen, by the rule of

@@ -10,19 +10,19 @@ pub(super) struct View<'a> {
     memory: f64,
     pub(super) truncation: f64,
     /// Chance of another outcome where all of a few were the same.
-    surprise: [f64; FEW],
-    is_random: bool,
+    missing_mass: [f64; FEW],
+    expects_unseen_outcomes: bool,
 }
 
 impl<'a> View<'a> {
     /// `remembers`: whether outcomes are expected to repeat within an episode as they did so far.
     pub(super) fn new(transitions: &'a Transitions, last: &'a [u32], remembers: bool) -> Self {
-        let surprise = transitions.surprise();
+        let missing_mass = transitions.missing_mass();
         View {
             transitions,
             last,
-            surprise,
-            is_random: remembers && surprise.iter().any(|h| *h > 0.0),
+            missing_mass,
+            expects_unseen_outcomes: remembers && missing_mass.iter().any(|h| *h > 0.0),
             memory: if remembers { transitions.memory() } else { 0.0 },
             truncation: transitions.truncation(),
         }
@@ -51,10 +51,11 @@ impl<'a> View<'a> {
         (mean, 1 + row.others.len())
     }
 
-    /// The largest value of an outcome seen of any action of a node.
+    /// The largest value of an outcome seen of any action of a node, which
+    /// [`optimism_bonus`](Self::optimism_bonus) needs where outcomes never seen are expected.
     #[inline]
     pub(super) fn best_outcome(&self, node: usize, value: impl Fn(usize) -> f64) -> f64 {
-        if !self.is_random {
+        if !self.expects_unseen_outcomes {
             return f64::NEG_INFINITY;
         }
         let outcomes = self
@@ -66,14 +67,22 @@ impl<'a> View<'a> {
         })
     }
 
-    /// What [`expect`](Self::expect) may fall short of: an outcome that differs from all before is
-    /// taken for the best one that any action of the node had.
+    /// What is added to [`expect`](Self::expect) for outcomes never seen of the pair: with the chance
+    /// of one it is taken for the best outcome that any action of the node had.
     #[inline]
-    pub(super) fn hope(&self, pair: usize, best: f64, value: impl Fn(usize) -> f64) -> f64 {
-        let few = self.transitions.few_alike(pair).filter(|_| self.is_random);
+    pub(super) fn optimism_bonus(
+        &self,
+        pair: usize,
+        best: f64,
+        value: impl Fn(usize) -> f64,
+    ) -> f64 {
+        let few = self
+            .transitions
+            .single_outcome_tries(pair)
+            .filter(|_| self.expects_unseen_outcomes);
         few.map_or(0.0, |few| {
             let outcome = self.transitions.rows[pair].first.0 as usize;
-            self.surprise[few] * (best - value(outcome))
+            self.missing_mass[few] * (best - value(outcome))
         })
     }
 }

@@ -30,8 +30,8 @@ impl Transitions {
         writer.number(self.truncations);
         writer.reals(&self.tried);
         writer.reals(&self.news);
-        writer.reals(&self.alike);
-        writer.reals(&self.others);
+        writer.reals(&self.single);
+        writer.reals(&self.second);
         writer.number(self.firsts.len() as u64);
         for (tries, new) in &self.firsts {
             writer.number(u64::from(*tries));
@@ -95,7 +95,7 @@ impl Transitions {
         for class in [&mut loaded.tried, &mut loaded.news] {
             *class = reader.reals()?.try_into().map_err(|_| wrong("classes"))?;
         }
-        for few in [&mut loaded.alike, &mut loaded.others] {
+        for few in [&mut loaded.single, &mut loaded.second] {
             *few = reader.reals()?.try_into().map_err(|_| wrong("tries"))?;
         }
         for _ in 0..reader.length(16)? {
