@@ -513,8 +513,8 @@ fn bad_questions_are_answered() {
     assert!(short.unwrap_err().to_string().contains("reward"));
 }
 
-/// The bounds stay above their first width for hundreds of improvements here, while the policy still
-/// changes.
+/// The bounds stay above their first width for hundreds of improvements here, while the policy
+/// still changes.
 #[test]
 fn a_discount_near_one_on_a_long_chain_is_planned_to_the_tolerance() {
     let mdp = crate::domains::load("river-swim:states=20000").unwrap();

@@ -11,8 +11,8 @@
 //!
 //! By action, the same of first tries alone: some actions lead on to other states, some do not.
 //!
-//! *Missing mass.* The frequency with which a try of a pair that was tried $N \le 4$ times, always with
-//! the same outcome, had another one, pooled over pairs. It is 0 where nothing is random.
+//! *Missing mass.* The frequency with which a try of a pair that was tried $N \le 4$ times, always
+//! with the same outcome, had another one, pooled over pairs. It is 0 where nothing is random.
 //!
 //! *Memory.* Where states alias, the outcomes of a pair repeat within an episode more often than
 //! its frequencies say: a door that was found locked stays locked. With $y$ the frequency of the

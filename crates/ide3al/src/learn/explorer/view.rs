@@ -67,8 +67,8 @@ impl<'a> View<'a> {
         })
     }
 
-    /// What is added to [`expect`](Self::expect) for outcomes never seen of the pair: with the chance
-    /// of one it is taken for the best outcome that any action of the node had.
+    /// What is added to [`expect`](Self::expect) for outcomes never seen of the pair: with the
+    /// chance of one it is taken for the best outcome that any action of the node had.
     #[inline]
     pub(super) fn optimism_bonus(
         &self,
