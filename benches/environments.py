@@ -6,8 +6,8 @@
         [--workers N] [--json FILE]
 
 Needs the package and what the Makefile installs into target/environments. For each environment the
-agent is fitted, followed, used to collect data, saved and loaded; whatever raises is listed. Then
-IDE3AL and its rivals learn for the same steps (``ide3al.compare``): effective states (the
+agent is fitted, followed, used to collect data, saved and loaded, with the seed of every run;
+whatever raises is listed. Then IDE3AL and its rivals learn for the same steps (``ide3al.compare``): effective states (the
 exponential of the entropy of the visits) and distinct states in the data that each learned from,
 mean of the runs and half the 95 % interval. In continuous environments states are cells that are
 the same for all agents. ``--scale`` multiplies the steps. The file of ``--json`` is written after
@@ -99,11 +99,15 @@ class Maker:
         return gym.make(self.name)
 
 
-def exercise(maker, steps):
+#: Most steps that an agent is fitted for before it is followed, saved and loaded.
+EXERCISED = 1_000
+
+
+def exercise(maker, steps, seed):
     """Fits, follows, collects, saves and loads: nothing may raise."""
     env = maker()
-    agent = ide3al.IDE3AL().fit(env, steps)
-    observation, _ = env.reset(seed=1)
+    agent = ide3al.IDE3AL(seed=seed).fit(env, steps)
+    observation, _ = env.reset(seed=seed)
     for _ in range(100):
         observation, _, terminated, truncated, _ = env.step(agent.predict(observation))
         if terminated or truncated:
@@ -166,7 +170,8 @@ def main():
 def measured(maker, steps, runs, workers):
     """Everything about one environment."""
     begun = time.monotonic()
-    notes = exercise(maker, min(steps, 2_000))
+    for seed in range(runs):
+        notes = exercise(maker, min(steps, EXERCISED), seed)
     result = ide3al.compare(maker, rivals(), steps, runs, workers=workers)
     return {
         "steps": steps,

@@ -1,6 +1,7 @@
 """The published comparison that has an IDE3AL in it, with the policy of that IDE3AL read rightly.
 
-    python benches/peers/multi_reward.py [--checkout FOLDER] [--runs N] [--jobs N] [ENVIRONMENT ...]
+    python benches/peers/multi_reward.py [--checkout FOLDER] [--runs N] [--jobs N] [--agent NAME ...]
+        [--environment NAME ...]
 
 Russo and Vannella (2024), "Multi-Reward Best Policy Identification", NeurIPS: four small
 environments, 50,000 steps without resets, discount 0.9. FOLDER is a checkout of
@@ -176,8 +177,9 @@ def main():
         default=ROOT / "target" / "multi-reward.jsonl",
         help="one line per run; those in it already are not done again",
     )
+    parser.add_argument("--agent", action="append", choices=AGENTS, help="only this one, or these")
     parser.add_argument("--show", action="store_true", help="show what is done, run nothing")
-    parser.add_argument("environments", nargs="*", metavar="ENVIRONMENT")
+    parser.add_argument("--environment", action="append", help="only this one, or these")
     given = parser.parse_args()
     folder = checkout(given.checkout, REPOSITORY)
     config, _, _ = load(folder)
@@ -186,8 +188,8 @@ def main():
         (env, name, seed)
         for seed in range(given.runs)
         for env in places
-        if not given.environments or env in given.environments
-        for name in AGENTS
+        if not given.environment or env in given.environment
+        for name in given.agent or AGENTS
     ]
     done = read(given.out)
     todo = [
