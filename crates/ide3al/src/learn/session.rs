@@ -357,7 +357,7 @@ impl Session {
         let position = self.rng.get_word_pos();
         writer.number(position as u64);
         writer.number((position >> 64) as u64);
-        writer.number(self.first.unwrap_or(0) as u64);
+        writer.number(self.first.map_or(u64::MAX, |state| state as u64));
         writer.counts(&self.counts);
         self.learner.save(&mut Saver(writer));
     }
@@ -366,7 +366,11 @@ impl Session {
     /// arguments.
     pub(crate) fn load(&mut self, reader: &mut Reader<'_>) -> std::result::Result<(), Damage> {
         let position = u128::from(reader.number()?) | (u128::from(reader.number()?) << 64);
-        self.first = Some(reader.index(self.counts.n_states(), "start state")?);
+        self.first = match reader.number()? {
+            u64::MAX => None,
+            state if (state as usize) < self.counts.n_states() => Some(state as usize),
+            state => return Err(format!("start state {state} is out of range")),
+        };
         let shape: Vec<usize> = self.actions_per_state();
         self.counts = Counts::new(&shape);
         reader.counts(&mut self.counts)?;
@@ -404,6 +408,34 @@ mod tests {
         session.begin_batch().unwrap();
         let outcome = session.collect(environment, steps);
         (session.counts, outcome)
+    }
+
+    #[test]
+    fn a_session_saved_before_its_first_episode_has_no_start_yet() {
+        let mdp = line();
+        let fresh = || {
+            let learner = Box::new(Random::new(Policy::uniform(&mdp)));
+            Session::new(learner, &[1, 1, 1], false, ChaCha8Rng::seed_from_u64(1))
+        };
+        let saved = |session: &Session| {
+            let mut writer = Writer::default();
+            session.save(&mut writer);
+            writer.into_bytes()
+        };
+        let mut session = fresh();
+        for first in [None, Some(2)] {
+            if let Some(state) = first {
+                session.record_start(0, state);
+            }
+            let bytes = saved(&session);
+            let mut other = fresh();
+            other.load(&mut Reader::new(&bytes)).unwrap();
+            assert_eq!(other.first(), first);
+        }
+        let mut beyond = saved(&session);
+        beyond[16..24].copy_from_slice(&3u64.to_le_bytes());
+        let problem = fresh().load(&mut Reader::new(&beyond)).unwrap_err();
+        assert!(problem.contains("start state 3"), "{problem}");
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Bounding {
         } else if !self.values.is_none_or(ordered) {
             (
                 "values",
-                low,
+                self.values.map_or(f64::NAN, |(low, _)| low),
                 "two finite numbers are needed, the smaller one first",
             )
         } else {

@@ -11,8 +11,8 @@ use crate::solve::driver::Driver;
 pub(super) enum Engine {
     /// The interior-point method, where the columns' system is within the limits.
     InteriorPoint(SizeLimits),
-    /// At most so many primal-dual gradient steps, where the interior-point method of these limits
-    /// may follow.
+    /// At most so many steps of the first-order engines at the end of the list, where the
+    /// interior-point method of these limits may follow.
     FirstOrderTrial(usize, SizeLimits),
     /// Column Sum as a relaxation, then level sets.
     LevelSets,
@@ -35,7 +35,8 @@ impl fmt::Display for Engine {
             Engine::FirstOrderTrial(steps, SizeLimits { order, .. }) => {
                 write!(
                     f,
-                    "primal-dual gradient, {steps} steps, if there are at most {order} states"
+                    "at most {steps} first-order steps, as at the end of this list, if there are at \
+                     most {order} states"
                 )
             }
             Engine::LevelSets => write!(f, "Column Sum, then level sets, if `zeta` is 1"),

@@ -100,7 +100,7 @@ pub(super) fn run(world: &World, floor: &Floor, driver: &mut Driver<'_>) {
         let mut x = rows_of(world, from, 1e-2);
         let mut short_before = f64::INFINITY;
         // a penalty as steep as the loss is large
-        limited.penalty = 10.0 * sign.abs() * reach_value.value(from).abs().max(1e-3);
+        limited.penalty = 10.0 * reach_value.value(from).abs().max(1e-3);
         for _ in 0..ROUNDS {
             let mut minimiser = climb(
                 world,

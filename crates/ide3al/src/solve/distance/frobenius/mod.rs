@@ -24,15 +24,12 @@ use proximal_newton::ProximalNewton;
 pub(super) const STRATEGY: [Engine; 2] =
     [Engine::WholeTarget(WHOLE_TARGET), Engine::ProximalNewton];
 
-/// A warm start is worth more than an interior: a few proximal steps will do. Where they come no
-/// further the other way is tried.
-const WARM: [Engine; 2] = [Engine::ProximalNewton, Engine::WholeTarget(WHOLE_TARGET)];
-
 /// Newton steps of a projection, and of that of the uniform policy: at distance zero hardly any are
 /// needed, and else it is worth no more.
 const PROJECTION_STEPS: usize = 300;
 const START_STEPS: usize = 5;
-/// What the rough one may miss of a row or column sum for its distance to be one.
+/// Largest violation of a row or column sum at which the distance from the projection of a few
+/// steps is still trusted.
 const MOST_MISSED: f64 = 1e-8;
 
 /// Solves; returns what the user should know.
@@ -56,7 +53,7 @@ pub(in crate::solve) fn solve(task: &Task<'_>, driver: &mut Driver<'_>) -> Resul
     if task.has_no_tie(problem.zeta, driver, value) {
         return Ok(Vec::new());
     }
-    let point = interior.or_else(|| Frobenius::start(mdp, problem, centre));
+    let point = interior.or_else(|| Frobenius::start(mdp, problem, centre, WHOLE_TARGET));
     let nearest = point.and_then(|mut point| {
         if !polish(&mut point, driver, |_| false) {
             return None;
@@ -114,29 +111,41 @@ fn find(
     driver: &mut Driver<'_>,
 ) -> Option<InteriorPoint<Frobenius>> {
     let mut last = None;
-    let strategy = if warm.is_some() { WARM } else { STRATEGY };
-    strategy::run(&strategy, driver, |engine, driver| {
-        if let Engine::ProximalNewton = engine {
+    let mut strategy = STRATEGY;
+    if warm.is_some() {
+        // from a good start proximal Newton needs a few steps; an interior-point method has to
+        // leave the boundary first
+        strategy.reverse();
+    }
+    strategy::run(&strategy, driver, |engine, driver| match engine {
+        Engine::WholeTarget(states) => {
+            let Some(point) = Frobenius::start(mdp, problem, centre, states) else {
+                return false;
+            };
+            let read = |point: &InteriorPoint<Frobenius>, driver: &mut Driver<'_>| {
+                read(mdp, problem, point, driver)
+            };
+            // half a square of the distance falls by the gap
+            let near = |point: &InteriorPoint<Frobenius>, wanted: f64| {
+                point.gap() <= wanted * Frobenius::distance(point).max(wanted)
+            };
+            let mut method = InteriorPointMethod::new(point, read, near);
+            driver.run(&mut method);
+            last = Some(method.point);
+            true
+        }
+        Engine::ProximalNewton => {
             let support = Support::new(mdp);
             let unknown = warm.is_none();
             let mut method = ProximalNewton::new(mdp, problem, &support, unknown, driver);
             driver.run(&mut method);
-            return true;
+            true
         }
-        let Some(point) = Frobenius::start(mdp, problem, centre) else {
-            return false;
-        };
-        let read = |point: &InteriorPoint<Frobenius>, driver: &mut Driver<'_>| {
-            read(mdp, problem, point, driver)
-        };
-        // half a square of the distance falls by the gap
-        let near = |point: &InteriorPoint<Frobenius>, wanted: f64| {
-            point.gap() <= wanted * Frobenius::distance(point).max(wanted)
-        };
-        let mut method = InteriorPointMethod::new(point, read, near);
-        driver.run(&mut method);
-        last = Some(method.point);
-        true
+        // engines of other problems
+        Engine::InteriorPoint(_)
+        | Engine::FirstOrderTrial(..)
+        | Engine::LevelSets
+        | Engine::FirstOrder => false,
     });
     last
 }

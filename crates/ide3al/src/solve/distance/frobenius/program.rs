@@ -9,7 +9,7 @@
 use crate::formulation::Problem;
 use crate::formulation::frobenius::bound;
 use crate::model::Mdp;
-use crate::solve::cost::{DENSE, WHOLE_TARGET};
+use crate::solve::cost::DENSE;
 use crate::solve::distance::birkhoff_face_program::Optimum;
 use crate::solve::kkt::proximal_term::ProximalTerm;
 use crate::solve::kkt::row_schur::RowSchur;
@@ -32,14 +32,15 @@ pub(in crate::solve) struct Frobenius {
 }
 
 impl Frobenius {
-    /// The method at its start; nothing where there are too many states.
+    /// The method at its start; nothing where there are more than `most` states.
     pub(in crate::solve) fn start(
         mdp: &Mdp,
         problem: &Problem,
         centre: &[f64],
+        most: usize,
     ) -> Option<InteriorPoint<Self>> {
         let n = mdp.n_states();
-        if n > WHOLE_TARGET {
+        if n > most {
             return None;
         }
         let rows = TransitionRows::new(mdp, problem.xi, centre, Cells::All, DENSE)?;
