@@ -10,7 +10,9 @@ use ide3al_numerics::projected_lbfgs::Objective;
 use super::super::driver::{Candidate, Driver};
 use super::super::{Options, TieBreak};
 use super::NAME;
-use super::climb::{ReachValue, Slope, by_rows, climb, keep_vanished, normalise, rows_of};
+use super::descent::{
+    ReachValue, RowObjective, descent, gradient_in_rows, keep_vanished, normalise, rows_of,
+};
 use crate::error::Result;
 use crate::formulation::reach::Reach;
 use crate::formulation::reach::entropy::Evenness;
@@ -21,7 +23,7 @@ use crate::model::Mdp;
 /// Rounds of the multiplier, and steps in each.
 const ROUNDS: usize = 8;
 const STEPS: usize = 100;
-/// Relative gain per step below which an ascent ends.
+/// Relative gain per step below which a descent ends.
 const WORTHWHILE: f64 = 1e-6;
 /// Halvings of the way to the policy of the largest entropy.
 const HALVINGS: usize = 50;
@@ -29,15 +31,16 @@ const HALVINGS: usize = 50;
 /// the tolerance of its own solve.
 const ROUNDING: f64 = 1e-7;
 
-/// What is asked for, and a policy that has it.
-pub(super) struct Floor {
-    least: f64,
-    apart: usize,
-    even: Vec<f64>,
+/// The least entropy asked for in nats, a policy of the largest, and a recurrent state of its
+/// chain.
+pub(super) struct EntropyLimit {
+    min_entropy: f64,
+    recurrent_state: usize,
+    max_entropy_policy: Vec<f64>,
 }
 
-/// The least entropy in nats and a policy that has the most; an error where that is not enough.
-pub(super) fn floor(mdp: &Mdp, world: &World, reach: &Reach) -> Result<Floor> {
+/// The limit; an error where no policy has that entropy.
+pub(super) fn limit(mdp: &Mdp, world: &World, reach: &Reach) -> Result<EntropyLimit> {
     let n = world.n_states();
     let largest = (n as f64).ln();
     let least = reach.evenness * largest;
@@ -56,9 +59,9 @@ pub(super) fn floor(mdp: &Mdp, world: &World, reach: &Reach) -> Result<Floor> {
         ..Options::default()
     };
     let solution = super::super::solve(&part, &problem, &options, None, &mut ())?;
-    let even = solution.policy.probabilities().to_vec();
+    let max_entropy_policy = solution.policy.probabilities().to_vec();
     let d = crate::chain::stationary::long_run(&part.chain(&solution.policy)).distribution;
-    let apart = (0..n).max_by(|a, b| d[*a].total_cmp(&d[*b])).unwrap_or(0);
+    let recurrent_state = (0..n).max_by(|a, b| d[*a].total_cmp(&d[*b])).unwrap_or(0);
     let most = crate::chain::entropy::entropy(&d);
     if least > most + ROUNDING * largest {
         let share = if largest > 0.0 { most / largest } else { 1.0 };
@@ -69,29 +72,32 @@ pub(super) fn floor(mdp: &Mdp, world: &World, reach: &Reach) -> Result<Floor> {
         );
         return Err(parameter("evenness", reach.evenness, problem));
     }
-    Ok(Floor {
-        least: least.min(most),
-        apart,
-        even,
+    Ok(EntropyLimit {
+        min_entropy: least.min(most),
+        recurrent_state,
+        max_entropy_policy,
     })
 }
 
 /// Replaces the driver's best policy by the best found that keeps to the limit.
-pub(super) fn run(world: &World, floor: &Floor, driver: &mut Driver<'_>) {
-    let mut evenness = Evenness::new(world, floor.apart);
+pub(super) fn run(world: &World, limit: &EntropyLimit, driver: &mut Driver<'_>) {
+    let mut evenness = Evenness::new(world, limit.recurrent_state);
     let free = driver.best().policy.clone();
-    if evenness.value(&free, None) >= floor.least {
+    if evenness.value(&free, None) >= limit.min_entropy {
         return;
     }
     let mut reach_value = ReachValue::new(world);
     let sign = if world.is_hitting() { 1.0 } else { -1.0 };
-    let mut best = (sign * reach_value.value(&floor.even), floor.even.clone());
-    for from in [&free, &floor.even] {
+    let mut best = (
+        sign * reach_value.value(&limit.max_entropy_policy),
+        limit.max_entropy_policy.clone(),
+    );
+    for from in [&free, &limit.max_entropy_policy] {
         let mut limited = Limited {
-            slope: Slope::new(world),
+            objective: RowObjective::new(world),
             world,
             evenness: evenness.clone(),
-            least: floor.least,
+            least: limit.min_entropy,
             multiplier: 0.0,
             penalty: 1.0,
             policy: vec![0.0; free.len()],
@@ -99,10 +105,10 @@ pub(super) fn run(world: &World, floor: &Floor, driver: &mut Driver<'_>) {
         };
         let mut x = rows_of(world, from, 1e-2);
         let mut short_before = f64::INFINITY;
-        // a penalty as steep as the loss is large
+        // a penalty of the order of the loss
         limited.penalty = 10.0 * reach_value.value(from).abs().max(1e-3);
         for _ in 0..ROUNDS {
-            let mut minimiser = climb(
+            let mut minimiser = descent(
                 world,
                 rows_of(world, &limited.of(&x), 1e-4),
                 STEPS,
@@ -116,8 +122,8 @@ pub(super) fn run(world: &World, floor: &Floor, driver: &mut Driver<'_>) {
             }
             x = minimiser.x().to_vec();
             let policy = limited.of(&x);
-            let short = floor.least - evenness.value(&policy, None);
-            if let Some(kept) = mend(world, floor, &mut evenness, &policy) {
+            let short = limit.min_entropy - evenness.value(&policy, None);
+            if let Some(kept) = mend(world, limit, &mut evenness, &policy) {
                 let value = sign * reach_value.value(&kept);
                 if value < best.0 {
                     best = (value, kept);
@@ -143,9 +149,15 @@ pub(super) fn run(world: &World, floor: &Floor, driver: &mut Driver<'_>) {
     driver.offer(candidate, NAME);
 }
 
-/// The policy as near to this one as the way to the most even one keeps to the limit.
-fn mend(world: &World, floor: &Floor, evenness: &mut Evenness, policy: &[f64]) -> Option<Vec<f64>> {
-    let least = floor.least * (1.0 - 1e-12);
+/// Mixes the occupancy of a policy with that of the policy of the largest entropy, by bisection,
+/// just enough to keep to the limit.
+fn mend(
+    world: &World,
+    limit: &EntropyLimit,
+    evenness: &mut Evenness,
+    policy: &[f64],
+) -> Option<Vec<f64>> {
+    let least = limit.min_entropy * (1.0 - 1e-12);
     let here = evenness.value(policy, None);
     if here >= least {
         return Some(policy.to_vec());
@@ -161,8 +173,8 @@ fn mend(world: &World, floor: &Floor, evenness: &mut Evenness, policy: &[f64]) -
         return None;
     }
     let own = occupancy(policy, evenness.visits());
-    evenness.value(&floor.even, None);
-    let even = occupancy(&floor.even, evenness.visits());
+    evenness.value(&limit.max_entropy_policy, None);
+    let even = occupancy(&limit.max_entropy_policy, evenness.visits());
     let mixed = |share: f64| -> Vec<f64> {
         let both = own.iter().zip(&even);
         let omega: Vec<f64> = both.map(|(o, e)| (1.0 - share) * o + share * e).collect();
@@ -188,13 +200,14 @@ fn mend(world: &World, floor: &Floor, evenness: &mut Evenness, policy: &[f64]) -
     Some(if high < 1.0 {
         mixed(high)
     } else {
-        floor.even.clone()
+        limit.max_entropy_policy.clone()
     })
 }
 
-/// The loss with what the entropy falls short of, $\frac{\rho}{2} (h + \mu/\rho)_+^2$.
+/// Augmented Lagrangian of the loss subject to $h = H_{\min} - H \le 0$: the loss and
+/// $\frac{\rho}{2} (h + \mu/\rho)_+^2$.
 struct Limited<'a> {
-    slope: Slope<'a>,
+    objective: RowObjective<'a>,
     world: &'a World,
     evenness: Evenness<'a>,
     least: f64,
@@ -214,14 +227,14 @@ impl Limited<'_> {
 
 impl Objective for Limited<'_> {
     fn evaluate(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
-        let loss = self.slope.evaluate(x, gradient);
+        let loss = self.objective.evaluate(x, gradient);
         normalise(self.world, x, &mut self.policy);
         self.entropy.fill(0.0);
         let entropy = self
             .evenness
             .value(&self.policy, Some((&mut self.entropy, 1.0)));
         let force = (self.multiplier + self.penalty * (self.least - entropy)).max(0.0);
-        by_rows(self.world, x, &mut self.entropy);
+        gradient_in_rows(self.world, x, &mut self.entropy);
         for (g, h) in gradient.iter_mut().zip(&self.entropy) {
             *g -= force * h;
         }

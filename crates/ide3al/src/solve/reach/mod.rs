@@ -2,15 +2,15 @@
 //!
 //! The problem has local optima, which differ by some per cent. `search` begins in several places,
 //! goes on with the better half, and changes the best policy at random in some neighbourhood to
-//! improve it again; `climb` is one ascent; `evenness` adds the limit on the steady state's
-//! entropy; `proportions` keeps to a given steady state; `sharpen` looks for good multipliers of
-//! the bound by first arrivals.
+//! improve it again; `descent` is one local search; `evenness` adds the limit on the steady
+//! state's entropy; `proportions` keeps to a given steady state; `bound_multipliers` looks for good
+//! multipliers of the bound by first arrivals.
 
-mod climb;
+mod bound_multipliers;
+mod descent;
 mod evenness;
 mod proportions;
 mod search;
-mod sharpen;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +22,7 @@ use crate::formulation::reach::sampled::{PROBES, Sampled};
 use crate::formulation::reach::world::World;
 use crate::formulation::reach::{Origin, Reach, counting, single};
 use crate::model::{Mdp, Policy};
-use climb::ReachValue;
+use descent::ReachValue;
 use search::Begin;
 
 /// As shown to the user.
@@ -104,14 +104,14 @@ pub fn solve(
     };
     search::run(&world, begin, &mut driver);
     if reach.evenness > 0.0 {
-        let floor = evenness::floor(mdp, &world, reach)?;
-        evenness::run(&world, &floor, &mut driver);
+        let limit = evenness::limit(mdp, &world, reach)?;
+        evenness::run(&world, &limit, &mut driver);
     }
     if !driver.done() && driver.should_continue() {
         let policy = driver.best().policy.clone();
         let candidate = Candidate {
             objective: driver.best().objective,
-            bound: sharpen::run(&world, &single, &mut driver),
+            bound: bound_multipliers::run(&world, &single, &mut driver),
             policy,
             dual: Vec::new(),
         };

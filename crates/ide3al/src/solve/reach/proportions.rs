@@ -14,7 +14,7 @@
 
 use ide3al_numerics::gauss::gauss;
 
-use super::climb::{free_mass, rows_of};
+use super::descent::{free_mass, rows_of};
 use crate::error::Result;
 use crate::formulation::parameter;
 use crate::formulation::reach::world::World;

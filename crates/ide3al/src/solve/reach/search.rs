@@ -3,9 +3,10 @@
 //! Half of the starts first solve for a longer time, where the objective is smoother, and go over
 //! to the time asked for in two steps; the other half do not, because in models with transitions
 //! that cannot be undone a longer time can fix an order of visits that is worse for the shorter
-//! one. After each part the worse half is given up. Then iterated local search improves the best:
-//! a *kick* draws its rows around a random state anew, and the policy after some steps is kept if
-//! it is better. An earlier solution takes the place of all starts.
+//! one. After each part the worse half is given up. Then iterated local search (Lourenço, Martin
+//! and Stützle, 2003) improves the best: a *perturbation* draws its rows around a random state
+//! anew, and the policy after some steps is kept if it is better. An earlier solution takes the
+//! place of all starts.
 
 use std::sync::Mutex;
 
@@ -16,55 +17,55 @@ use rand_chacha::ChaCha8Rng;
 
 use super::super::driver::{Candidate, Driver};
 use super::NAME;
-use super::climb::{Slope, climb, draw_row, normalise, rows_of};
+use super::descent::{RowObjective, descent, draw_row, normalise, rows_of};
 use crate::formulation::reach::world::World;
 
 const SEED: u64 = 0x005e_ec4e;
-/// Starts of each kind, and the steps taken in each part. With 8, 16, 24 and 32 of them, 64 kicks
-/// (the first) or 128 and 8 seeds the best order of visits in mazes of 54 states is found in three
-/// of four, 14, 15 and all of 16 searches; Four Rooms takes 0.3, 0.4, 0.4 and 0.4 s.
+/// Starts of each kind, and the steps taken in each part. With 8, 16, 24 and 32 of them, 64
+/// perturbations (the first) or 128 and 8 seeds the best order of visits in mazes of 54 states is
+/// found in three of four, 14, 15 and all of 16 searches; Four Rooms takes 0.3, 0.4, 0.4 and 0.4 s.
 const STARTS: usize = 32;
 const STEPS: [usize; 3] = [12, 24, 48];
-/// Steps of the last ascents, and of those after a kick.
+/// Steps of the last descents, and of those after a perturbation.
 const LAST_STEPS: usize = 400;
-const KICK_STEPS: usize = 30;
-/// Relative gains per step below which an ascent ends: before the last part, and in it.
+const PERTURBED_STEPS: usize = 30;
+/// Relative gains per step below which a descent ends: before the last part, and in it.
 const ROUGH: f64 = 1e-5;
 const FINE: f64 = 1e-11;
 /// Radii of the neighbourhoods that are drawn anew, in turn.
 const RADII: [usize; 4] = [1, 2, 4, 8];
-/// Kicks tried at once from the same policy, however many threads there are.
-const KICKS_AT_ONCE: usize = 4;
-/// Kicks without a relative gain of `WORTHWHILE` after which the search ends.
+/// Perturbations tried at once from the same policy, however many threads there are.
+const PERTURBED_AT_ONCE: usize = 4;
+/// Perturbations without a relative gain of `WORTHWHILE` after which the search ends.
 const PATIENCE: usize = 128;
 /// The same after a start from an earlier solution, which has had its own.
 const PATIENCE_WARM: usize = 8;
 const WORTHWHILE: f64 = 1e-4;
-/// Share of a row that is spread evenly before it is improved again, so that no action is ruled
-/// out.
-const LOOSEN: f64 = 1e-2;
-const LOOSEN_KICK: f64 = 1e-3;
-/// Work of the whole search and between two looks at the clock, in multiplications of an
-/// elimination; an evaluation of few states counts for so many.
-const WORK: u64 = 20_000_000_000;
-const PORTION: u64 = 1_000_000;
-const LEAST: u64 = 5_000;
-/// Evaluations after which no more changes are tried, and those that even the largest model is
-/// given. Models with less than `FEW` of them begin once.
-const MOST: usize = 12_000;
-const FEWEST: usize = 160;
-const FEW: usize = 1_200;
+/// Weight of the uniform row that a row is mixed with before it is improved again, so that no
+/// action is ruled out: at the start of a part, and before a perturbation.
+const MIXING: f64 = 1e-2;
+const MIXING_PERTURBED: f64 = 1e-3;
+/// Work of the whole search, work between two looks at the clock, and the least that an evaluation
+/// counts for; in multiplications of an elimination.
+const TOTAL_WORK: u64 = 20_000_000_000;
+const WORK_PER_CLOCK_CHECK: u64 = 1_000_000;
+const LEAST_WORK: u64 = 5_000;
+/// Most evaluations of a search, fewest even of the largest model, and the number below which there
+/// is one start only.
+const MOST_EVALUATIONS: usize = 12_000;
+const FEWEST_EVALUATIONS: usize = 160;
+const ONE_START_BELOW: usize = 1_200;
 
 /// Leaves the best policy found with the driver.
 pub(super) fn run(world: &World, begin: Begin<'_>, driver: &mut Driver<'_>) {
-    let unit = world.symbolic.work().max(LEAST);
-    let budget = ((WORK / unit) as usize).clamp(FEWEST, MOST);
+    let unit = world.symbolic.work().max(LEAST_WORK);
+    let budget = ((TOTAL_WORK / unit) as usize).clamp(FEWEST_EVALUATIONS, MOST_EVALUATIONS);
     let mut search = Search {
         world,
         driver,
-        slopes: Mutex::new(Vec::new()),
+        objectives: Mutex::new(Vec::new()),
         rng: ChaCha8Rng::seed_from_u64(SEED),
-        portion: (PORTION / unit).max(1) as usize,
+        portion: (WORK_PER_CLOCK_CHECK / unit).max(1) as usize,
         budget,
         left: budget,
     };
@@ -86,7 +87,7 @@ struct Search<'a, 'w, 'd> {
     world: &'w World,
     driver: &'a mut Driver<'d>,
     /// Memory for evaluations, shared by whoever needs it.
-    slopes: Mutex<Vec<Slope<'w>>>,
+    objectives: Mutex<Vec<RowObjective<'w>>>,
     rng: ChaCha8Rng,
     /// Evaluations between two looks at the clock.
     portion: usize,
@@ -102,15 +103,15 @@ impl Search<'_, '_, '_> {
         match begin {
             Begin::Cold => kinds = self.kinds(),
             Begin::Near(policy) | Begin::Warm(policy) => {
-                let rows = rows_of(self.world, policy, LOOSEN);
-                last.push(climb(self.world, rows, LAST_STEPS, ROUGH));
+                let rows = rows_of(self.world, policy, MIXING);
+                last.push(descent(self.world, rows, LAST_STEPS, ROUGH));
             }
         }
         for times in kinds {
             let Some(rows) = self.best_start(times) else {
                 return;
             };
-            last.push(climb(self.world, rows, LAST_STEPS, ROUGH));
+            last.push(descent(self.world, rows, LAST_STEPS, ROUGH));
         }
         if !self.finish(&mut last, None) {
             return;
@@ -123,8 +124,8 @@ impl Search<'_, '_, '_> {
             Begin::Warm(_) => PATIENCE_WARM,
             _ => PATIENCE,
         };
-        if let Some(best) = self.kick(best, patience) {
-            self.finish(&mut [climb(self.world, best, LAST_STEPS, FINE)], None);
+        if let Some(best) = self.perturb(best, patience) {
+            self.finish(&mut [descent(self.world, best, LAST_STEPS, FINE)], None);
         }
     }
 
@@ -145,7 +146,7 @@ impl Search<'_, '_, '_> {
 
     /// Whether there is no time for many starts.
     fn few(&self) -> bool {
-        self.budget < FEW
+        self.budget < ONE_START_BELOW
     }
 
     /// The best of several starts after all parts; `None` where the solve is to stop.
@@ -162,84 +163,86 @@ impl Search<'_, '_, '_> {
             .collect();
         for (part, (&time, &steps)) in times.iter().zip(&STEPS).enumerate() {
             let moved = part > 0 && time != times[part - 1];
-            let mut climbs: Vec<Minimiser> = rows
+            let mut descents: Vec<Minimiser> = rows
                 .iter()
                 .map(|x| {
-                    climb(
+                    descent(
                         self.world,
-                        self.loosened(x, if moved { LOOSEN } else { 0.0 }),
+                        self.mixed_with_uniform(x, if moved { MIXING } else { 0.0 }),
                         steps,
                         ROUGH,
                     )
                 })
                 .collect();
-            if !self.finish(&mut climbs, time) {
+            if !self.finish(&mut descents, time) {
                 return None;
             }
             // values that are no number come last
-            climbs.sort_by(|a, b| a.value().total_cmp(&b.value()));
-            let half = (climbs.len() / 2).max(1);
-            rows = climbs[..half].iter().map(|m| m.x().to_vec()).collect();
+            descents.sort_by(|a, b| a.value().total_cmp(&b.value()));
+            let half = (descents.len() / 2).max(1);
+            rows = descents[..half].iter().map(|m| m.x().to_vec()).collect();
         }
         rows.into_iter().next()
     }
 
-    fn loosened(&self, x: &[f64], even: f64) -> Vec<f64> {
+    fn mixed_with_uniform(&self, x: &[f64], even: f64) -> Vec<f64> {
         let mut policy = vec![0.0; x.len()];
         normalise(self.world, x, &mut policy);
         rows_of(self.world, &policy, even)
     }
 
-    /// Ascends until all have finished; false where the solve is to stop.
-    fn finish(&mut self, climbs: &mut [Minimiser], time: Option<f64>) -> bool {
+    /// Descends until all have finished; false where the solve is to stop.
+    fn finish(&mut self, descents: &mut [Minimiser], time: Option<f64>) -> bool {
         loop {
-            let before: usize = climbs.iter().map(Minimiser::evaluations).sum();
-            let (world, slopes, portion) = (self.world, &self.slopes, self.portion);
-            share(climbs.iter_mut(), |climb| {
-                let kept = slopes.lock().ok().and_then(|mut kept| kept.pop());
-                let mut slope = kept.unwrap_or_else(|| Slope::new(world));
-                slope.aim(time);
-                climb.advance(&mut slope, portion);
-                if let Ok(mut kept) = slopes.lock() {
-                    kept.push(slope);
+            let before: usize = descents.iter().map(Minimiser::evaluations).sum();
+            let (world, objectives, portion) = (self.world, &self.objectives, self.portion);
+            share(descents.iter_mut(), |descent| {
+                let kept = objectives.lock().ok().and_then(|mut kept| kept.pop());
+                let mut objective = kept.unwrap_or_else(|| RowObjective::new(world));
+                objective.set_objective(time);
+                descent.advance(&mut objective, portion);
+                if let Ok(mut kept) = objectives.lock() {
+                    kept.push(objective);
                 }
             });
-            let after: usize = climbs.iter().map(Minimiser::evaluations).sum();
+            let after: usize = descents.iter().map(Minimiser::evaluations).sum();
             self.left = self.left.saturating_sub(after - before);
             self.driver.count(after - before);
             let alive = self.driver.steps_left() > 0 && self.driver.should_continue();
-            // what climbed something else is judged when nothing better will come
+            // what minimised something else is judged when nothing better will come
             if time.is_none() || !alive {
-                climbs.iter().for_each(|climb| self.offer(climb, time));
+                descents
+                    .iter()
+                    .for_each(|descent| self.offer(descent, time));
             }
             if !alive || self.driver.done() {
                 return false;
             }
-            if climbs.iter().all(Minimiser::is_finished) {
+            if descents.iter().all(Minimiser::is_finished) {
                 return true;
             }
         }
     }
 
-    fn offer(&mut self, climb: &Minimiser, time: Option<f64>) {
+    fn offer(&mut self, descent: &Minimiser, time: Option<f64>) {
         let hitting = self.world.is_hitting();
         let mut value = if hitting {
-            climb.value()
+            descent.value()
         } else {
-            -climb.value()
+            -descent.value()
         };
         if time.is_some()
-            && let Some(slope) = self.slopes.lock().ok().and_then(|mut kept| kept.pop())
+            && let Some(objective) = self.objectives.lock().ok().and_then(|mut kept| kept.pop())
         {
-            let mut slope = slope;
-            value = slope.value_of(climb.x());
+            let mut objective = objective;
+            value = objective.value_of(descent.x());
         }
         let best = self.driver.best().objective;
         let better = if hitting { value < best } else { value > best };
         if better {
-            let kept = self.slopes.lock().ok().and_then(|mut kept| kept.pop());
-            let mut slope = kept.unwrap_or_else(|| Slope::new(self.world));
-            let Some(policy) = slope.policy(climb.x()).map(<[f64]>::to_vec) else {
+            let kept = self.objectives.lock().ok().and_then(|mut kept| kept.pop());
+            let mut objective = kept.unwrap_or_else(|| RowObjective::new(self.world));
+            let Some(policy) = objective.policy(descent.x()).map(<[f64]>::to_vec) else {
                 return;
             };
             let candidate = Candidate {
@@ -253,37 +256,37 @@ impl Search<'_, '_, '_> {
     }
 
     /// Changes a policy at random as long as that pays; `None` where the solve is to stop.
-    fn kick(&mut self, mut best: Vec<f64>, patience: usize) -> Option<Vec<f64>> {
+    fn perturb(&mut self, mut best: Vec<f64>, patience: usize) -> Option<Vec<f64>> {
         let neighbours = Neighbours::new(self.world);
         let mut value = f64::INFINITY;
         let (mut idle, mut turn) = (0, 0);
         while idle < patience && self.left > 0 {
-            let mut climbs: Vec<Minimiser> = (0..KICKS_AT_ONCE)
+            let mut descents: Vec<Minimiser> = (0..PERTURBED_AT_ONCE)
                 .map(|_| {
-                    let mut x = self.loosened(&best, LOOSEN_KICK);
+                    let mut x = self.mixed_with_uniform(&best, MIXING_PERTURBED);
                     let centre = self.rng.random_range(0..self.world.n_states());
                     for s in neighbours.within(centre, RADII[turn % RADII.len()]) {
                         draw_row(&mut x[self.world.pairs(s)], &mut self.rng);
                     }
                     turn += 1;
-                    climb(self.world, x, KICK_STEPS, ROUGH)
+                    descent(self.world, x, PERTURBED_STEPS, ROUGH)
                 })
                 .collect();
             if value.is_infinite() {
                 // what there is to be improved on
-                climbs.push(climb(self.world, best.clone(), 0, ROUGH));
+                descents.push(descent(self.world, best.clone(), 0, ROUGH));
             }
-            if !self.finish(&mut climbs, None) {
+            if !self.finish(&mut descents, None) {
                 return None;
             }
-            idle += KICKS_AT_ONCE;
-            for climb in &climbs {
-                if climb.value() < value {
-                    if climb.value() < value - WORTHWHILE * value.abs() {
+            idle += PERTURBED_AT_ONCE;
+            for descent in &descents {
+                if descent.value() < value {
+                    if descent.value() < value - WORTHWHILE * value.abs() {
                         idle = 0;
                     }
-                    value = climb.value();
-                    best = climb.x().to_vec();
+                    value = descent.value();
+                    best = descent.x().to_vec();
                 }
             }
         }

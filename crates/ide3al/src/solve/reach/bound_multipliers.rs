@@ -17,7 +17,7 @@ const TEMPERATURES: [f64; 3] = [1e-1, 3e-2, 1e-2];
 const WORTHWHILE: f64 = 0.02;
 /// Work of all evaluations, in transitions looked at, and evaluations at most; with fewer than
 /// `FEWEST` it is not worth beginning.
-const WORK: usize = 60_000_000;
+const TOTAL_WORK: usize = 60_000_000;
 const MOST: usize = 200;
 const FEWEST: usize = 12;
 
@@ -31,7 +31,7 @@ pub(super) fn run(world: &World, single: &[f64], driver: &mut Driver<'_>) -> f64
         ((2 * n) as f64).min(8.0 * world.within) as usize + 10
     };
     let each = 2 * horizon * world.entries.len();
-    let evaluations = (WORK / each.max(1)).min(MOST);
+    let evaluations = (TOTAL_WORK / each.max(1)).min(MOST);
     let worthless = sign * f64::INFINITY;
     if evaluations < FEWEST {
         return worthless;

@@ -1,4 +1,4 @@
-//! One ascent: projected quasi-Newton steps on unnormalised rows.
+//! One local search: projected quasi-Newton steps on unnormalised rows.
 //!
 //! A row of the policy is $\pi = \xi + (1 - n \xi)\, y / \sum y$ with $y \ge 0$ of its $n$ actions.
 //! Its entries become exactly $\xi$ where that is best, which with a soft maximum in the place of
@@ -17,8 +17,9 @@ use crate::formulation::reach::world::World;
 
 /// A row whose sum falls below this keeps its last values: nothing is known of its direction.
 const VANISHED: f64 = 1e-6;
-/// Least entry of rows that are brought to given proportions: with zeros most patterns admit none,
-/// and ascents end at the first such wall. Chosen on RoSSO's patrol alone: with the proportions
+/// Least entry of rows that are brought to given proportions: with zeros among them there is
+/// usually no policy with these nonzero entries and the steady state asked for, and the line search
+/// stops there. Chosen on RoSSO's patrol alone: with the proportions
 /// of RoSSO's own policy 18.3 steps instead of 20.0; actions still become as rare as is best.
 const LEAST_ROW: f64 = 1e-3;
 /// Seed of the signs of an estimate.
@@ -73,24 +74,24 @@ impl<'a> ReachValue<'a> {
 }
 
 /// The loss as a function of unnormalised rows.
-pub(super) struct Slope<'a> {
+pub(super) struct RowObjective<'a> {
     world: &'a World,
     reach_value: ReachValue<'a>,
-    /// The share seen within some other time, if that is what is climbed.
+    /// The share seen within some other time, whose negative is minimised instead.
     other: Option<Seen<'a>>,
-    climbs_other: bool,
+    minimises_other: bool,
     /// What brings rows to the steady state asked for, if any is.
     proportions: Option<Proportions<'a>>,
     policy: Vec<f64>,
 }
 
-impl<'a> Slope<'a> {
+impl<'a> RowObjective<'a> {
     pub(super) fn new(world: &'a World) -> Self {
-        Slope {
+        RowObjective {
             world,
             reach_value: ReachValue::new(world),
             other: None,
-            climbs_other: false,
+            minimises_other: false,
             proportions: Proportions::new(world),
             policy: vec![0.0; world.pair.len()],
         }
@@ -109,9 +110,9 @@ impl<'a> Slope<'a> {
         Some(&self.policy)
     }
 
-    /// What to climb: the share seen within a time, or the problem's own objective.
-    pub(super) fn aim(&mut self, time: Option<f64>) {
-        self.climbs_other = time.is_some();
+    /// Sets what is minimised: less the share seen within a time, or the problem's own loss.
+    pub(super) fn set_objective(&mut self, time: Option<f64>) {
+        self.minimises_other = time.is_some();
         if let Some(time) = time {
             let world = self.world;
             self.other
@@ -129,13 +130,13 @@ impl<'a> Slope<'a> {
     }
 }
 
-impl Objective for Slope<'_> {
+impl Objective for RowObjective<'_> {
     fn evaluate(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
         if self.policy(x).is_none() {
             return f64::NAN;
         }
         let value = match &mut self.other {
-            Some(seen) if self.climbs_other => {
+            Some(seen) if self.minimises_other => {
                 let value = seen.value(&self.policy, Some(gradient));
                 gradient.iter_mut().for_each(|g| *g = -*g);
                 -value
@@ -144,7 +145,7 @@ impl Objective for Slope<'_> {
         };
         match &mut self.proportions {
             Some(proportions) => proportions.by_rows(x, gradient),
-            None => by_rows(self.world, x, gradient),
+            None => gradient_in_rows(self.world, x, gradient),
         }
         value
     }
@@ -176,8 +177,8 @@ pub(super) fn normalise(world: &World, x: &[f64], policy: &mut [f64]) {
     }
 }
 
-/// From derivatives by the policy to those by unnormalised rows.
-pub(super) fn by_rows(world: &World, x: &[f64], gradient: &mut [f64]) {
+/// The chain rule from derivatives by the policy to those by unnormalised rows.
+pub(super) fn gradient_in_rows(world: &World, x: &[f64], gradient: &mut [f64]) {
     for s in 0..world.n_states() {
         let pairs = world.pairs(s);
         let (free, sum) = (free_mass(world, s), x[pairs.clone()].iter().sum::<f64>());
@@ -220,8 +221,8 @@ pub(super) fn draw_row(row: &mut [f64], rng: &mut ChaCha8Rng) {
     row.iter_mut().for_each(|x| *x /= sum);
 }
 
-/// An ascent from unnormalised rows.
-pub(super) fn climb(world: &World, mut x: Vec<f64>, steps: usize, decrease: f64) -> Minimiser {
+/// A descent from unnormalised rows.
+pub(super) fn descent(world: &World, mut x: Vec<f64>, steps: usize, decrease: f64) -> Minimiser {
     let n = x.len();
     let least = if world.proportions.is_empty() {
         0.0
