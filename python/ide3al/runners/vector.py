@@ -369,8 +369,8 @@ class VectorRunner:
         )
 
     def _rows(self, masks: list[Mask | None]) -> Mask | None:
-        """The masks of an episode's states; of the last one, where nothing was done, nothing is said
-        to be allowed: it may be that of an episode that began at once."""
+        """The masks of an episode's states. Of the last one, where nothing was done, nothing is
+        said to be allowed: the mask at hand may be that of an episode that began at once."""
         if all(mask is None for mask in masks):
             return None
         rows = np.ones((len(masks) + 1, self.actions.size), dtype=np.bool_)

@@ -39,9 +39,9 @@ class CoverageStrategy:
 
     Each episode is taken with what was learned before it, and learns itself; where much is missing
     some are taken with the same, so that a cluster has something to do, and the data do not depend
-    on who took what. Where no number of steps was given, a promise that is still short after ``BUDGET``
-    times the least number of steps that the data suggest ends with an account of what is
-    missing."""
+    on who took what. Where no number of steps was given, a promise that is still short after
+    ``BUDGET`` times the least number of steps that the data suggest ends with an account of what
+    is missing."""
 
     def __init__(
         self, until: Coverage, agent: IDE3AL, runner: EpisodeRunner, steps: int | None
