@@ -131,12 +131,17 @@ impl Explorer {
         Ok(())
     }
 
-    /// Actions that a state does not have.
-    fn forbid(&mut self, state: usize, actions: Vec<usize>) -> PyResult<()> {
-        let state = checked(state)?;
-        for action in actions.into_iter().filter(|a| *a < self.n_actions) {
-            self.planner.forbid(state, self.n_actions, action);
+    /// The actions that a state has, by what is known now.
+    fn restrict(&mut self, state: usize, allowed: PyReadonlyArray1<'_, bool>) -> PyResult<()> {
+        if allowed.len()? != self.n_actions {
+            return Err(error(format!(
+                "a mask of {} actions: there are {}",
+                allowed.len()?,
+                self.n_actions
+            )));
         }
+        self.planner
+            .restrict(checked(state)?, &allowed.as_array().to_vec());
         Ok(())
     }
 

@@ -192,6 +192,37 @@ class Closing(gymnasium.Env):
         return self.place, 0.0, False, self.taken >= 12, {}
 
 
+@pytest.mark.parametrize("environments", [0, 1, 3])
+def test_masked_actions_are_not_gone_for(environments):
+    env = (
+        gymnasium.make_vec("Taxi-v4", num_envs=environments, vectorization_mode="sync")
+        if environments
+        else gymnasium.make("Taxi-v4")
+    )
+    until = ide3al.Coverage(each_pair=3)
+    data = ide3al.collect(env, ide3al.IDE3AL(), until=until, seed=4)
+    wanted = data.actionable[:, None] & data.possible
+    # fewer than the six actions of each of the states
+    assert wanted.sum() < 4 * data.actionable.sum() and not data.counts[~data.possible].any()
+    assert data.counts[wanted].min() >= 3 and data.card["promise"]["ratio"] < 1.6
+
+
+def test_episodes_that_are_taken_together_do_not_bring_the_same_samples():
+    env = gymnasium.wrappers.TimeLimit(ModelEnv("four-rooms"), 100)
+    until = ide3al.Coverage(each_pair=20)
+    data = ide3al.collect(env, ide3al.IDE3AL(), until=until, seed=4)
+    plans = {episode.plan for episode in data.episodes()}
+    assert data.card["promise"]["ratio"] < 1.1 and len(plans) < len(list(data.episodes()))
+
+
+def test_rare_outcomes_are_waited_for_where_observations_are_states():
+    lakes = gymnasium.make_vec(
+        "FrozenLake-v1", num_envs=4, vectorization_mode="sync", map_name="8x8"
+    )
+    data = ide3al.collect(lakes, ide3al.IDE3AL(), until=ide3al.Coverage(each_pair=10), seed=4)
+    assert data.card["promise"]["holds"] and data.card["promise"]["ratio"] < 1.6
+
+
 def test_what_is_out_of_reach_is_given_up_with_an_account():
     until = ide3al.Coverage(each_pair=30)
     with pytest.raises(ide3al.CollectionError, match="given up after .* steps") as caught:

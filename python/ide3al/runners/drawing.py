@@ -78,7 +78,7 @@ class Exploration:
 
     def action(self, state: int, step: int, mask: Mask | None) -> int:
         if mask is not None:
-            self._explorer.forbid(state, np.flatnonzero(~np.asarray(mask, dtype=np.bool_)).tolist())
+            self._explorer.restrict(state, np.asarray(mask, dtype=np.bool_))
         chosen = self._explorer.act(0, state)
         return chosen if mask is None else nearest_legal(chosen, mask)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -184,15 +185,7 @@ class RayRunner:
         new = states >= known
         states[new] = numbers[states[new] - known]
         found = tuple(self.states.keys[before:]) if self.states.size > before else ()
-        return Episode(
-            states,
-            episode.actions,
-            episode.rewards,
-            episode.terminated,
-            episode.truncated,
-            episode.plan,
-            found,
-        )
+        return replace(episode, states=states, found=found)
 
     def drain(self, plan: int) -> Iterator[Episode]:
         return iter(())

@@ -15,7 +15,7 @@ from .._extras import need
 from .._ide3al import Error
 from ..datasets.episode import Episode
 from ..encoding.discrete import DiscoveredStates, SpaceIndex, state_encoder
-from ..encoding.masks import VectorMaskReader, entry_of, nearest_legal
+from ..encoding.masks import Mask, VectorMaskReader, entry_of, nearest_legal
 from ..types import Floats, Integers
 from .base import Budget, CollectionError
 from .plan import Plan
@@ -67,22 +67,29 @@ class Vector:
         mode = getattr(env, "metadata", {}).get("autoreset_mode", "NextStep")
         self._mode = str(getattr(mode, "value", mode))
         self._reader = VectorMaskReader(env, self.actions.space, self.actions.size)
-        self._masks: list[Any] = [None] * self.n
+        #: The actions allowed now in each environment, where it masks any.
+        self.masks: list[Mask | None] = [None] * self.n
         self._over = self._none = np.zeros(self.n, dtype=np.bool_)
         self._all = ~self._none
 
     def reset(self, seed: int | None) -> Integers:
         observations, info = self.env.reset() if seed is None else self.env.reset(seed=seed)
-        self._masks = self._reader.read(observations, info)
+        self.masks = self._reader.read(observations, info)
         self._over = self._none
         return self.numbers(observations)
 
     def legal(self, actions: Integers) -> Integers:
         """The same actions, but for those that are not allowed: others take their place."""
-        if all(mask is None for mask in self._masks):
+        if all(mask is None for mask in self.masks):
             return actions
-        chosen = zip(actions.tolist(), self._masks, strict=True)
+        chosen = zip(actions.tolist(), self.masks, strict=True)
         return np.array([nearest_legal(a, mask) for a, mask in chosen], dtype=np.int64)
+
+    def masked(self) -> Iterator[tuple[int, Mask]]:
+        """The masks of the environments that the next step does not start over."""
+        for k, mask in enumerate(self.masks):
+            if mask is not None and not self._over[k]:
+                yield k, mask
 
     def numbers(self, observations: Any) -> Integers:
         """The states of a batch of observations."""
@@ -92,7 +99,7 @@ class Vector:
         observations, rewards, terminated, truncated, info = self._step(
             decode_batch(self.actions, actions)
         )
-        self._masks = self._reader.read(observations, info)
+        self.masks = self._reader.read(observations, info)
         states = self.numbers(observations)
         over = np.asarray(terminated) | np.asarray(truncated)
         if not np.count_nonzero(over) and self._over is self._none:
@@ -121,7 +128,7 @@ class Vector:
             observations, info = self.env.reset(options={"reset_mask": over})
             again = self._reader.read(observations, info)
             for k in np.flatnonzero(over).tolist():
-                self._masks[k] = again[k]
+                self.masks[k] = again[k]
             states = np.where(over, self.numbers(observations), states)
         return VectorStep(reached, rewards, terminated, truncated, self._all, over, states, False)
 
@@ -221,7 +228,7 @@ class VectorRunner:
         self.states, self.actions = self._vector.states, self._vector.actions
         self._at: Integers | None = None
         self._rng = np.random.default_rng(0)
-        self._open: list[tuple[list[int], list[int], list[float]]] = []
+        self._open: list[tuple[list[int], list[int], list[float], list[Mask | None]]] = []
         #: Episodes that ended and were not taken yet.
         self._ready: deque[Episode] = deque()
         #: What was met since the last episode ended.
@@ -247,7 +254,7 @@ class VectorRunner:
         if self._at is None:
             reset, self._rng = seeds(seed, first)
             self._at = vector.reset(reset)
-            self._open = [([int(s)], [], []) for s in self._at]
+            self._open = [([int(s)], [], [], []) for s in self._at]
             self._explorer = None
         if plan.explorer is not None and self._explorer is None:
             # from then on it learns of every step itself
@@ -256,7 +263,7 @@ class VectorRunner:
             for k, state in enumerate(self._at.tolist()):
                 self._explorer.start(k, state)
         given = 0
-        in_progress = sum(len(tried) for _, tried, _ in self._open)
+        in_progress = sum(len(tried) for _, tried, *_ in self._open)
         while count is None or given < count:
             # whoever stops here finds the others the next time
             if self._ready:
@@ -266,6 +273,7 @@ class VectorRunner:
             wanted = left()
             if wanted is not None and in_progress >= wanted:
                 return
+            masks = vector.masks
             actions = vector.legal(self._draw(plan, self._at))
             moved = vector.step(actions)
             full = []
@@ -278,10 +286,11 @@ class VectorRunner:
             )
             for k, (stepped, reached, action, reward) in enumerate(steps):
                 if stepped:
-                    visited, tried, rewards = self._open[k]
+                    visited, tried, rewards, allowed = self._open[k]
                     visited.append(reached)
                     tried.append(action)
                     rewards.append(reward)
+                    allowed.append(masks[k])
                     in_progress += 1
                     if self._explorer is not None:
                         end = 1 if moved.terminated[k] else 2 if moved.truncated[k] else 0
@@ -301,7 +310,7 @@ class VectorRunner:
                 self._ready.append(self._ended(k, bool(moved.terminated[k]), plan.number))
             if not moved.plain:
                 for k in np.flatnonzero(moved.begun).tolist():
-                    self._open[k] = ([int(moved.states[k])], [], [])
+                    self._open[k] = ([int(moved.states[k])], [], [], [])
                     if self._explorer is not None:
                         self._explorer.start(k, int(moved.states[k]))
             if plan.until_sampled and self._explorer is not None and not self._explorer.wanting():
@@ -314,6 +323,8 @@ class VectorRunner:
     def _draw(self, plan: Plan, at: Integers) -> Integers:
         """One action for each environment; uniform where the plan knows nothing."""
         if self._explorer is not None:
+            for k, mask in self._vector.masked():
+                self._explorer.restrict(int(at[k]), mask)
             return self._explorer.act_all(at)
         if int(at.max()) < len(plan.sums):
             sums = plan.sums[at]
@@ -341,8 +352,8 @@ class VectorRunner:
             self._vector.env.close()
 
     def _ended(self, k: int, terminated: bool, plan: int) -> Episode:
-        visited, tried, rewards = self._open[k]
-        self._open[k] = ([visited[-1]], [], [])
+        visited, tried, rewards, allowed = self._open[k]
+        self._open[k] = ([visited[-1]], [], [], [])
         found: tuple[Any, ...] = ()
         if isinstance(self.states, DiscoveredStates) and self.states.size > self._kept:
             found, self._kept = tuple(self.states.keys[self._kept :]), self.states.size
@@ -354,4 +365,17 @@ class VectorRunner:
             not terminated,
             plan,
             found,
+            allowed=self._rows(allowed),
         )
+
+    def _rows(self, masks: list[Mask | None]) -> Mask | None:
+        """The masks of an episode's states. Of the last one, where nothing was done, nothing is
+        said to be allowed: the mask at hand may be that of an episode that began at once."""
+        if all(mask is None for mask in masks):
+            return None
+        rows = np.ones((len(masks) + 1, self.actions.size), dtype=np.bool_)
+        rows[-1] = False
+        for row, mask in zip(rows, masks, strict=False):
+            if mask is not None:
+                row[:] = mask
+        return rows

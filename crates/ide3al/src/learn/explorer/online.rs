@@ -4,7 +4,8 @@
 //! 2. Otherwise the [nearest such pair](super::chase) is chased. A chase that takes longer than its
 //!    own estimate $\ln V / \ln 0.95$, 5 steps and a fiftieth of the steps of the third rule since
 //!    the last such pair is given up: where observations do not determine the state, a chase might
-//!    otherwise never end.
+//!    otherwise never end. Where more than one sample is wanted, both are divided by the
+//!    [memory](super::transitions), so that nothing is given up where states are Markov.
 //! 3. Otherwise the [gradient of the entropy of all visits](super::receding_horizon) is followed.
 //!
 //! Plans are made anew every 10 steps, after a try of the first kind and when an episode began in a
@@ -165,13 +166,31 @@ impl OnlinePlanner {
         0
     }
 
-    /// An action that a state turns out not to have: nothing of it is wanted from now on.
-    pub fn forbid(&mut self, state: usize, n_actions: usize, action: usize) {
-        let node = self.meet(state, n_actions);
+    /// The actions that a state has, by what is known now: of others nothing is wanted until they
+    /// turn out to be allowed.
+    pub fn restrict(&mut self, state: usize, allowed: &[bool]) {
+        let node = self.meet(state, allowed.len());
+        for (action, &is_allowed) in allowed.iter().enumerate() {
+            match is_allowed {
+                true => self.permit(node, action),
+                false => self.forbid(node, action),
+            }
+        }
+    }
+
+    fn forbid(&mut self, node: usize, action: usize) {
         if self.seen.forbid(node, action)
             && let Quota::Pairs(_) = self.rule.quota
         {
             self.wanting = self.wanting.saturating_sub(1);
+        }
+    }
+
+    fn permit(&mut self, node: usize, action: usize) {
+        if self.seen.permit(node, action)
+            && let Quota::Pairs(_) = self.rule.quota
+        {
+            self.wanting += 1;
         }
     }
 
@@ -194,6 +213,7 @@ impl OnlinePlanner {
         let pair = self.seen.pairs(from).start + action;
         let last = Some(self.last[pair]).filter(|last| *last != NONE);
         let truncated = end == End::Truncated;
+        self.permit(from, action);
         let is_new = to >= known && !is_terminal;
         self.seen.record(from, action, to, is_new, last, truncated);
         let now = match self.rule.quota {

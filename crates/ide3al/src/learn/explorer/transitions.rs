@@ -215,6 +215,18 @@ impl Transitions {
         was_allowed
     }
 
+    /// Puts a pair that was taken out back, as never tried. Returns whether it had been taken out.
+    pub(super) fn permit(&mut self, node: usize, action: usize) -> bool {
+        let pair = self.first_pair[node] as usize + action;
+        let was_forbidden = self.log_tries[pair] >= FORBIDDEN;
+        if was_forbidden {
+            self.rows[pair] = Row::default();
+            self.tries[pair] = 0;
+            self.log_tries[pair] = -(self.n_actions(node) as f64).ln();
+        }
+        was_forbidden
+    }
+
     /// Counts visits of a node, for all nodes of the state.
     fn visit(&mut self, node: usize, count: u64) {
         for node in self.node_of[self.state_of[node] as usize] {
@@ -464,6 +476,9 @@ mod tests {
         seen.record(a, 1, a, false, Some(b as u32), true);
         seen.start(b);
         assert!(seen.forbid(b, 0) && !seen.forbid(b, 0) && !seen.forbid(b, 2));
+        let before = seen.clone();
+        assert!(seen.forbid(b, 1) && seen.permit(b, 1) && !seen.permit(b, 1));
+        assert_eq!(seen, before, "what was put back is as it was");
         let mut writer = Writer::default();
         seen.save(&mut writer);
         let bytes = writer.into_bytes();

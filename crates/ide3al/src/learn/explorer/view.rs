@@ -28,6 +28,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The share of tries that are expected to repeat the outcome before in their episode.
+    pub(super) fn memory(&self) -> f64 {
+        self.memory
+    }
+
     /// $(1 - \rho) \sum_t p_t V_t + \rho V_{\text{restart}}$ of a pair that was tried, and the
     /// number of outcomes in the sum.
     #[inline]
