@@ -229,7 +229,7 @@ LEARNERS: dict[str, Learner] = {
 }
 
 #: Most runs of those that take long. Of the others the medians of 25 runs are off by half at times.
-SLOW = {"Q-learning": 5, "Q-learning, optimistic": 5, "DQN": 1, "PPO": 1}
+SLOW = {"Q-learning": 5, "Q-learning, optimistic": 5, "DQN": 2, "PPO": 2}
 
 
 def steps_to_solve(learner: Learner, task: Task, seed: int) -> float:
@@ -331,7 +331,7 @@ def ten_goals(task: Task, seed: int, steps: int) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--runs", type=int, default=100, help="at most 5 of Q-learning, 1 of --deep"
+        "--runs", type=int, default=100, help="at most 5 of Q-learning, 2 of --deep"
     )
     parser.add_argument("--tasks", default=",".join(TASKS))
     parser.add_argument("--learners", help="only these, by name; all unless given")
