@@ -146,8 +146,8 @@ impl Explorer {
     }
 
     /// Number of pairs, or states, that were met and tried too little.
-    fn wanting(&self) -> usize {
-        self.planner.wanting()
+    fn n_undersampled(&self) -> usize {
+        self.planner.n_undersampled()
     }
 
     /// Everything but the random numbers.

@@ -84,7 +84,7 @@ class Exploration:
 
     def is_done_after(self, state: int, action: int, following: int, terminated: bool) -> bool:
         self._explorer.step(0, state, action, following, int(terminated))
-        return self._until_sampled and self._explorer.wanting() == 0
+        return self._until_sampled and self._explorer.n_undersampled() == 0
 
 
 class Draw:

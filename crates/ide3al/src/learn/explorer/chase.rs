@@ -39,7 +39,10 @@ impl Quota {
     pub(super) fn needs(self, view: &View<'_>, node: usize, pair: usize) -> bool {
         match self {
             Quota::Pairs(n) => view.transitions.tries(pair) < n,
-            Quota::States(n) => view.transitions.visits()[node] < n,
+            Quota::States(n) => {
+                let seen = view.transitions;
+                seen.visits()[node] < n && !seen.is_forbidden(pair)
+            }
         }
     }
 
@@ -61,7 +64,7 @@ impl Quota {
 
 /// Parameters of the value iteration of a chase.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Foresight {
+pub(super) struct ChaseParameters {
     /// Discount of a step.
     pub(super) discount: f64,
     /// Whether a try is expected to lead to a state never seen with the measured frequency.
@@ -73,7 +76,7 @@ pub(super) struct Foresight {
 /// Values of the states around the place where a chase began.
 #[derive(Debug, Clone)]
 pub(super) struct Chase {
-    ahead: Foresight,
+    parameters: ChaseParameters,
     values: Vec<f64>,
     /// By node: `2 * number` where it was met in the chase of that number, and 1 more where its
     /// successors were.
@@ -84,9 +87,9 @@ pub(super) struct Chase {
 }
 
 impl Chase {
-    pub(super) fn new(ahead: Foresight) -> Self {
+    pub(super) fn new(parameters: ChaseParameters) -> Self {
         Chase {
-            ahead,
+            parameters,
             values: Vec::new(),
             marks: Vec::new(),
             number: 0,
@@ -96,7 +99,7 @@ impl Chase {
 
     /// $h_N$ by the number of tries.
     fn novelty(&self, view: &View<'_>) -> [f64; 64] {
-        match self.ahead.expects_novelty {
+        match self.parameters.expects_novelty {
             true => view.transitions.novelty(),
             false => [0.0; 64],
         }
@@ -112,31 +115,31 @@ impl Chase {
         allowance: usize,
     ) -> (f64, usize) {
         let novelty = self.novelty(view);
-        let hope = novelty.iter().fold(0.0f64, |most, h| most.max(*h));
+        let largest_novelty = novelty.iter().fold(0.0f64, |most, h| most.max(*h));
         self.begin(view.transitions.n_nodes());
         let mut found = self.meet(view, from, quota);
-        let (mut cost, mut expanded, mut horizon, mut swept) = (0, 0, 1.0, 1);
+        let (mut cost, mut expanded, mut most_beyond, mut swept) = (0, 0, 1.0, 1);
         loop {
             let level = self.order.len();
             while expanded < level && cost < allowance {
                 cost += self.expand(view, self.order[expanded] as usize, quota, &mut found);
                 expanded += 1;
             }
-            horizon *= self.ahead.discount;
+            most_beyond *= self.parameters.discount;
             let complete = expanded == self.order.len() || cost >= allowance;
             // where nothing was found yet only a much larger part can tell more
-            if found || complete || (hope > NOTHING && expanded >= 2 * swept) {
+            if found || complete || (largest_novelty > NOTHING && expanded >= 2 * swept) {
                 swept = expanded;
                 cost += self.sweep(view, expanded, quota, &novelty);
             }
             let value = self.values[from];
-            if complete || (value > 0.0 && horizon <= value) {
+            if complete || (value > 0.0 && most_beyond <= value) {
                 break;
             }
         }
         for _ in 0..SWEEPS {
             let before = self.values[from];
-            if cost >= 2 * allowance || (!found && hope <= NOTHING) {
+            if cost >= 2 * allowance || (!found && largest_novelty <= NOTHING) {
                 break;
             }
             cost += self.sweep(view, expanded, quota, &novelty);
@@ -145,7 +148,14 @@ impl Chase {
             }
         }
         let value = self.values[from];
-        (if value > self.ahead.least { value } else { 0.0 }, cost)
+        (
+            if value > self.parameters.least {
+                value
+            } else {
+                0.0
+            },
+            cost,
+        )
     }
 
     /// Whether the plan at hand says what to do in a node.
@@ -165,7 +175,7 @@ impl Chase {
             Some(mark) if mark / 2 == self.number => self.values[t],
             _ => 0.0,
         };
-        self.ahead.discount * ((1.0 - h) * view.expect(pair, value).0 + h)
+        self.parameters.discount * ((1.0 - h) * view.expect(pair, value).0 + h)
     }
 
     pub(super) fn save(&self, writer: &mut Writer) {
@@ -249,7 +259,7 @@ impl Chase {
         for k in (0..expanded).rev() {
             let node = self.order[k] as usize;
             if node == RESTART {
-                let new = match self.ahead.expects_novelty {
+                let new = match self.parameters.expects_novelty {
                     true => view.transitions.new_starts(),
                     false => 0.0,
                 };
@@ -272,7 +282,7 @@ impl Chase {
             for pair in view.transitions.pairs(node) {
                 let h = view.transitions.novelty_of(pair, novelty);
                 let (ahead, outcomes) = view.expect(pair, |t| self.values[t]);
-                best = best.max(self.ahead.discount * ((1.0 - h) * ahead + h));
+                best = best.max(self.parameters.discount * ((1.0 - h) * ahead + h));
                 cost += outcomes;
             }
             self.values[node] = best;
@@ -285,6 +295,20 @@ impl Chase {
 mod tests {
     use super::super::transitions::Transitions;
     use super::*;
+
+    #[test]
+    fn a_state_wanted_more_often_does_not_want_actions_that_are_not_allowed() {
+        let mut seen = Transitions::new();
+        let node = seen.meet(0, 2);
+        let pairs = seen.pairs(node);
+        assert!(seen.forbid(node, 1));
+        let last = vec![NONE; seen.n_pairs()];
+        let view = View::new(&seen, &last, true);
+        let needed: Vec<bool> = pairs
+            .map(|pair| Quota::States(1).needs(&view, node, pair))
+            .collect();
+        assert_eq!(needed, [true, false]);
+    }
 
     #[test]
     fn the_nearer_of_two_untried_pairs_is_chased() {
@@ -301,7 +325,7 @@ mod tests {
         }
         let last = vec![NONE; seen.n_pairs()];
         let view = View::new(&seen, &last, true);
-        let ahead = Foresight {
+        let ahead = ChaseParameters {
             discount: 0.95,
             expects_novelty: true,
             least: 1e-9,

@@ -1,7 +1,7 @@
 //! One of the environments that are explored together: its plan at hand and its memory of the
 //! episode.
 
-use super::chase::{Chase, Foresight, Quota};
+use super::chase::{Chase, ChaseParameters, Quota};
 use super::receding_horizon::RecedingHorizon;
 use super::rule::{Otherwise, Rule};
 use super::view::View;
@@ -39,10 +39,10 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub(super) fn new(ahead: Foresight) -> Self {
+    pub(super) fn new(parameters: ChaseParameters) -> Self {
         Follower {
             mode: Mode::Otherwise,
-            chase: Chase::new(ahead),
+            chase: Chase::new(parameters),
             age: None,
             chased: 0,
             followed: 0,
@@ -76,13 +76,13 @@ impl Follower {
             _ => view.memory(),
         };
         let patience = (PATIENCE + PATIENCE_GROWTH * self.followed as f64) / doubt;
-        let is_over = |estimate| rule.is_wary && self.chased as f64 > estimate + patience;
+        let is_over = |estimate| rule.uses_statistics && self.chased as f64 > estimate + patience;
         if !self.estimate.is_some_and(is_over) {
             let (value, cost) = self.chase.plan(view, node, rule.quota, most);
             spent += cost;
             if value > 0.0 {
                 self.mode = Mode::Chase;
-                let steps = value.ln() / rule.ahead.discount.ln();
+                let steps = value.ln() / rule.chase.discount.ln();
                 self.estimate.get_or_insert(steps);
                 return spent;
             }

@@ -1,4 +1,4 @@
-//! IDE³AL as it is recommended: one way of gathering data, and a plan for what is handed over.
+//! The default learner: how it explores, and how its final policy is computed from the data.
 //!
 //! *Gathering.* Each action is chosen with all that was seen until then: the explorer goes to the
 //! [nearest pair never tried](chase), and where none is near it follows the
@@ -7,9 +7,9 @@
 //! may have the same observation.
 //!
 //! *Handing over.* The policy that is handed over is the optimum of the formulation in the
-//! [model with its restarts](super::estimate). It is not used to find out more, so a pair never
-//! tried is given the average outcome of the pairs of its state that were tried. As far as outcomes
-//! repeat within episodes, so that states are not Markov, it keeps to the policy of the data.
+//! [model with its restarts](super::estimate). It does not explore, so a pair never tried is given
+//! the mean transition row of the tried pairs of its state. As far as outcomes repeat within
+//! episodes, so that states are not Markov, it keeps to the policy of the data.
 //!
 //! An interrupted update leaves everything as it was.
 

@@ -6,7 +6,8 @@
 //!    the last such pair is given up: where observations do not determine the state, a chase might
 //!    otherwise never end. Where more than one sample is wanted, both are divided by the
 //!    [memory](super::transitions), so that nothing is given up where states are Markov.
-//! 3. Otherwise the [gradient of the entropy of all visits](super::receding_horizon) is followed.
+//! 3. Otherwise the [gradient of the utility of all visits](super::receding_horizon), by default
+//!    their entropy, is followed.
 //!
 //! Plans are made anew every 10 steps, after a try of the first kind and when an episode began in a
 //! state where none did before. Several followers, one for each of many environments that are
@@ -28,11 +29,11 @@ use crate::model::Counts;
 
 /// Steps after which a plan is made anew. From 3 to 10 nothing changes by more than 2 % on
 /// FrozenLake and 8 % on DoorKey.
-const STEPS: u32 = 10;
-/// Outcomes that may be looked at per step, on average: some 20 microseconds. What is not used is
-/// kept for later plans, at most so many steps' worth.
-const OUTCOMES: f64 = 10_000.0;
-const KEPT: f64 = 1_000.0;
+const REPLAN_EVERY: u32 = 10;
+/// Outcomes that planning may look at per step on average, some 20 microseconds. What a step does
+/// not use is saved for later plans, at most that of so many steps.
+const OUTCOMES_PER_STEP: f64 = 10_000.0;
+const MOST_STEPS_SAVED: f64 = 1_000.0;
 /// Values closer than this are equal.
 const TIE: f64 = 1e-9;
 
@@ -45,9 +46,9 @@ pub struct OnlinePlanner {
     followers: Vec<Follower>,
     /// Last outcomes in the episode of one follower, by pair.
     last: Vec<u32>,
-    at_work: usize,
+    active: usize,
     /// Pairs, or states, met and tried too little.
-    wanting: usize,
+    n_undersampled: usize,
     /// Outcomes that may still be looked at.
     allowance: f64,
     qualities: Vec<f64>,
@@ -66,8 +67,8 @@ impl OnlinePlanner {
             horizon: RecedingHorizon::new(gradient),
             followers: Vec::new(),
             last: Vec::new(),
-            at_work: 0,
-            wanting: 0,
+            active: 0,
+            n_undersampled: 0,
             allowance: 0.0,
             qualities: Vec::new(),
         }
@@ -86,9 +87,10 @@ impl OnlinePlanner {
             return self.restart_action(state, n_actions, rng);
         }
         let node = self.meet(state, n_actions);
-        self.allowance = (self.allowance + OUTCOMES).min(KEPT * OUTCOMES);
+        self.allowance =
+            (self.allowance + OUTCOMES_PER_STEP).min(MOST_STEPS_SAVED * OUTCOMES_PER_STEP);
         loop {
-            let view = View::new(&self.seen, &self.last, self.rule.is_wary);
+            let view = View::new(&self.seen, &self.last, self.rule.uses_statistics);
             let quota = self.rule.quota;
             let one = &mut self.followers[follower];
             let pairs = self.seen.pairs(node);
@@ -99,7 +101,7 @@ impl OnlinePlanner {
                 one.begin_anew();
                 // what is left behind has to be fetched where more samples are wanted: 3 of every
                 // pair of DoorKey 6x6 took 14,300 steps with this preference, 9,700 without
-                if self.rule.is_wary && quota == Quota::Pairs(1) {
+                if self.rule.uses_statistics && quota == Quota::Pairs(1) {
                     for (action, wanted) in self.qualities.iter_mut().enumerate() {
                         *wanted *= self.seen.novelty_of_action(action);
                     }
@@ -111,9 +113,9 @@ impl OnlinePlanner {
                 (_, Otherwise::Follow(_)) => self.horizon.knows(node),
                 _ => true,
             };
-            if !known || one.age.is_none_or(|age| age >= STEPS) {
-                // every plan may look at `OUTCOMES` outcomes, whatever is left of the allowance
-                let most = self.allowance.max(OUTCOMES) as usize;
+            if !known || one.age.is_none_or(|age| age >= REPLAN_EVERY) {
+                // every plan may look at the outcomes of one step, whatever is left of the allowance
+                let most = self.allowance.max(OUTCOMES_PER_STEP) as usize;
                 let spent = one.plan(self.rule, &mut self.horizon, &view, node, most);
                 self.allowance = (self.allowance - spent as f64).max(0.0);
             }
@@ -182,7 +184,7 @@ impl OnlinePlanner {
         if self.seen.forbid(node, action)
             && let Quota::Pairs(_) = self.rule.quota
         {
-            self.wanting = self.wanting.saturating_sub(1);
+            self.n_undersampled = self.n_undersampled.saturating_sub(1);
         }
     }
 
@@ -190,7 +192,7 @@ impl OnlinePlanner {
         if self.seen.permit(node, action)
             && let Quota::Pairs(_) = self.rule.quota
         {
-            self.wanting += 1;
+            self.n_undersampled += 1;
         }
     }
 
@@ -220,7 +222,7 @@ impl OnlinePlanner {
             Quota::Pairs(n) => self.seen.tries(pair) == n,
             Quota::States(n) => self.seen.visits()[from] == n,
         };
-        self.wanting = self.wanting.saturating_sub(usize::from(now));
+        self.n_undersampled = self.n_undersampled.saturating_sub(usize::from(now));
         let one = &mut self.followers[follower];
         if last.is_none() {
             one.outcomes.push((pair as u32, to as u32));
@@ -256,15 +258,15 @@ impl OnlinePlanner {
     }
 
     /// Number of pairs, or states, that were met and tried too little.
-    pub fn wanting(&self) -> usize {
-        self.wanting
+    pub fn n_undersampled(&self) -> usize {
+        self.n_undersampled
     }
 
     /// What has to be sampled from now on.
     pub fn set_quota(&mut self, quota: Quota) {
         self.rule.quota = quota;
         self.followers.iter_mut().for_each(Follower::begin_anew);
-        self.count_wanting();
+        self.count_undersampled();
     }
 
     /// Takes over counts of other states, as when cells are cut anew: episodes at hand go on
@@ -275,16 +277,16 @@ impl OnlinePlanner {
         self.last = vec![NONE; self.seen.n_pairs()];
         for one in &mut self.followers {
             let over = one.over;
-            *one = Follower::new(self.rule.ahead);
+            *one = Follower::new(self.rule.chase);
             one.over = over;
         }
-        self.count_wanting();
+        self.count_undersampled();
     }
 
-    fn count_wanting(&mut self) {
+    fn count_undersampled(&mut self) {
         let seen = &self.seen;
         let nodes = 1..seen.n_nodes();
-        self.wanting = match self.rule.quota {
+        self.n_undersampled = match self.rule.quota {
             Quota::Pairs(n) => (0..seen.n_pairs()).filter(|p| seen.tries(*p) < n).count(),
             Quota::States(n) => nodes
                 .filter(|k| !seen.is_terminal(*k) && seen.visits()[*k] < n)
@@ -298,7 +300,7 @@ impl OnlinePlanner {
         let node = self.seen.meet(state, n_actions);
         if self.seen.n_nodes() > before {
             self.last.resize(self.seen.n_pairs(), NONE);
-            self.wanting += match self.rule.quota {
+            self.n_undersampled += match self.rule.quota {
                 Quota::Pairs(_) => n_actions,
                 Quota::States(_) => usize::from(n_actions > 0),
             };
@@ -309,18 +311,18 @@ impl OnlinePlanner {
     /// Makes `follower` the one whose memory is used.
     fn turn_to(&mut self, follower: usize) {
         while self.followers.len() <= follower {
-            self.followers.push(Follower::new(self.rule.ahead));
+            self.followers.push(Follower::new(self.rule.chase));
         }
-        if self.at_work == follower {
+        if self.active == follower {
             return;
         }
-        for (pair, last) in &mut self.followers[self.at_work].outcomes {
+        for (pair, last) in &mut self.followers[self.active].outcomes {
             *last = std::mem::replace(&mut self.last[*pair as usize], NONE);
         }
         for &(pair, last) in &self.followers[follower].outcomes {
             self.last[pair as usize] = last;
         }
-        self.at_work = follower;
+        self.active = follower;
     }
 
     /// Everything, plans at hand included, as bytes.
@@ -352,7 +354,7 @@ impl OnlinePlanner {
         writer.number(u64::from(samples));
         self.horizon.save(writer);
         writer.real(self.allowance);
-        writer.number(self.at_work as u64);
+        writer.number(self.active as u64);
         writer.number(self.followers.len() as u64);
         for (k, one) in self.followers.iter().enumerate() {
             writer.byte(u8::from(one.over));
@@ -364,7 +366,7 @@ impl OnlinePlanner {
             writer.real(one.estimate.unwrap_or(f64::NAN));
             writer.number(one.outcomes.len() as u64);
             for &(pair, last) in &one.outcomes {
-                let last = if k == self.at_work {
+                let last = if k == self.active {
                     self.last[pair as usize]
                 } else {
                     last
@@ -390,14 +392,14 @@ impl OnlinePlanner {
         if !self.allowance.is_finite() {
             return Err("its allowance makes no sense".into());
         }
-        let at_work = reader.number()? as usize;
+        let active = reader.number()? as usize;
         let n = reader.length(2 + 6 * 8)?;
-        if at_work >= n.max(1) {
-            return Err(format!("follower {at_work} is none of {n}"));
+        if active >= n.max(1) {
+            return Err(format!("follower {active} is none of {n}"));
         }
         self.followers.clear();
         for _ in 0..n {
-            let mut one = Follower::new(self.rule.ahead);
+            let mut one = Follower::new(self.rule.chase);
             one.over = reader.byte()? != 0;
             if reader.byte()? != 0 {
                 one.mode = Mode::Chase;
@@ -413,10 +415,10 @@ impl OnlinePlanner {
             }
             self.followers.push(one);
         }
-        self.count_wanting();
+        self.count_undersampled();
         self.last = vec![NONE; self.seen.n_pairs()];
-        self.at_work = at_work;
-        if let Some(one) = self.followers.get(at_work) {
+        self.active = active;
+        if let Some(one) = self.followers.get(active) {
             for &(pair, last) in &one.outcomes {
                 self.last[pair as usize] = last;
             }

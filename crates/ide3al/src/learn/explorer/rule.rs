@@ -1,6 +1,6 @@
 //! Rules for choosing actions: the explorer's, and R-MAX's.
 
-use super::chase::{Foresight, Quota};
+use super::chase::{ChaseParameters, Quota};
 use super::receding_horizon::Gradient;
 
 /// How to act where no pair that was tried too little can be reached.
@@ -21,10 +21,11 @@ pub struct Rule {
     pub quota: Quota,
     /// How to act where there is nothing to chase.
     pub otherwise: Otherwise,
-    pub(super) ahead: Foresight,
-    /// Whether a chase that takes too long is given up, and whether outcomes are expected to repeat
-    /// within an episode as often as they did so far.
-    pub(super) is_wary: bool,
+    pub(super) chase: ChaseParameters,
+    /// Whether statistics of earlier steps are used: a chase that takes longer than estimated is
+    /// given up, outcomes are expected to repeat within an episode and unseen ones to occur as
+    /// often as they did so far, and actions whose first tries met new states are tried first.
+    pub(super) uses_statistics: bool,
 }
 
 impl Rule {
@@ -33,13 +34,13 @@ impl Rule {
         Rule {
             quota,
             otherwise: Otherwise::Follow(gradient),
-            ahead: Foresight {
+            chase: ChaseParameters {
                 // 0.9 does about as well, see docs/explanation/learning.md
                 discount: 0.95,
                 expects_novelty: true,
                 least: 1e-9,
             },
-            is_wary: true,
+            uses_statistics: true,
         }
     }
 
@@ -53,12 +54,12 @@ impl Rule {
                 true => Otherwise::RaiseQuota,
                 false => Otherwise::Random,
             },
-            ahead: Foresight {
+            chase: ChaseParameters {
                 discount: 0.98,
                 expects_novelty: false,
                 least: 1e-3,
             },
-            is_wary: false,
+            uses_statistics: false,
         }
     }
 }

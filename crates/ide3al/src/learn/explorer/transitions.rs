@@ -20,6 +20,8 @@
 //! tries that repeat it. $w$ is 0 where states are Markov.
 
 mod saved;
+#[cfg(test)]
+mod tests;
 
 use crate::model::Counts;
 
@@ -92,16 +94,19 @@ pub(super) struct Transitions {
     /// Steps, and visits of terminal states.
     all_visits: u64,
     truncations: u64,
-    tried: [f64; CLASSES],
-    news: [f64; CLASSES],
+    /// By the number of tries of a pair before: discounted tries, and those that met a new state.
+    class_tries: [f64; CLASSES],
+    class_new_states: [f64; CLASSES],
     /// Of pairs whose outcomes were all the same, by their number from 1 to [`FEW`]: further tries,
     /// and those with another outcome.
-    single: [f64; FEW],
-    second: [f64; FEW],
+    single_outcome_tries: [f64; FEW],
+    single_outcome_changes: [f64; FEW],
     /// By action: first tries of a pair, and those that led to a state never seen.
-    firsts: Vec<(u32, u32)>,
-    repeats: f64,
-    room: f64,
+    first_tries_by_action: Vec<(u32, u32)>,
+    /// By how much outcomes repeated within an episode more often than their frequencies say, and
+    /// the most that this could have been: the quotient is the memory.
+    repeat_excess: f64,
+    repeat_excess_most: f64,
 }
 
 impl Transitions {
@@ -121,23 +126,33 @@ impl Transitions {
             steps: 0,
             all_visits: 0,
             truncations: 0,
-            firsts: Vec::new(),
-            tried: [0.0; CLASSES],
-            news: [0.0; CLASSES],
-            single: [0.0; FEW],
-            second: [0.0; FEW],
-            repeats: 0.0,
-            room: 0.0,
+            first_tries_by_action: Vec::new(),
+            class_tries: [0.0; CLASSES],
+            class_new_states: [0.0; CLASSES],
+            single_outcome_tries: [0.0; FEW],
+            single_outcome_changes: [0.0; FEW],
+            repeat_excess: 0.0,
+            repeat_excess_most: 0.0,
         }
     }
 
-    /// Everything that was counted, for states that are new, as when cells are cut anew. What is
-    /// known of novelty and memory stays: it is a property of the environment.
+    /// Counts anew for states that were defined anew, as when the cells of a continuous environment
+    /// are split. What is known of novelty and memory stays: it is a property of the environment.
     pub(super) fn recount(&mut self, counts: &Counts) {
         let before = std::mem::replace(self, Transitions::new());
-        (self.tried, self.news, self.firsts) = (before.tried, before.news, before.firsts);
-        (self.single, self.second) = (before.single, before.second);
-        (self.repeats, self.room) = (before.repeats, before.room);
+        (
+            self.class_tries,
+            self.class_new_states,
+            self.first_tries_by_action,
+        ) = (
+            before.class_tries,
+            before.class_new_states,
+            before.first_tries_by_action,
+        );
+        (self.single_outcome_tries, self.single_outcome_changes) =
+            (before.single_outcome_tries, before.single_outcome_changes);
+        (self.repeat_excess, self.repeat_excess_most) =
+            (before.repeat_excess, before.repeat_excess_most);
         let terminal =
             |s: usize| counts.ends()[s] > 0 && counts.ends()[s] == counts.state_totals()[s];
         for s in 0..counts.n_states() {
@@ -202,11 +217,17 @@ impl Transitions {
         (nodes[0] != NONE).then_some(nodes[0] as usize)
     }
 
+    /// Whether the action of a pair is not allowed.
+    #[inline]
+    pub(super) fn is_forbidden(&self, pair: usize) -> bool {
+        self.log_tries[pair] >= FORBIDDEN
+    }
+
     /// Takes a pair out of all plans: an action that is not allowed, as if it had been tried so
     /// often that it is never wanted again, and led nowhere. Returns whether it was in the plans.
     pub(super) fn forbid(&mut self, node: usize, action: usize) -> bool {
         let pair = self.first_pair[node] as usize + action;
-        let was_allowed = self.log_tries[pair] < FORBIDDEN && self.tries[pair] == 0;
+        let was_allowed = !self.is_forbidden(pair) && self.tries[pair] == 0;
         if was_allowed {
             self.rows[pair].first = (node as u32, 0);
             self.tries[pair] = u32::MAX;
@@ -218,7 +239,7 @@ impl Transitions {
     /// Puts a pair that was taken out back, as never tried. Returns whether it had been taken out.
     pub(super) fn permit(&mut self, node: usize, action: usize) -> bool {
         let pair = self.first_pair[node] as usize + action;
-        let was_forbidden = self.log_tries[pair] >= FORBIDDEN;
+        let was_forbidden = self.is_forbidden(pair);
         if was_forbidden {
             self.rows[pair] = Row::default();
             self.tries[pair] = 0;
@@ -261,28 +282,29 @@ impl Transitions {
     ) {
         let pair = self.first_pair[from] as usize + action;
         if self.tries[pair] == 0 {
-            if self.firsts.len() <= action {
-                self.firsts.resize(action + 1, (0, 0));
+            if self.first_tries_by_action.len() <= action {
+                self.first_tries_by_action.resize(action + 1, (0, 0));
             }
-            let (tries, new) = &mut self.firsts[action];
+            let (tries, new) = &mut self.first_tries_by_action[action];
             *tries = tries.saturating_add(1);
             *new = new.saturating_add(u32::from(is_new));
         }
         let class = (self.tries[pair] as usize).min(CLASSES - 1);
-        self.tried[class] = FORGETTING * self.tried[class] + 1.0;
-        self.news[class] = FORGETTING * self.news[class] + f64::from(u8::from(is_new));
-        if let Some(few) = self.single_outcome_tries(pair) {
+        self.class_tries[class] = FORGETTING * self.class_tries[class] + 1.0;
+        self.class_new_states[class] =
+            FORGETTING * self.class_new_states[class] + f64::from(u8::from(is_new));
+        if let Some(few) = self.single_outcome_class(pair) {
             let is_other = self.rows[pair].first.0 as usize != to;
-            self.single[few] += 1.0;
-            self.second[few] += f64::from(u8::from(is_other));
+            self.single_outcome_tries[few] += 1.0;
+            self.single_outcome_changes[few] += f64::from(u8::from(is_other));
         }
         if let Some(last) = last {
             let share = f64::from(self.rows[pair].count(last)) / f64::from(self.tries[pair]);
             let again = f64::from(u8::from(last as usize == to));
             // a pair with one outcome so far says nothing while it repeats it
             if share < 1.0 || again == 0.0 {
-                self.repeats += again - share;
-                self.room += if share < 1.0 { 1.0 - share } else { 1.0 };
+                self.repeat_excess += again - share;
+                self.repeat_excess_most += if share < 1.0 { 1.0 - share } else { 1.0 };
             }
         }
         self.truncations += u64::from(truncated);
@@ -382,7 +404,7 @@ impl Transitions {
 
     /// $h_N$ by the number of tries.
     pub(super) fn novelty(&self) -> [f64; CLASSES] {
-        std::array::from_fn(|class| self.news[class] / (self.tried[class] + 1.0))
+        std::array::from_fn(|class| self.class_new_states[class] / (self.class_tries[class] + 1.0))
     }
 
     /// $h$ of a pair, from [`novelty`](Self::novelty).
@@ -393,27 +415,33 @@ impl Transitions {
 
     /// One less than the number of tries, where these are few and all outcomes were the same.
     #[inline]
-    pub(super) fn single_outcome_tries(&self, pair: usize) -> Option<usize> {
+    pub(super) fn single_outcome_class(&self, pair: usize) -> Option<usize> {
         let few = (self.tries[pair] as usize).wrapping_sub(1);
         (few < FEW && self.rows[pair].others.is_empty()).then_some(few)
     }
 
     /// Chance that the next outcome of such a pair is another one.
     pub(super) fn missing_mass(&self) -> [f64; FEW] {
-        std::array::from_fn(|few| self.second[few] / (self.single[few] + 1.0))
+        std::array::from_fn(|few| {
+            self.single_outcome_changes[few] / (self.single_outcome_tries[few] + 1.0)
+        })
     }
 
     /// Chance that the first try of an action in a state meets a state never seen, by the rule of
     /// succession.
     pub(super) fn novelty_of_action(&self, action: usize) -> f64 {
-        let (tries, new) = self.firsts.get(action).copied().unwrap_or_default();
+        let (tries, new) = self
+            .first_tries_by_action
+            .get(action)
+            .copied()
+            .unwrap_or_default();
         (f64::from(new) + 1.0) / (f64::from(tries) + 2.0)
     }
 
     /// $w$.
     pub(super) fn memory(&self) -> f64 {
-        if self.room > 0.0 {
-            (self.repeats / self.room).clamp(0.0, 1.0)
+        if self.repeat_excess_most > 0.0 {
+            (self.repeat_excess / self.repeat_excess_most).clamp(0.0, 1.0)
         } else {
             0.0
         }
@@ -432,61 +460,4 @@ impl Transitions {
 
 fn small(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::learn::codec::{Reader, Writer};
-
-    #[test]
-    fn an_observation_that_is_terminal_at_times_counts_once() {
-        let mut seen = Transitions::new();
-        let (acted, ended) = (seen.meet(0, 2), seen.meet(0, 0));
-        seen.record(acted, 0, acted, false, None, false);
-        seen.record(acted, 1, ended, false, None, false);
-        // two steps and one visit of the terminal state, all of the same observation
-        assert_eq!(seen.visits(), [0, 3, 3]);
-        assert_eq!(seen.mean_log_visits(), 4f64.ln());
-    }
-
-    #[test]
-    fn actions_that_lead_on_are_expected_to_do_so_again() {
-        let mut seen = Transitions::new();
-        let nodes: Vec<usize> = (0..4).map(|s| seen.meet(s, 2)).collect();
-        for k in 0..3 {
-            seen.record(nodes[k], 0, nodes[k], false, None, false);
-            seen.record(nodes[k], 1, nodes[k + 1], true, None, false);
-            // a second try says nothing of first ones
-            seen.record(nodes[k], 1, nodes[k + 1], false, None, false);
-        }
-        assert_eq!(seen.novelty_of_action(0), 1.0 / 5.0);
-        assert_eq!(seen.novelty_of_action(1), 4.0 / 5.0);
-        assert_eq!(seen.novelty_of_action(2), 0.5);
-    }
-
-    #[test]
-    fn what_is_saved_is_loaded_bit_by_bit() {
-        let mut seen = Transitions::new();
-        let (a, b) = (seen.meet(7, 2), seen.meet(3, 3));
-        seen.start(a);
-        seen.record(a, 1, b, true, None, false);
-        let end = seen.meet(3, 0);
-        seen.record(b, 2, end, false, None, false);
-        seen.record(a, 1, a, false, Some(b as u32), true);
-        seen.start(b);
-        assert!(seen.forbid(b, 0) && !seen.forbid(b, 0) && !seen.forbid(b, 2));
-        let before = seen.clone();
-        assert!(seen.forbid(b, 1) && seen.permit(b, 1) && !seen.permit(b, 1));
-        assert_eq!(seen, before, "what was put back is as it was");
-        let mut writer = Writer::default();
-        seen.save(&mut writer);
-        let bytes = writer.into_bytes();
-        let mut reader = Reader::new(&bytes);
-        assert_eq!(Transitions::load(&mut reader).unwrap(), seen);
-        reader.end().unwrap();
-        for short in 0..bytes.len() {
-            assert!(Transitions::load(&mut Reader::new(&bytes[..short])).is_err());
-        }
-    }
 }

@@ -9,7 +9,8 @@ pub(super) struct View<'a> {
     last: &'a [u32],
     memory: f64,
     pub(super) truncation: f64,
-    /// Chance of another outcome where all of a few were the same.
+    /// Probability that a pair tried a few times, always with one outcome, shows another one next,
+    /// by the number of tries less one.
     missing_mass: [f64; FEW],
     expects_unseen_outcomes: bool,
 }
@@ -83,7 +84,7 @@ impl<'a> View<'a> {
     ) -> f64 {
         let few = self
             .transitions
-            .single_outcome_tries(pair)
+            .single_outcome_class(pair)
             .filter(|_| self.expects_unseen_outcomes);
         few.map_or(0.0, |few| {
             let outcome = self.transitions.rows[pair].first.0 as usize;

@@ -28,17 +28,17 @@ impl Transitions {
             &forbidden.map(|pair| pair as u32).collect::<Vec<_>>(),
         );
         writer.number(self.truncations);
-        writer.reals(&self.tried);
-        writer.reals(&self.news);
-        writer.reals(&self.single);
-        writer.reals(&self.second);
-        writer.number(self.firsts.len() as u64);
-        for (tries, new) in &self.firsts {
+        writer.reals(&self.class_tries);
+        writer.reals(&self.class_new_states);
+        writer.reals(&self.single_outcome_tries);
+        writer.reals(&self.single_outcome_changes);
+        writer.number(self.first_tries_by_action.len() as u64);
+        for (tries, new) in &self.first_tries_by_action {
             writer.number(u64::from(*tries));
             writer.number(u64::from(*new));
         }
-        writer.real(self.repeats);
-        writer.real(self.room);
+        writer.real(self.repeat_excess);
+        writer.real(self.repeat_excess_most);
     }
 
     pub(in super::super) fn load(reader: &mut Reader<'_>) -> Result<Self, Damage> {
@@ -92,19 +92,22 @@ impl Transitions {
             loaded.forbid(node, (pair - loaded.first_pair[node]) as usize);
         }
         loaded.truncations = reader.number()?;
-        for class in [&mut loaded.tried, &mut loaded.news] {
+        for class in [&mut loaded.class_tries, &mut loaded.class_new_states] {
             *class = reader.reals()?.try_into().map_err(|_| wrong("classes"))?;
         }
-        for few in [&mut loaded.single, &mut loaded.second] {
+        for few in [
+            &mut loaded.single_outcome_tries,
+            &mut loaded.single_outcome_changes,
+        ] {
             *few = reader.reals()?.try_into().map_err(|_| wrong("tries"))?;
         }
         for _ in 0..reader.length(16)? {
             let tries = reader.index(u32::MAX as usize + 1, "number of first tries")? as u32;
             let new = reader.index(tries as usize + 1, "number of new states")? as u32;
-            loaded.firsts.push((tries, new));
+            loaded.first_tries_by_action.push((tries, new));
         }
-        loaded.repeats = reader.real()?;
-        loaded.room = reader.real()?;
+        loaded.repeat_excess = reader.real()?;
+        loaded.repeat_excess_most = reader.real()?;
         Ok(loaded)
     }
 }
