@@ -1,8 +1,10 @@
 """Planning against QuantEcon and mdptoolbox (discounted) and a linear program (average).
 
     python benches/peers/plan_peers.py               # agreement on 30 models, then times
+    python benches/peers/plan_peers.py --models 0 --states 1000000 --alone    # times without a peer
 
-Needs ide3al, quantecon, pymdptoolbox and scipy in one environment.
+Needs ide3al, quantecon, pymdptoolbox and scipy in one environment; ide3al as it is installed (`pip
+install ./python`), not as the tests compile it, which takes up to twice as long here.
 """
 
 import argparse
@@ -66,42 +68,67 @@ def sparse_pairs(mdp: ide3al.MDP):
     return scipy.sparse.csr_matrix(mdp.sparse()), states, actions
 
 
-def times(specs: list[str], discount: float) -> None:
+def timed(call):
+    """The shorter of two runs in seconds, and the result."""
+    seconds = []
+    for _ in range(2):
+        begun = time.perf_counter()
+        result = call()
+        seconds.append(time.perf_counter() - begun)
+    return min(seconds), result
+
+
+def times(specs: list[str], discount: float, alone: bool) -> None:
+    """Random rewards of all pairs, and one state that earns 1."""
     print(f"\nSeconds to a gap of 1e-6, discount {discount} (QuantEcon: epsilon 1e-6)")
-    print(f"{'model':56}{'ide3al':>9}{'QuantEcon':>11}{'ratio':>8}")
+    print(f"{'model':52}{'reward':8}{'ide3al':>9}{'QuantEcon':>11}{'ratio':>8}")
     ratios = []
     for spec in specs:
         mdp = ide3al.MDP.domain(spec)
-        reward = np.random.default_rng(0).random(mdp.n_pairs)
-        begun = time.perf_counter()
-        plan = ide3al.plan(mdp, reward, discount=discount, tolerance=1e-6)
-        ours = time.perf_counter() - begun
-        assert plan.status == "optimal", plan.status
         Q, s, a = sparse_pairs(mdp)
-        process = quantecon.markov.DiscreteDP(reward, Q, discount, s, a)
-        begun = time.perf_counter()
-        other = process.solve(method="modified_policy_iteration", epsilon=1e-6, max_iter=100_000)
-        theirs = time.perf_counter() - begun
-        assert np.abs(plan.values - other.v).max() <= 2e-6
-        ratios.append(theirs / ours)
-        print(f"{spec:56}{ours:9.2f}{theirs:11.2f}{theirs / ours:8.1f}", flush=True)
-    print(f"geometric mean of the ratios: {np.exp(np.mean(np.log(ratios))):.1f}")
+        one = (s == mdp.n_states // 3).astype(float)
+        for name, reward in (("random", np.random.default_rng(0).random(mdp.n_pairs)), ("one", one)):
+            ours, plan = timed(
+                lambda: ide3al.plan(mdp, reward, discount=discount, tolerance=1e-6)
+            )
+            assert plan.status == "optimal", plan.status
+            if alone:
+                print(f"{spec:52}{name:8}{ours:9.2f}", flush=True)
+                continue
+            process = quantecon.markov.DiscreteDP(reward, Q, discount, s, a)
+            theirs, other = timed(
+                lambda: process.solve(
+                    method="modified_policy_iteration", epsilon=1e-6, max_iter=100_000
+                )
+            )
+            assert np.abs(plan.values - other.v).max() <= 2e-6
+            ratios.append(theirs / ours)
+            print(f"{spec:52}{name:8}{ours:9.2f}{theirs:11.2f}{theirs / ours:8.1f}", flush=True)
+    if ratios:
+        print(
+            f"ratios: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, least {min(ratios):.2f}"
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=int, default=30)
     parser.add_argument("--states", type=int, default=100_000)
+    parser.add_argument("--alone", action="store_true", help="without QuantEcon")
     given = parser.parse_args()
-    agreement(given.models)
+    if given.models:
+        agreement(given.models)
     n = given.states
-    side = round(n**0.5)
+    side, board = round(n**0.5), round((n / 24) ** 0.5)
     specs = [
-        f"garnet:states={n},actions=4,branching=5,seed=1",
-        f"open-grid:rows={side},columns={side}",
+        *(f"garnet:states={n},actions=4,branching={b},seed=1" for b in (2, 5, 20)),
+        *(f"open-grid:rows={side},columns={side},slip={slip}" for slip in (0, 0.1, 0.5)),
+        f"knight-quest:rows={board},columns={board}",
         f"river-swim:states={n}",
+        f"single-chain:states={n}",
+        f"double-chain:states={n}",
     ]
-    times(specs, 0.99)
+    times(specs, 0.99, given.alone)
 
 
 if __name__ == "__main__":

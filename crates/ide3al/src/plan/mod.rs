@@ -24,6 +24,7 @@ mod goal;
 mod horizon;
 mod incomplete;
 mod iterate;
+mod policy_rows;
 mod row_set;
 mod stopping;
 mod sweep;

@@ -6,7 +6,7 @@ use ide3al_numerics::parallel::share;
 use crate::model::Mdp;
 
 /// States handed to one parallel task. Fixed, so that results never depend on thread count.
-const CHUNK: usize = 4096;
+pub(super) const CHUNK: usize = 4096;
 /// Models with fewer transitions stay on the calling thread: waking the others takes as long.
 pub(super) const SHARED: usize = 1 << 16;
 /// An action replaces the one at hand only if it is better by more than this share of the values'
@@ -51,6 +51,7 @@ impl Change {
         self.most.max(-self.least).max(0.0)
     }
 
+    #[inline]
     pub(super) fn add(&mut self, change: f64) {
         self.least = self.least.min(change);
         self.most = self.most.max(change);
@@ -62,7 +63,7 @@ impl Change {
 }
 
 /// The mean of the values, which rows with a uniform share need.
-fn mean(mdp: &Mdp, values: &[f64]) -> f64 {
+pub(super) fn mean(mdp: &Mdp, values: &[f64]) -> f64 {
     if mdp.kernel().has_spread() {
         values.iter().sum::<f64>() / values.len() as f64
     } else {
@@ -70,51 +71,74 @@ fn mean(mdp: &Mdp, values: &[f64]) -> f64 {
     }
 }
 
-impl Sweeper<'_> {
+/// The arrays that a sweep reads, taken out of the model once: reached through it for every pair, a
+/// sweep takes several times as long.
+struct Rows<'a> {
+    offsets: &'a [usize],
+    columns: &'a [u32],
+    probabilities: &'a [f64],
+    uniform: &'a [f64],
+    discount: f64,
+    mean: f64,
+}
+
+impl Rows<'_> {
     /// $\gamma \sum_t P(t|s,a) V(t)$ of one pair.
-    fn outlook(&self, pair: usize, values: &[f64], mean: f64) -> f64 {
-        let kernel = self.mdp.kernel();
-        let range = kernel.offsets()[pair]..kernel.offsets()[pair + 1];
+    #[inline]
+    fn expectation(&self, pair: usize, values: &[f64]) -> f64 {
+        let range = self.offsets[pair]..self.offsets[pair + 1];
         let mut sum = 0.0;
-        let entries = kernel.indices()[range.clone()].iter();
-        for (&t, &p) in entries.zip(&kernel.values()[range]) {
+        let entries = self.columns[range.clone()].iter();
+        for (&t, &p) in entries.zip(&self.probabilities[range]) {
             sum += p * values[t as usize];
         }
-        self.discount * (sum + kernel.spread_of(pair) * mean)
+        if let Some(share) = self.uniform.get(pair) {
+            sum += share * self.mean;
+        }
+        self.discount * sum
     }
+}
 
-    fn worth(&self, pair: usize, values: &[f64], mean: f64) -> f64 {
-        self.reward[pair] + self.outlook(pair, values, mean)
-    }
-
-    fn permits(&self, pair: usize) -> bool {
-        self.allowed.is_empty() || self.allowed[pair]
+impl Sweeper<'_> {
+    fn rows(&self, values: &[f64]) -> Rows<'_> {
+        let kernel = self.mdp.kernel();
+        Rows {
+            offsets: kernel.offsets(),
+            columns: kernel.indices(),
+            probabilities: kernel.values(),
+            uniform: kernel.spread(),
+            discount: self.discount,
+            mean: mean(self.mdp, values),
+        }
     }
 
     /// The best value of every state into `out`, and the pair that has it into `choice`. A pair
     /// already there is kept where no other is better by more than rounding.
     pub(super) fn improve(&self, values: &[f64], out: &mut [f64], choice: &mut [u32]) -> Change {
-        let mean = mean(self.mdp, values);
+        let rows = self.rows(values);
+        let first_pair = self.mdp.first_pair();
+        let worth = |pair: usize| self.reward[pair] + rows.expectation(pair, values);
+        let permits = |pair: usize| self.allowed.is_empty() || self.allowed[pair];
         let run = |first: usize, out: &mut [f64], choice: &mut [u32]| {
             let mut change = Change::NONE;
             for (k, (out, choice)) in out.iter_mut().zip(choice).enumerate() {
                 let s = first + k;
                 *out = 0.0;
                 if !self.ended[s] {
-                    let pairs = self.mdp.pairs(s);
+                    let pairs = first_pair[s]..first_pair[s + 1];
                     let (mut best, mut at) = (f64::NEG_INFINITY, *choice as usize);
-                    let held = pairs.contains(&at) && self.permits(at);
+                    let held = pairs.contains(&at) && permits(at);
                     if held {
-                        best = self.worth(at, values, mean);
+                        best = worth(at);
                     }
                     let before = if held { at } else { usize::MAX };
                     for pair in pairs {
-                        if pair == before || !self.permits(pair) {
+                        if pair == before || !permits(pair) {
                             continue;
                         }
-                        let worth = self.worth(pair, values, mean);
-                        if worth > best + BETTER * best.abs() || best == f64::NEG_INFINITY {
-                            (best, at) = (worth, pair);
+                        let value = worth(pair);
+                        if value > best + BETTER * best.abs() || best == f64::NEG_INFINITY {
+                            (best, at) = (value, pair);
                         }
                     }
                     *out = best;
@@ -129,16 +153,16 @@ impl Sweeper<'_> {
 
     /// $r_\pi + \gamma P_\pi V$ into `out` for the pairs chosen.
     pub(super) fn follow(&self, values: &[f64], out: &mut [f64], choice: &mut [u32]) -> Change {
-        self.chosen(values, out, choice, |pair, mean| {
-            self.worth(pair, values, mean)
+        let rows = self.rows(values);
+        self.chosen(values, out, choice, |pair| {
+            self.reward[pair] + rows.expectation(pair, values)
         })
     }
 
     /// $\gamma P_\pi V$ into `out` for the pairs chosen.
     pub(super) fn look(&self, values: &[f64], out: &mut [f64], choice: &mut [u32]) {
-        self.chosen(values, out, choice, |pair, mean| {
-            self.outlook(pair, values, mean)
-        });
+        let rows = self.rows(values);
+        self.chosen(values, out, choice, |pair| rows.expectation(pair, values));
     }
 
     fn chosen(
@@ -146,19 +170,14 @@ impl Sweeper<'_> {
         values: &[f64],
         out: &mut [f64],
         choice: &mut [u32],
-        of_pair: impl Fn(usize, f64) -> f64 + Sync,
+        of_pair: impl Fn(usize) -> f64 + Sync,
     ) -> Change {
-        let mean = mean(self.mdp, values);
         self.shared(out, choice, |first, out, choice| {
             let mut change = Change::NONE;
             for (k, (out, choice)) in out.iter_mut().zip(choice).enumerate() {
                 let s = first + k;
                 let over = self.ended[s];
-                *out = if over {
-                    0.0
-                } else {
-                    of_pair(*choice as usize, mean)
-                };
+                *out = if over { 0.0 } else { of_pair(*choice as usize) };
                 change.add(*out - values[s]);
             }
             change
@@ -181,9 +200,14 @@ impl Sweeper<'_> {
         share(parts, |(c, ((out, choice), change))| {
             *change = run(c * CHUNK, out, choice);
         });
-        changes.iter().fold(Change::NONE, |all, part| Change {
-            least: all.least.min(part.least),
-            most: all.most.max(part.most),
-        })
+        merged(&changes)
     }
+}
+
+/// The least and the largest of several parts.
+pub(super) fn merged(changes: &[Change]) -> Change {
+    changes.iter().fold(Change::NONE, |all, part| Change {
+        least: all.least.min(part.least),
+        most: all.most.max(part.most),
+    })
 }
