@@ -87,10 +87,11 @@ def times(specs: list[str], discount: float, alone: bool) -> None:
         mdp = ide3al.MDP.domain(spec)
         Q, s, a = sparse_pairs(mdp)
         one = (s == mdp.n_states // 3).astype(float)
-        for name, reward in (("random", np.random.default_rng(0).random(mdp.n_pairs)), ("one", one)):
-            ours, plan = timed(
-                lambda: ide3al.plan(mdp, reward, discount=discount, tolerance=1e-6)
-            )
+        for name, reward in (
+            ("random", np.random.default_rng(0).random(mdp.n_pairs)),
+            ("one", one),
+        ):
+            ours, plan = timed(lambda: ide3al.plan(mdp, reward, discount=discount, tolerance=1e-6))
             assert plan.status == "optimal", plan.status
             if alone:
                 print(f"{spec:52}{name:8}{ours:9.2f}", flush=True)

@@ -313,7 +313,11 @@ class VectorRunner:
                     self._open[k] = ([int(moved.states[k])], [], [], [])
                     if self._explorer is not None:
                         self._explorer.start(k, int(moved.states[k]))
-            if plan.until_sampled and self._explorer is not None and not self._explorer.n_undersampled():
+            if (
+                plan.until_sampled
+                and self._explorer is not None
+                and not self._explorer.n_undersampled()
+            ):
                 # nothing is missing any more: what is in progress ends here
                 for k in range(vector.n):
                     if self._open[k][1]:
