@@ -7,11 +7,11 @@
 
 Needs the package and what the Makefile installs into target/environments. For each environment the
 agent is fitted, followed, used to collect data, saved and loaded, with the seed of every run;
-whatever raises is listed. Then IDE3AL and its rivals learn for the same steps (``ide3al.compare``): effective states (the
-exponential of the entropy of the visits) and distinct states in the data that each learned from,
-mean of the runs and half the 95 % interval. In continuous environments states are cells that are
-the same for all agents. ``--scale`` multiplies the steps. The file of ``--json`` is written after
-each environment, and a run that is interrupted goes on from it.
+whatever raises is listed. Then IDE3AL and its rivals learn for the same steps (``ide3al.compare``):
+effective states (the exponential of the entropy of the visits) and distinct states in the data that
+each learned from, mean of the runs and half the 95 % interval. In continuous environments states
+are cells that are the same for all agents. ``--scale`` multiplies the steps. The file of ``--json``
+is written after each environment, and a run that is interrupted goes on from it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The published comparison that has an IDE3AL in it, with the policy of that IDE3AL read rightly.
 
-    python benches/peers/multi_reward.py [--checkout FOLDER] [--runs N] [--jobs N] [--agent NAME ...]
-        [--environment NAME ...]
+    python benches/peers/multi_reward.py [--checkout FOLDER] [--runs N] [--jobs N]
+        [--agent NAME ...] [--environment NAME ...]
 
 Russo and Vannella (2024), "Multi-Reward Best Policy Identification", NeurIPS: four small
 environments, 50,000 steps without resets, discount 0.9. FOLDER is a checkout of
