@@ -114,7 +114,7 @@ impl OnlinePlanner {
                 _ => true,
             };
             if !known || one.age.is_none_or(|age| age >= REPLAN_EVERY) {
-                // every plan may look at the outcomes of one step, whatever is left of the allowance
+                // a plan may look at the outcomes of one step, whatever the allowance
                 let most = self.allowance.max(OUTCOMES_PER_STEP) as usize;
                 let spent = one.plan(self.rule, &mut self.horizon, &view, node, most);
                 self.allowance = (self.allowance - spent as f64).max(0.0);
