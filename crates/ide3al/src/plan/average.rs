@@ -2,15 +2,15 @@
 //!
 //! Within a maximal end component every state can be reached for sure, so that the best average is
 //! one number, found by [policy iteration](super::iterate) to bounds. Which component to end in is
-//! a matter of [stopping](super::stopping) there with its average as the payoff.
+//! a matter of [stopping](super::optimal_stopping) there with its average as the payoff.
 //!
 //! Reference: Ashok, Chatterjee, Daca, Kretinsky and Meggendorfer (2017), *Computer Aided
 //! Verification*, LNCS 10426, 201-221.
 
 use super::clock::Clock;
 use super::iterate::iterate;
+use super::optimal_stopping::{Parts, lead_to_exits, stop_best};
 use super::rounding;
-use super::stopping::{Parts, lead_to_exits, stop_best};
 use super::sweep::Sweeper;
 use crate::formulation::reduction::ReducedModel;
 use crate::model::Mdp;

@@ -1,4 +1,5 @@
-//! When to stop: limits of time and iterations, and whoever watches.
+//! Limits of time and iterations, and interruption by the observer. Whether a plan is exact enough
+//! is decided in [`iterate`](super::iterate).
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

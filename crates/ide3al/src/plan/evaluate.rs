@@ -69,7 +69,7 @@ impl Evaluator {
             }
         }
         let mut times = |y: &[f64], out: &mut [f64]| {
-            sweeper.look(y, out, choice);
+            sweeper.expect_next(y, out, choice);
             map(out, [y], |ahead, [y]| y - ahead);
         };
         shadow.copy_from_slice(r);

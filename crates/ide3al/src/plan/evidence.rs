@@ -62,8 +62,9 @@ pub struct Bounding {
 
 /// Width that is left between sweeps, as a share of the largest value.
 const TOLERANCE: f64 = 1e-6;
-/// Sweeps with the rows held, and most times that rows are chosen.
-const SWEEPS: (usize, usize) = (60, 400);
+/// Sweeps between two choices of the extreme rows, and most choices.
+const SWEEPS_PER_ROUND: usize = 60;
+const ROUNDS: usize = 400;
 /// A variance below this share of the squared range of rewards is rounding.
 const EXACT: f64 = 1e-18;
 
@@ -140,7 +141,7 @@ impl Evidence {
     /// $\ln \frac{1}{\delta_k}$ of pair number $k$ (the start is number 0), where the $\delta_k$
     /// add up to $\delta$: in equal parts where the number of pairs was known before, else such
     /// that pairs met later have less.
-    fn doubt(&self, confidence: f64, number: usize) -> f64 {
+    fn log_inverse_delta(&self, confidence: f64, number: usize) -> f64 {
         let share = match self.declared {
             Some(states) => (states * self.n_actions + 1) as f64,
             // 1 / (x ln^2 x) for x from 2 adds up to 2.1098
@@ -163,7 +164,7 @@ impl Evidence {
         for s in 0..self.n_states() {
             for pair in self.first_pair[s]..self.first_pair[s + 1] {
                 let number = 1 + s * self.n_actions + self.actions[pair] as usize;
-                let doubt = self.doubt(how.confidence, number) + statements;
+                let log_inverse_delta = self.log_inverse_delta(how.confidence, number) + statements;
                 let outcomes = self.outcomes(pair);
                 let varies = sampled
                     && self.variance[outcomes.clone()]
@@ -176,11 +177,13 @@ impl Evidence {
                     let sum = counts.iter().zip(&self.reward[outcomes]);
                     let mean = sum.map(|(c, r)| *c as f64 * r).sum::<f64>() / n;
                     // Robbins' mixture for bounded rewards
-                    let half =
-                        0.5 * range * ((n + 1.0) * ((n + 1.0).ln() + 2.0 * doubt)).sqrt() / n;
+                    let half = 0.5
+                        * range
+                        * ((n + 1.0) * ((n + 1.0).ln() + 2.0 * log_inverse_delta)).sqrt()
+                        / n;
                     ((mean - half).max(low), (mean + half).min(high))
                 }));
-                rows.push(RowSet::new(counts, doubt));
+                rows.push(RowSet::new(counts, log_inverse_delta));
             }
         }
         let counts: Vec<u64> = self.starts.iter().map(|x| x.1).collect();
@@ -189,7 +192,7 @@ impl Evidence {
             how,
             rows,
             noisy,
-            start: RowSet::new(&counts, self.doubt(how.confidence, 0)),
+            start: RowSet::new(&counts, self.log_inverse_delta(how.confidence, 0)),
         }
     }
 
@@ -313,7 +316,7 @@ impl Sets<'_> {
         let mut worth = Vec::new();
         let wanted = TOLERANCE * (ceiling - floor) * (1.0 - gamma);
         let mut shift = 0.0;
-        for round in 1..=SWEEPS.1 {
+        for round in 1..=ROUNDS {
             let (mut least, mut most) = (0.0f64, 0.0f64);
             for s in (0..n).filter(|s| !evidence.ended[*s]) {
                 let (pairs, open) = pairs_of(s);
@@ -340,10 +343,10 @@ impl Sets<'_> {
             }
             shift = if side == Side::Lower { least } else { most } / (1.0 - gamma);
             // the shift holds for the values that it came from: they stay as they are at the end
-            if most.max(-least) <= wanted || round == SWEEPS.1 {
+            if most.max(-least) <= wanted || round == ROUNDS {
                 break;
             }
-            for sweep in 0..SWEEPS.0 {
+            for sweep in 0..SWEEPS_PER_ROUND {
                 for k in 0..n {
                     let s = if sweep % 2 == 0 { n - 1 - k } else { k };
                     let (pairs, open) = pairs_of(s);

@@ -2,7 +2,7 @@
 //!
 //! 1. States from which some policy reaches the goal, or does so for sure, are found on the graph,
 //!    without rounding.
-//! 2. From the others the largest probability $h$ is a matter of [stopping](super::stopping): at
+//! 2. From the others the largest probability $h$ is one of [stopping](super::optimal_stopping): at
 //!    the goal for one, elsewhere for nothing.
 //! 3. Actions that keep the largest probability, $\sum_t P(t|s,a) h(t) = h(s)$, are left. *Given
 //!    that the goal will be reached* the next state is $t$ with probability
@@ -13,7 +13,7 @@
 //! section 3.3; for sure wins before speed Kolobov, Mausam and Weld (2012), *UAI*, 438-447.
 
 use super::clock::Clock;
-use super::stopping::{Parts, lead_to_exits, stop_best};
+use super::optimal_stopping::{Parts, lead_to_exits, stop_best};
 use super::sweep::Sweeper;
 use super::total::{longest, total};
 use crate::error::{Error, Result};
@@ -60,9 +60,9 @@ impl Goal {
 }
 
 /// An action that loses no more of the probability than this counts as keeping it.
-const KEEPS: f64 = 1e-10;
+const PROBABILITY_TOLERANCE: f64 = 1e-10;
 /// Mean times are improved until their relative error is about this, or some units of rounding.
-const TIMES: f64 = 1e-9;
+const MEAN_TIME_TOLERANCE: f64 = 1e-9;
 
 /// Bounds of the probability from every state, a policy that has the lower ones, and the mean
 /// number of steps to the goal when it is reached (infinite where it cannot be).
@@ -226,7 +226,7 @@ pub(super) fn reach(mdp: &Mdp, goal: &Goal, tolerance: f64, clock: &mut Clock<'_
                 within(row, &sure, everywhere)
             } else {
                 let listed: f64 = row.entries().map(|(t, p)| p * chance[t]).sum();
-                let least = (1.0 - KEEPS) * chance[s] - 8.0 * f64::EPSILON;
+                let least = (1.0 - PROBABILITY_TOLERANCE) * chance[s] - 8.0 * f64::EPSILON;
                 listed + row.spread * mean >= least
             };
         }
@@ -297,7 +297,7 @@ fn soonest(
         let times = values.iter().zip(chance).map(|(u, h)| (u / h).abs());
         times.filter(|m| m.is_finite()).fold(0.0, f64::max)
     };
-    let enough = |values: &[f64]| TIMES.max(16.0 * f64::EPSILON * longest_of(values));
+    let enough = |values: &[f64]| MEAN_TIME_TOLERANCE.max(16.0 * f64::EPSILON * longest_of(values));
     let found = total(sweeper, choice, chance, enough, clock);
     let steps = (0..n)
         .map(|s| match over[s] {

@@ -144,7 +144,7 @@ mod tests {
         factors.solve(&right, &mut x);
         let last = x[n - 1];
         x[n - 1] = 0.0;
-        sweeper.look(&x, &mut ahead, &mut choice);
+        sweeper.expect_next(&x, &mut ahead, &mut choice);
         assert_eq!(last, right[n - 1]);
         for s in 0..n - 1 {
             assert!((x[s] - ahead[s] - right[s]).abs() < 1e-10);

@@ -3,14 +3,15 @@
 //! Sweeps over all pairs improve the policy, and each proves how good it is. Between them the
 //! policy is followed (modified policy iteration) as long as that is expected to end soon: the rate
 //! at which it has narrowed the bounds so far says how long it will take. Elsewhere, as with a
-//! discount near one, the value of the policy is approached by BiCGSTAB after some sweeps. With $\delta = TV - V$ the optimal
-//! values and those of the greedy policy both lie between
+//! discount near one, the value of the policy is approached by BiCGSTAB after some sweeps. With
+//! Bellman's optimality operator $T$ and $\delta = TV - V$ the optimal values and those of the
+//! greedy policy both lie between
 //! $TV + \frac{\gamma}{1-\gamma} \min \delta$ and $TV + \frac{\gamma}{1-\gamma} \max \delta$
 //! (MacQueen's bounds); without a discount, on a model in which every state can be reached from
 //! every other, its average reward and the largest lie between $\min \delta$ and $\max \delta$.
 //! These hold whatever $V$ is. Where BiCGSTAB does not help, the policy is followed for some sweeps
-//! whatever their rate, which always ends. Bounds may become wider for a while: a policy
-//! known exactly may be far from the best.
+//! whatever their rate, which always ends. Bounds may become wider for a while: a policy known
+//! exactly may be far from the best.
 //!
 //! Reference: Puterman (1994), *Markov Decision Processes*, sections 6.4 to 6.6, 8.5 and 8.7.
 
@@ -23,8 +24,8 @@ use super::sweep::{Change, Sweeper};
 use crate::solve::Status;
 
 /// Most steps that follow a policy before it is improved again, and the share of the span of the
-/// changes at which that ends earlier. 30, 40 and 100 steps, and shares of 0.03 to 0.3, differ by 8
-/// % in the geometric mean over 22 problems like those of `benches/peers/plan_peers.py`.
+/// changes at which that ends earlier. 30, 40 and 100 steps, and shares of 0.03 to 0.3, differ by a
+/// twelfth in the geometric mean over 22 problems like those of `benches/peers/plan_peers.py`.
 const STEPS: usize = 100;
 const REDUCTION: f64 = 0.1;
 /// Steps that a policy may still have to be followed for until the bounds are as narrow as wanted.
@@ -38,11 +39,12 @@ const FOLLOWING: f64 = 3_000.0;
 const IMPROVEMENTS: usize = 8;
 /// Steps that follow a policy where BiCGSTAB does not help.
 const FOLLOWED: usize = 20;
-/// Improvements without a smaller width after which one within rounding ends the iteration, and
-/// after which any does. While the policy still changes the width may stay above its first value
-/// for hundreds of improvements: with 400 a river swim of 20,000 states ends with a gap of 1e8 at a
-/// discount of 0.99999.
-const PATIENCE: (usize, usize) = (4, 10_000);
+/// Improvements in a row without a smaller width after which the iteration ends if the width is
+/// within rounding, and after which it ends in any case. While the policy still changes the width
+/// may stay above its first value for hundreds of improvements: with 400 a river swim of 20,000
+/// states ends with a gap of 1e8 at a discount of 0.99999.
+const STALLED_AT_ROUNDING: usize = 4;
+const STALLED: usize = 10_000;
 
 /// Where policy iteration ended.
 pub(super) struct Iterated {
@@ -101,7 +103,7 @@ pub(super) fn iterate(
         } else {
             stale += 1;
             let rounding = 64.0 * f64::EPSILON * size * factor;
-            let ended = stale >= PATIENCE.1 || (stale >= PATIENCE.0 && width <= rounding);
+            let ended = stale >= STALLED || (stale >= STALLED_AT_ROUNDING && width <= rounding);
             ended.then_some(Status::Stalled)
         };
         let alive = clock.tick(values[0], width);

@@ -24,9 +24,9 @@ mod goal;
 mod horizon;
 mod incomplete;
 mod iterate;
+mod optimal_stopping;
 mod policy_rows;
 mod row_set;
-mod stopping;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -131,7 +131,7 @@ pub struct Planned {
     /// The best value of every state, to within [`error`](Self::error): of the first step, where
     /// there is a number of steps; the probability of reaching a goal.
     pub values: Vec<f64>,
-    /// No value is wrong by more than this, and the policy's is no further from it.
+    /// The values differ from the optimal ones, and from those of the policy, by at most this.
     pub error: f64,
     /// The policy: the same at every step, or one for each.
     pub policy: Plan,
@@ -373,7 +373,7 @@ fn stopped_early(clock: &Clock<'_>) -> Error {
     match clock.stopped {
         Some(Status::Interrupted) | None => Error::Interrupted,
         Some(_) => Error::Unsupported(
-            "within: the limit of time or iterations was reached before the first step; allow more"
+            "within: the limit of time or iterations was reached before all steps were planned; allow more"
                 .into(),
         ),
     }

@@ -13,7 +13,8 @@ pub(super) const SHARED: usize = 1 << 16;
 /// size: a difference below is rounding, and would let policies alternate for ever.
 const BETTER: f64 = 1e-14;
 
-/// $\max_a \big( r(s,a) + \gamma \sum_t P(t|s,a) V(t) \big)$: what is maximised.
+/// Bellman's optimality operator of a model, a reward and a discount,
+/// $(TV)(s) = \max_a \big( r(s,a) + \gamma \sum_t P(t|s,a) V(t) \big)$, and that of a policy.
 #[derive(Clone, Copy)]
 pub(super) struct Sweeper<'a> {
     pub(super) mdp: &'a Mdp,
@@ -112,7 +113,7 @@ impl Sweeper<'_> {
         }
     }
 
-    /// The best value of every state into `out`, and the pair that has it into `choice`. A pair
+    /// $TV$ into `out`, and the pair that has it in each state into `choice`. A pair
     /// already there is kept where no other is better by more than rounding.
     pub(super) fn improve(&self, values: &[f64], out: &mut [f64], choice: &mut [u32]) -> Change {
         let rows = self.rows(values);
@@ -151,7 +152,7 @@ impl Sweeper<'_> {
         self.shared(out, choice, run)
     }
 
-    /// $r_\pi + \gamma P_\pi V$ into `out` for the pairs chosen.
+    /// $T_\pi V = r_\pi + \gamma P_\pi V$ into `out` for the pairs chosen.
     pub(super) fn follow(&self, values: &[f64], out: &mut [f64], choice: &mut [u32]) -> Change {
         let rows = self.rows(values);
         self.chosen(values, out, choice, |pair| {
@@ -160,7 +161,7 @@ impl Sweeper<'_> {
     }
 
     /// $\gamma P_\pi V$ into `out` for the pairs chosen.
-    pub(super) fn look(&self, values: &[f64], out: &mut [f64], choice: &mut [u32]) {
+    pub(super) fn expect_next(&self, values: &[f64], out: &mut [f64], choice: &mut [u32]) {
         let rows = self.rows(values);
         self.chosen(values, out, choice, |pair| rows.expectation(pair, values));
     }

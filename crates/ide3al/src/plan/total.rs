@@ -19,9 +19,10 @@ use super::sweep::{Change, Sweeper};
 const EVALUATIONS: usize = 50;
 /// Sweeps that follow a policy where BiCGSTAB does not help.
 const SWEEPS: usize = 20;
-/// Improvements in a row that do not halve the change, after which it is over: where rounding is
-/// what is left, and at any rate.
-const PATIENCE: (usize, usize) = (6, 200);
+/// Improvements in a row that do not halve the change after which the iteration ends if the change
+/// is within rounding, and after which it ends in any case.
+const STALLED_AT_ROUNDING: usize = 6;
+const STALLED: usize = 200;
 /// Units of rounding in the largest value, as a share of the scale, that count as rounding.
 const ROUNDING: f64 = 1e4;
 
@@ -34,8 +35,8 @@ pub(super) struct Total {
     pub(super) met: bool,
 }
 
-/// Improves `choice`, a policy that ends, until a sweep changes the values by at most `enough` of
-/// the largest value, in each state in proportion to `scale`: what a step costs, or one.
+/// Improves `choice`, a policy that ends, until $\max_s |TV - V|(s) / c(s)$ is at most `enough` of
+/// the values, where $c$ is `scale`: what a step costs, or one.
 pub(super) fn total(
     sweeper: Sweeper<'_>,
     mut choice: Vec<u32>,
@@ -80,9 +81,9 @@ pub(super) fn total(
         let most = shares.map(|(v, scale)| (v / scale).abs());
         let rounding = ROUNDING * f64::EPSILON * most.fold(0.0, f64::max);
         let patience = if size <= rounding {
-            PATIENCE.0
+            STALLED_AT_ROUNDING
         } else {
-            PATIENCE.1
+            STALLED
         };
         if met || stale >= patience || !clock.tick(values[0], size) {
             return Total {
