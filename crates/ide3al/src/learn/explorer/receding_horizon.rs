@@ -271,7 +271,12 @@ fn soft_maximum(worths: &[f64]) -> f64 {
         .fold(f64::NEG_INFINITY, |most, q| most.max(*q));
     // what is far below adds nothing that counts
     let near = worths.iter().map(|q| (q - most) / TEMPERATURE);
-    let sum: f64 = near.filter(|x| *x > -30.0).map(f64::exp).sum();
+    let near = near.filter(|x| *x > -30.0);
+    // the largest itself, whose exponential is one, is often the only one that counts
+    let sum: f64 = near.map(|x| if x == 0.0 { 1.0 } else { x.exp() }).sum();
+    if sum == 1.0 {
+        return most;
+    }
     most + TEMPERATURE * sum.ln()
 }
 
