@@ -33,9 +33,9 @@ const REPLAN_EVERY: u32 = 10;
 /// Outcomes that planning may look at per step on average, which bounds the time of a step. With
 /// 10,000, 3,000 and 1,000 of them effective states of the data are 2,151, 2,121 and 2,017 in
 /// KeyCorridor, 1,728, 1,738 and 1,686 in MultiRoom, 950, 953 and 953 in FourRooms, where 40,000
-/// steps take 4.2, 1.7 and 1.5 s (`benches/worlds.py --runs 3`); on Knight Quest the model error is
-/// 4.4 with 10,000 and 4.7 with 3,000. What a step does not use is saved for later plans, at most
-/// that of so many steps.
+/// steps take 4.2, 1.7 and 1.5 s (`benches/worlds.py --runs 3`). On Knight Quest the model error is
+/// 4.4 with 10,000 (20 runs) and 4.7 with 3,000 (4 runs). What a step does not use is saved for
+/// later plans, at most that of so many steps.
 const OUTCOMES_PER_STEP: f64 = 10_000.0;
 const MOST_STEPS_SAVED: f64 = 1_000.0;
 /// Values closer than this are equal.
