@@ -20,11 +20,11 @@ from ...runners.plan import Plan, ScheduledPlan
 BUDGET, BUDGET_STEPS = 20, 1000
 #: Steps grow by this factor between two looks at the budget.
 _LOOK = 1.5
-#: Episodes that are taken with the same knowledge bring at most one of so many samples that are
-# missing, the first one aside: several that go for the same pair bring more than is wanted of it.
-# 10 samples of DoorKey 5x5 take 30,000 steps with one episode more for every 20 before, 22,100 with
-# 20 here, 21,300 with 40 and more; 50 samples 105,300 with one at a time, 117,300 with 20, 111,400
-# with 40, 108,100 with 80.
+#: Episodes after the first that are taken with one plan have at most this fraction (one in 40) of
+# the missing samples as their steps, since episodes that go for the same pair sample it more often
+# than is wanted. 10 samples of every pair of DoorKey 5x5 take 22,100 steps with one in 20, and
+# 21,300 with one in 40 or fewer; 50 samples take 117,300 with one in 20, 111,400 with one in 40,
+# 108,100 with one in 80, and 105,300 with a plan for each episode.
 _SHARE = 40
 
 
